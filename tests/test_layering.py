@@ -23,7 +23,7 @@ KNOWN = json.loads((Path(__file__).parent / "layering.json").read_text())
 BASE = {
     "regex": ["hash", "host", "limits", "memory", "thread_time", "watch"],
     "grammar": [],
-    "engine": ["cpus", "error", "limits", "locks"],
+    "engine": ["cpus", "error", "limits", "locks", "switches"],
     "python": [],
     "package": ["_core", "errors", "limits", "renewed_lock"],
 }
@@ -43,7 +43,7 @@ ORDER = {
     ],
     "engine": [
         *["vocabulary", "lexeme", "state", "machine", "parse", "distinct", "mask", "canonical"],
-        *["shared", "compiled", "matcher", "query", "index"],
+        *["completion", "shared", "compiled", "matcher", "query", "index"],
     ],
     "python": [],
     "package": [
@@ -57,7 +57,7 @@ ORDER = {
             "views",
             "models",
         ],
-        *["guiding", "endpoints", "integrations", "playground", "cli"],
+        *["guiding", "endpoints", "integrations", "compat", "playground", "cli"],
     ],
 }
 

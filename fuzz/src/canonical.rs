@@ -24,7 +24,7 @@ const PATTERNS: [&str; 4] = [
 ];
 
 /// A byte-pair encoding with random merges, of pairs that stand in the texts or anywhere.
-fn random_tokenizer(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> Option<Arc<Vocabulary>> {
+pub(crate) fn random_tokenizer(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> Option<Arc<Vocabulary>> {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut merges: Vec<(u32, u32, u32)> = Vec::new();
     for _ in 0..4 + choices.below(60) {

@@ -6,6 +6,7 @@
 
 pub mod ambiguous;
 pub mod canonical;
+pub mod canonical_twin;
 pub mod choices;
 pub mod exprs;
 pub mod grammars;

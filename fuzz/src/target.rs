@@ -8,7 +8,7 @@ use crate::choices::Choices;
 use crate::setting::ask;
 use crate::source::{self, Source};
 use crate::walks::Case;
-use crate::{Counts, ambiguous, canonical, questions, repetitions, sequences, show, written};
+use crate::{Counts, ambiguous, canonical, canonical_twin, questions, repetitions, sequences, show, written};
 
 /// A grammar where the choices make one, and what it was made of.
 type Made = (Option<Grammar>, String);
@@ -102,6 +102,13 @@ pub const TARGETS: &[Target] = &[
         recurses: false,
     },
     asks("canonical", "canonical masks against the encoder", canonical::check),
+    Target {
+        name: "canonical-twin",
+        about: "canonical masks against the encodings of all texts, without some layers",
+        grammar: canonical_twin::grammar,
+        check: canonical_twin::check,
+        recurses: false,
+    },
     asks("queries", "which tokens and texts fit and why, masks as rows", |g, w, c| ask(g, w, c, questions::queries)),
     asks("completions", "the shortest completion completes", |g, w, c| ask(g, w, c, questions::completions)),
     asks("forced", "forced bytes and tokens, and tokens over their end", |g, w, c| ask(g, w, c, questions::forced)),

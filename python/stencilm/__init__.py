@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         Verdict,
         traverse_draft_tree,
     )
+    from stencilm.matching.reasoning import ReasoningFormat
     from stencilm.models.model import Model, from_llama_cpp, from_mlx, from_transformers, load
     from stencilm.models.typed_model import TypedModel
     from stencilm.tokenizers import TokenizerInfo, VocabType
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     )
     from stencilm.tool_calls.format import ToolFormat, tools
     from stencilm.tool_calls.parser import ToolCallParser
+    from stencilm.tool_calls.reasoning import reasoning_format
     from stencilm.tool_calls.registry import (
         get_model_structural_tag,
         model_structural_tags,
@@ -123,6 +125,7 @@ __all__ = [
     "Pattern",
     "Prices",
     "ReasoningDelta",
+    "ReasoningFormat",
     "Regex",
     "Report",
     "StencilError",
@@ -159,6 +162,7 @@ __all__ = [
     "load_parser",
     "model_structural_tags",
     "obtain_correction_pairs",
+    "reasoning_format",
     "register_model_structural_tag",
     "reset_token_bitmask",
     "tools",
@@ -216,6 +220,8 @@ _NAMES = {
     ),
     "tool_calls.format": ("ToolFormat", "tools"),
     "tool_calls.parser": ("ToolCallParser",),
+    "tool_calls.reasoning": ("reasoning_format",),
+    "matching.reasoning": ("ReasoningFormat",),
     "tool_calls.registry": (
         "get_model_structural_tag",
         "model_structural_tags",

@@ -155,6 +155,21 @@ pub enum MatcherError {
         /// The bytes allowed.
         max_bytes: usize,
     },
+    /// A budget of tokens that is too small from the start.
+    #[error(
+        "token_budget is {budget}, and the shortest completion that was found takes {needed} tokens; give at least that many"
+    )]
+    BudgetTooSmall {
+        /// The tokens allowed.
+        budget: usize,
+        /// The tokens that are needed, as far as is known.
+        needed: usize,
+    },
+    /// No tokens are known that complete the text.
+    #[error(
+        "no tokens of the vocabulary are found that complete the text from here; leave token_budget out, or change the grammar"
+    )]
+    NoTokensComplete,
     /// Only single tokens lead on.
     #[error("no text completes the grammar from here: a single token must come, which has no text")]
     NoTextCompletes,

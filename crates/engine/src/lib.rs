@@ -6,6 +6,7 @@
 mod batch;
 mod canonical;
 mod compiled;
+mod completion;
 mod cpus;
 mod distinct;
 mod error;
@@ -22,6 +23,7 @@ mod query;
 mod serialize;
 mod shared;
 mod state;
+mod switches;
 mod vocabulary;
 mod warm_up;
 
@@ -40,6 +42,8 @@ pub use query::draft_tree::{DraftTree, DraftTreeError};
 pub use query::prefix::{Expected, Explanation, MAX_FORCED_BYTES, Status, Verdict, shown};
 pub use serialize::SavedError;
 pub use shared::Vocabulary;
+#[cfg(feature = "switches")]
+pub use switches::Switch;
 pub use vocabulary::token_set::TokenSet;
 pub use vocabulary::tokens::{Tokens, VocabularyError};
 pub use vocabulary::trie::Trie;

@@ -20,6 +20,8 @@ use crate::state::record::Record;
 use crate::state::stacks::{Mark, SetId, Stacks};
 use crate::vocabulary::token_set;
 
+mod budget;
+
 thread_local! {
     /// Where a mask is computed of which only the patch is asked for.
     static SCRATCH_MASK: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
@@ -34,6 +36,8 @@ pub struct MatcherOptions {
     pub terminate_without_stop_token: bool,
     /// Whether only tokens may come that the tokenizer itself would write for the text.
     pub canonical: bool,
+    /// In how many tokens, a stop token not counted, the text must be complete: masks leave what keeps that possible.
+    pub token_budget: Option<usize>,
 }
 
 /// Stands for the token of a step that accepted a text.
@@ -51,7 +55,22 @@ struct Step {
     is_spent: bool,
     /// How many bytes of texts were accepted until then.
     texts: usize,
+    /// How many tokens of a budget were spent until then.
+    spent: usize,
     mark: Mark,
+}
+
+/// What a matcher knows of its budget.
+#[derive(Clone)]
+struct Budget {
+    /// How many tokens the whole text may have.
+    tokens: usize,
+    /// A way to the end, and behind how many steps it begins.
+    way: Option<(usize, Arc<[u32]>)>,
+    /// Behind so many steps it was found that up to so many of them no mask need be narrowed.
+    free: Option<(usize, usize)>,
+    /// The step whose mask was filled last, where the budget took something from it.
+    narrowed: Option<usize>,
 }
 
 /// What one step accepts.
@@ -99,7 +118,8 @@ fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) 
         Input::Text(bytes) => (NO_TOKEN, now.texts + bytes.len()),
         Input::Token(id, _) | Input::Named(id, _) => (id, now.texts),
     };
-    Ok(Some(Step { configuration, token, stopped: false, tokens, is_spent, texts, mark: stacks.mark() }))
+    let spent = now.spent + usize::from(token != NO_TOKEN);
+    Ok(Some(Step { configuration, token, stopped: false, tokens, is_spent, texts, spent, mark: stacks.mark() }))
 }
 
 /// The state of one sequence. Cheap to fork; memory is copied when a fork goes its own way.
@@ -120,6 +140,7 @@ pub struct GrammarMatcher {
     verdict: Option<CanonicalVerdict>,
     stop_token_ids: Arc<[u32]>,
     terminate_without_stop_token: bool,
+    budget: Option<Budget>,
 }
 
 impl GrammarMatcher {
@@ -128,7 +149,8 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when the first lexemes cannot be laid out within the limits, and
     /// [`MatcherError::StopTokenOutOfRange`] for a stop token that the vocabulary does not have,
-    /// [`MatcherError::NoEncoding`] for canonical tokens of a vocabulary that has not learned what they are.
+    /// [`MatcherError::NoEncoding`] for canonical tokens of a vocabulary that has not learned what they are,
+    /// [`MatcherError::BudgetTooSmall`] for a budget in which no text of the grammar is known to be complete.
     pub fn new(compiled: Arc<CompiledGrammar>, options: &MatcherOptions) -> Result<GrammarMatcher, MatcherError> {
         let vocab_size = compiled.vocabulary().vocab_size();
         let mut stop: Vec<u32> = match &options.override_stop_tokens {
@@ -153,9 +175,11 @@ impl GrammarMatcher {
             .with(&mut stacks, |run| run.initial())
             .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
         let (mark, texts) = (stacks.mark(), 0);
-        let first = Step { configuration, token: NO_TOKEN, stopped: false, tokens: 0, is_spent: false, texts, mark };
+        let (tokens, spent) = (0, 0);
+        let first =
+            Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, mark };
         let record = (!compiled.capturing().is_empty()).then(Arc::default);
-        Ok(GrammarMatcher {
+        let mut matcher = GrammarMatcher {
             record,
             trail,
             verdict: None,
@@ -166,7 +190,12 @@ impl GrammarMatcher {
             texts: Arc::default(),
             stop_token_ids: stop.into(),
             terminate_without_stop_token: options.terminate_without_stop_token,
-        })
+            budget: None,
+        };
+        if let Some(tokens) = options.token_budget {
+            matcher.set_token_budget(tokens)?;
+        }
+        Ok(matcher)
     }
 
     /// What the matcher matches.
@@ -297,7 +326,11 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(false);
         }
-        self.advance(Input::Text(bytes))
+        let accepted = self.advance(Input::Text(bytes))?;
+        if accepted {
+            self.spend_text(bytes);
+        }
+        Ok(accepted)
     }
 
     fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {
@@ -351,6 +384,7 @@ impl GrammarMatcher {
             let mut history = Vec::with_capacity(self.history.len());
             history.push(Step { configuration, mark: stacks.mark(), ..self.history[0] });
             for step in &self.history[1..] {
+                let step_before = step;
                 check_time()?;
                 let now = history[history.len() - 1];
                 let again = match (step.stopped, step.token) {
@@ -361,7 +395,9 @@ impl GrammarMatcher {
                             id => self.input_of(id),
                         };
                         let step = next_step(&layout, &mut stacks, now, input)?;
-                        step.expect("what was accepted is accepted wherever it is read")
+                        let spent = step_before.spent;
+                        let step = step.expect("what was accepted is accepted wherever it is read");
+                        Step { spent, ..step }
                     }
                 };
                 history.push(again);
@@ -440,6 +476,9 @@ impl GrammarMatcher {
     /// The patch of a mask that is kept, without writing any words; `None` where there is none, or where more is to be said.
     fn known_mask_patch(&mut self) -> Result<Option<MaskPatch>, MatcherError> {
         if self.now().stopped || self.now().is_spent || self.trail.is_some() || self.compiled.tokens().any() {
+            return Ok(None);
+        }
+        if self.is_near_the_end()? {
             return Ok(None);
         }
         let DecidedMask { known: Some(kept), refused, .. } = self.decide_mask()? else { return Ok(None) };
@@ -531,6 +570,12 @@ impl GrammarMatcher {
             }
         }
         let size = vocabulary.vocab_size();
+        if self.narrow(mask)? {
+            for &id in self.stop_token_ids.iter().filter(|_| completed) {
+                token_set::set(mask, id);
+            }
+            counted = None;
+        }
         // Where they were not counted, a look at the first words nearly always tells what is asked of their number.
         let allowed = counted.unwrap_or_else(|| match () {
             () if mask.iter().all(|&word| word == 0) => 0,
@@ -568,6 +613,11 @@ impl GrammarMatcher {
     pub fn is_allowed(&mut self, id: u32) -> Result<bool, MatcherError> {
         if self.is_terminated() {
             return Ok(false);
+        }
+        if self.is_near_the_end()? {
+            let mut mask = vec![0; self.compiled.vocabulary().mask_words()];
+            self.fill_mask(&mut mask)?;
+            return Ok((id as usize) < self.compiled.vocabulary().vocab_size() && token_set::get(&mask, id));
         }
         if self.trail.is_some() {
             let verdict = self.verdict.clone();
@@ -640,6 +690,7 @@ impl GrammarMatcher {
             self.verdict = None;
         }
         self.history.truncate(self.history.len() - count);
+        self.roll_budget_back();
         if let Some(trail) = &mut self.trail {
             trail.truncate(accepted - count);
         }

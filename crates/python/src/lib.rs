@@ -8,6 +8,8 @@ mod errors;
 mod grammar;
 mod index;
 mod matcher;
+#[cfg(feature = "switches")]
+mod switches;
 mod vocabulary;
 mod watch;
 
@@ -44,5 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::BatchMatcher>()?;
     module.add_class::<index::IndexBuilder>()?;
     module.add_class::<index::TokenIndex>()?;
+    #[cfg(feature = "switches")]
+    module.add_function(wrap_pyfunction!(switches::switch_off, module)?)?;
     Ok(())
 }

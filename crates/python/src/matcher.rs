@@ -66,13 +66,14 @@ impl Matcher {
     /// Of a compiled grammar; or the fork of a matcher, where a tuple holds one.
     #[new]
     #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = false,
-                        max_rollback_tokens = 0, canonical = false))]
+                        max_rollback_tokens = 0, canonical = false, token_budget = None))]
     fn new(
         compiled_grammar: &Bound<'_, PyAny>,
         override_stop_tokens: Option<&Bound<'_, PyAny>>,
         terminate_without_stop_token: bool,
         max_rollback_tokens: i64,
         canonical: bool,
+        token_budget: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Matcher> {
         let py = compiled_grammar.py();
         let Ok(compiled) = compiled_grammar.cast::<CompiledGrammar>() else {
@@ -95,7 +96,8 @@ impl Matcher {
             Some(tokens) => Some(arguments::stop_tokens(tokens, compiled.vocabulary().vocab_size())?),
             None => None,
         };
-        let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token, canonical };
+        let token_budget = token_budget.map(|tokens| arguments::count("token_budget", tokens)).transpose()?;
+        let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token, canonical, token_budget };
         match watch::short(py, || engine::GrammarMatcher::new(compiled.clone(), &options))? {
             Ok(inner) => {
                 let tokenizer_info = tokenizer_info.clone_ref(py);
@@ -209,6 +211,25 @@ impl Matcher {
     fn shortest_completion<'py>(&self, py: Python<'py>, max_bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
         let text = self.with(py, |inner| inner.shortest_completion(max_bytes))?;
         Ok(PyBytes::new(py, &text))
+    }
+
+    fn tokens_to_end(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, engine::GrammarMatcher::tokens_to_end)
+    }
+
+    #[getter]
+    fn token_budget(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.lock(py)?.token_budget())
+    }
+
+    #[getter]
+    fn token_budget_left(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        Ok(self.lock(py)?.token_budget_left())
+    }
+
+    #[getter]
+    fn is_narrowed(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.is_narrowed())
     }
 
     #[pyo3(signature = (next_token, next_sibling, tokens, bitmask, *, time_limit, root))]

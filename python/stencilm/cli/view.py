@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import Event, Forced, Prompt, Reasoned, Sampled, Stopped, Trace
 from stencilm.views.characters import visible
 
 
@@ -34,7 +34,7 @@ def progress(max_tokens: int) -> Iterator[Callable[[Event], None]]:
         def show(event: Event) -> None:
             if isinstance(event, Sampled):
                 bar.advance(task)
-            elif isinstance(event, Forced):
+            elif isinstance(event, (Forced, Reasoned)):
                 bar.advance(task, len(event.token_ids))
 
         yield show
@@ -49,6 +49,9 @@ def trace_lines(trace: Trace) -> Iterator[str]:
             text = event.text.decode("utf-8", "backslashreplace")
             allowed = "all" if event.allowed is None else str(event.allowed)
             yield f"sampled  {text!r:<24} logprob {event.logprob:8.3f}  of {allowed} allowed"
+        elif isinstance(event, Reasoned):
+            text = event.text.decode("utf-8", "backslashreplace")
+            yield f"reasoned {text!r:<24} {len(event.token_ids)} tokens"
         elif isinstance(event, Forced):
             text = event.text.decode("utf-8", "backslashreplace")
             yield f"forced   {text!r:<24} {len(event.token_ids)} tokens"

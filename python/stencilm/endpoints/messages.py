@@ -36,21 +36,6 @@ def messages_of(prompt: Any) -> Messages:
     return [dict(message) for message in prompt]
 
 
-def with_text(messages: Messages, text: str) -> Messages:
-    """The messages with a text after what the user said last."""
-    place = next(
-        (at for at in reversed(range(len(messages))) if messages[at].get("role") == "user"), None
-    )
-    if place is None:
-        return [*messages, {"role": "user", "content": text}]
-    content = messages[place].get("content") or ""
-    if isinstance(content, str):
-        longer: Any = f"{content}\n\n{text}" if content else text
-    else:
-        longer = [*content, {"type": "text", "text": text}]
-    return [*messages[:place], {**messages[place], "content": longer}, *messages[place + 1 :]]
-
-
 def text_of(message: Mapping[str, Any]) -> str:
     """What a message says, without its pictures."""
     content = message.get("content") or ""

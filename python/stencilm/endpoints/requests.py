@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from stencilm.endpoints.capabilities import Capabilities, Native
-from stencilm.endpoints.messages import Messages, messages_of, text_of, with_text
+from stencilm.endpoints.messages import Messages, messages_of, text_of
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
 from stencilm.errors import UnsupportedFeature
 from stencilm.generation.sampling import Sampling
@@ -18,6 +18,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.choosers import numbered
 from stencilm.guiding.drafts import Ask
+from stencilm.models.prompts import with_text
 
 Route: TypeAlias = Literal["chat", "completions"]
 

@@ -29,10 +29,12 @@ from stencilm.generation.trace import (
     Forced,
     Limit,
     Prompt,
+    Reasoned,
     Sampled,
     Stopped,
     Trace,
 )
+from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.models.protocol import LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
@@ -77,7 +79,8 @@ class Decoding:
     """One sequence being written: an iterator of trace events, one or more for each step.
 
     Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
-    matcher, or None for free text. With `fast_forward` forced tokens are not drawn. The first of
+    matcher, or None for free text. What a `ReasoningMatcher` takes as reasoning is no part of the
+    text and of `max_tokens`. With `fast_forward` forced tokens are not drawn. The first of
     the texts in `stop` that comes ends the text, and is no part of it. Iterating raises
     MatcherError when the grammar has no way on, and ModelError when the model's logits cannot be
     used; both concern this sequence alone.
@@ -102,8 +105,10 @@ class Decoding:
         self.finish_reason: FinishReason | None = None
         self.stop_text: str | None = None
         self._stops = [text.encode() for text in stop]
+        self._reasoning = matcher if isinstance(matcher, ReasoningMatcher) else None
+        answer: Any = matcher if self._reasoning is None else self._reasoning.answer
         # What is cut off at a stop text was read by the matcher, so another one reads what is left.
-        self._start: Any = matcher.fork() if self._stops and matcher is not None else None  # type: ignore[attr-defined]
+        self._start: Any = answer.fork() if self._stops and answer is not None else None
         self._model = model
         self._matcher = matcher
         self._prompt_ids = list(prompt_ids)
@@ -117,6 +122,7 @@ class Decoding:
         self._stop_token_ids = frozenset(stop_owner.stop_token_ids)
         self._clock = Clock()
         self._fast_forward = fast_forward and matcher is not None
+        self._num_reasoned = 0
         self._forward_passes = 0
         self._forced_tokens = 0
         self._seconds = 0.0
@@ -165,6 +171,7 @@ class Decoding:
         return Stats(
             prompt_tokens=len(self._prompt_ids),
             tokens=len(self.token_ids),
+            reasoning_tokens=len(self._reasoning_ids),
             forced_tokens=self._forced_tokens,
             forward_passes=self._forward_passes,
             mask_seconds=seconds["mask"],
@@ -201,6 +208,7 @@ class Decoding:
             trace=self.trace,
             stats=self.stats,
             stop_text=self.stop_text,
+            reasoning=None if self._reasoning is None else self._reasoning.reasoning,
         )
 
     def _is_complete(self) -> bool:
@@ -233,6 +241,10 @@ class Decoding:
             while forced := self._force():
                 unseen = unseen + forced
                 text = tokenizer_info.decode_bytes(forced)
+                if self._has_reasoned():
+                    yield Reasoned(token_ids=tuple(forced), text=text, logprob=None)
+                    continue
+                self._forced_tokens += len(forced)
                 self.token_ids += forced
                 self.text += text
                 is_stopped = self._reaches_stop(len(text))
@@ -259,9 +271,12 @@ class Decoding:
                 yield self._stop("stop", token_id=token_id, logprob=logprob)
                 return
             text = tokenizer_info.decode_bytes([token_id])
+            unseen = [token_id]
+            if self._has_reasoned():
+                yield Reasoned(token_ids=(token_id,), text=text, logprob=logprob)
+                continue
             self.token_ids.append(token_id)
             self.text += text
-            unseen = [token_id]
             is_stopped = self._reaches_stop(len(text))
             yield Sampled(token_id=token_id, text=text, logprob=logprob, allowed=allowed)
             if is_stopped:
@@ -279,16 +294,28 @@ class Decoding:
         self.finish_reason = reason
         return Stopped(reason=reason, token_id=token_id, logprob=logprob, limit=limit)
 
+    def _has_reasoned(self) -> bool:
+        """Whether what was accepted last is reasoning, and no part of the text."""
+        if self._reasoning is None:
+            return False
+        before, self._num_reasoned = self._num_reasoned, len(self._reasoning_ids)
+        return before < self._num_reasoned
+
+    @property
+    def _reasoning_ids(self) -> Sequence[int]:
+        return () if self._reasoning is None else self._reasoning.reasoning_token_ids
+
     @property
     def _num_tokens(self) -> int:
-        return len(self._prompt_ids) + len(self.token_ids)
+        return len(self._prompt_ids) + len(self._reasoning_ids) + len(self.token_ids)
 
     def _reached_limit(self) -> Limit | None:
         if len(self.token_ids) >= self._max_tokens:
             return "max_tokens"
         context_size = self._model.context_size
         # The prompt alone may be too long: then the model says so, because nothing was written.
-        if self.token_ids and context_size is not None and self._num_tokens > context_size:
+        has_begun = bool(self.token_ids or self._reasoning_ids)
+        if has_begun and context_size is not None and self._num_tokens > context_size:
             return "context"
         return None
 
@@ -306,11 +333,11 @@ class Decoding:
             # The prompt counts as well: its end and the text may be tokenized together.
             recent = self.token_ids[-RECENT_TOKENS:]
             if len(recent) < RECENT_TOKENS:
-                recent = self._prompt_ids[len(recent) - RECENT_TOKENS :] + recent
+                before = [*self._prompt_ids[-RECENT_TOKENS:], *self._reasoning_ids]
+                recent = before[len(recent) - RECENT_TOKENS :] + recent
             forced = self._matcher.find_jump_forward_tokens(recent)[:room]
             for token_id in forced:
                 self._accept(token_id)
-        self._forced_tokens += len(forced)
         return forced
 
     def _fill_mask(self) -> tuple[int | None, bool]:
@@ -357,7 +384,11 @@ class Decoding:
                     logits,
                     sampling,
                     self._random,
-                    prompt_ids=self._prompt_ids,
+                    prompt_ids=(
+                        [*self._prompt_ids, *self._reasoning_ids]
+                        if self._num_reasoned and sampling.changes_scores
+                        else self._prompt_ids
+                    ),
                     written=self.token_ids,
                 )
             except ValueError as error:

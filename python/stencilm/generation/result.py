@@ -83,6 +83,8 @@ class Generation(Generic[T]):
         filled: The stretches of the text that no model wrote, in order.
         refused: What was written before, and what the type's own validators refused; the model was
             told why each time.
+        reasoning: What the model wrote before the text to reason, without markers and the blanks
+            around it; None where it was not asked to. In the draft mode the draft.
         guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
             corrections, and what it cost.
     """
@@ -100,6 +102,7 @@ class Generation(Generic[T]):
     filled: tuple[Filled, ...] = ()
     refused: tuple[Generation[T], ...] = ()
     guided: Guided | None = None
+    reasoning: str | None = None
 
     def to_json(self, *, value: Any = None, trace: bool = False) -> dict[str, Any]:
         """The result as JSON-ready values; `value` is the typed value in JSON form."""
@@ -112,6 +115,7 @@ class Generation(Generic[T]):
             "filled": [filled._asdict() for filled in self.filled],
             "refused": [str(generation.error) for generation in self.refused],
             "error": None if self.error is None else str(self.error),
+            "reasoning": self.reasoning,
             "token_ids": list(self.token_ids),
             "stats": self.stats.to_json(),
         }

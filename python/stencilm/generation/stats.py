@@ -17,7 +17,8 @@ class Stats:
 
     Attributes:
         prompt_tokens: Tokens of the prompt.
-        tokens: Written tokens, without the stop token.
+        tokens: Written tokens, without the stop token and without reasoning.
+        reasoning_tokens: Tokens of the reasoning before the text, its markers included.
         forced_tokens: Those of them that the grammar left no choice about. Each saved a forward
             pass: it was read together with what followed it, or not at all.
         forward_passes: Calls of the model, the one over the prompt included; requests to an
@@ -43,6 +44,7 @@ class Stats:
     sampling_seconds: float
     seconds: float
     seed: int | None
+    reasoning_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
     is_estimate: bool = False

@@ -76,6 +76,19 @@ class Sampled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reasoned(Event):
+    """Tokens of the reasoning before the text.
+
+    `logprob` is as for `Sampled`; None for what was written for the model, such as its markers.
+    """
+
+    kind: ClassVar[str] = "reasoned"
+    token_ids: tuple[int, ...]
+    text: bytes
+    logprob: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped(Event):
     """The end of the loop.
 

@@ -19,10 +19,18 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from numpy.typing import NDArray
 
 from stencilm.errors import ModelError
-from stencilm.models.prompts import no_chat_template, or_document_start, text_messages
+from stencilm.matching.reasoning import ReasoningFormat
+from stencilm.models.prompts import (
+    no_chat_template,
+    or_document_start,
+    switches_of,
+    text_messages,
+)
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tool_calls.probing import Renderer
+from stencilm.tool_calls.reasoning import reasoning_format
 
 
 class LlamaCppCache:
@@ -84,6 +92,12 @@ class LlamaCppModel:
     def context_size(self) -> int:
         """The number of positions of the context, `n_ctx`."""
         return int(self.llama.n_ctx())
+
+    @property
+    def reasoning_format(self) -> ReasoningFormat | None:
+        """How the model reasons, by the chat template of the file."""
+        template = self.llama.metadata.get("tokenizer.chat_template")
+        return reasoning_format(template) if template else None
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a text, or of chat messages through the chat template of the file."""
@@ -170,5 +184,11 @@ class LlamaCppModel:
             "" if one < 0 else llama_cpp.llama_vocab_get_text(vocab, one).decode()
             for one in (self.llama.token_bos(), self.llama.token_eos())
         )
+        switches = switches_of(messages)
+        if switches:  # which the formatter of llama-cpp-python does not pass on
+            special = {"bos_token": begin, "eos_token": end}
+            return Renderer(template, special).render(
+                text_messages(messages), add_generation_prompt=True, **switches
+            )
         write = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
         return str(write(messages=text_messages(messages)).prompt)

@@ -16,10 +16,12 @@ import numpy as np
 from mlx_lm.models.cache import make_prompt_cache
 from numpy.typing import NDArray
 
+from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.prompts import encode_prompt, stop_token_ids
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tool_calls.reasoning import reasoning_format
 
 # What is longer is read in pieces: the logits of a long prompt would take more memory than most
 # models, and so would its attention in one piece.
@@ -88,6 +90,11 @@ class MlxModel:
     def context_size(self) -> int | None:
         """The number of positions that the model was built for, None when it names none."""
         return self._context_size
+
+    @property
+    def reasoning_format(self) -> ReasoningFormat | None:
+        """How the model reasons, by its chat template."""
+        return reasoning_format(self.tokenizer)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a text, or of chat messages through the tokenizer's chat template."""

@@ -34,6 +34,7 @@ from stencilm.models.loading import (
     wrap_transformers,
 )
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
+from stencilm.models.reasoning import begin, format_of
 from stencilm.models.typed_model import (
     Drawing,
     Job,
@@ -261,18 +262,39 @@ class Model(TypedModel):
         """Texts that are ready to be written; job number i draws with `seed + i`."""
         given = _known(options)
         output, compiled = self._prepare(output_type, given.limits)
-        decodings = [
-            Decoding(
+        max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
+        decodings = []
+        for job in jobs:
+            prompt_ids, matcher = begin(
                 self.backend,
                 _new_matcher(compiled, self.tokenizer_info),
-                self._prompt_ids(job.prompt),
-                sampling=given.sampling(job.number),
-                max_tokens=given.max_tokens or DEFAULT_MAX_TOKENS,
-                stop=given.stops,
+                checked_prompt(job.prompt),
+                given.reasoning,
+                max_tokens,
             )
-            for job in jobs
-        ]
-        return _Task(output, decodings, given.max_tokens or DEFAULT_MAX_TOKENS)
+            decodings.append(
+                Decoding(
+                    self.backend,
+                    matcher,
+                    prompt_ids,
+                    sampling=given.sampling(job.number),
+                    max_tokens=max_tokens,
+                    stop=given.stops,
+                )
+            )
+        return _Task(output, decodings, max_tokens)
+
+    _continues_texts = True
+
+    @property
+    def _has_markers(self) -> bool:
+        return format_of(self.backend) is not None
+
+    def _room_to_reason(self, prompt: Prompt, budget: int) -> int:
+        size = self.backend.context_size
+        if size is None:
+            return budget
+        return max(0, min(budget, (size - len(self._prompt_ids(prompt))) // 2))
 
     def compile(self, output_type: Any, *, limits: Limits | None = None) -> CompiledGrammar:
         """The compiled grammar of an output type, as the calls above use it."""

@@ -7,7 +7,7 @@ is decided once. Nothing is imported here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from stencilm.errors import ModelError
 from stencilm.models.protocol import Prompt
@@ -18,11 +18,28 @@ class Conversation(list[dict[str, Any]]):
 
     Attributes:
         tools: As OpenAI's chat completions take them.
+        switches: Variables that the template is given, such as `enable_thinking`.
+        has_reasoning_format: The grammar of the text holds the reasoning already.
     """
 
-    def __init__(self, messages: Iterable[dict[str, Any]], tools: Sequence[Any] = ()) -> None:
-        super().__init__(messages)
+    def __init__(
+        self,
+        messages: Iterable[Mapping[str, Any]],
+        tools: Sequence[Any] = (),
+        *,
+        switches: Mapping[str, bool] | None = None,
+        has_reasoning_format: bool = False,
+    ) -> None:
+        super().__init__(dict(message) for message in messages)
         self.tools = list(tools)
+        self.switches = dict(switches or {})
+        self.has_reasoning_format = has_reasoning_format
+
+    @classmethod
+    def of(cls, messages: Iterable[Mapping[str, Any]], switches: Mapping[str, bool]) -> Self:
+        """The messages, with their tools where they have some, and these switches."""
+        tools = messages.tools if isinstance(messages, Conversation) else ()
+        return cls(messages, tools, switches=switches)
 
 
 def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
@@ -88,11 +105,32 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
         raise no_chat_template()
     tools = messages.tools if isinstance(messages, Conversation) else None
     more: dict[str, Any] = {"tools": tools} if tools else {}
+    more |= switches_of(messages)
     return str(
         tokenizer.apply_chat_template(
             text_messages(messages), tokenize=False, add_generation_prompt=True, **more
         )
     )
+
+
+def switches_of(messages: Iterable[Any]) -> dict[str, bool]:
+    """The variables that the chat template is given beside the messages."""
+    return messages.switches if isinstance(messages, Conversation) else {}
+
+
+def with_text(messages: Sequence[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The messages with a text after what the user said last."""
+    place = next(
+        (at for at in reversed(range(len(messages))) if messages[at].get("role") == "user"), None
+    )
+    if place is None:
+        return [*messages, {"role": "user", "content": text}]
+    content = messages[place].get("content") or ""
+    if isinstance(content, str):
+        longer: Any = f"{content}\n\n{text}" if content else text
+    else:
+        longer = [*content, {"type": "text", "text": text}]
+    return [*messages[:place], {**messages[place], "content": longer}, *messages[place + 1 :]]
 
 
 def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from stencilm.errors import ModelError
+from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.batches import TransformersBatch
 from stencilm.models.kv_cache import KeyValueCache
 from stencilm.models.prompts import encode_prompt, stop_token_ids
@@ -26,6 +27,7 @@ from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tool_calls.reasoning import reasoning_format
 
 _HUB_TIMEOUT = 10.0  # seconds
 _FEW_TOKENS = 32
@@ -182,6 +184,11 @@ class TransformersModel(TransformersRunner):
     def tokenizer_info(self) -> TokenizerInfo:
         """The tokenizer's vocabulary, as wide as the model's logits."""
         return self._tokenizer_info
+
+    @property
+    def reasoning_format(self) -> ReasoningFormat | None:
+        """How the model reasons, by its chat template."""
+        return reasoning_format(self.tokenizer)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a text, or of chat messages through the tokenizer's chat template."""

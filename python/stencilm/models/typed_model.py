@@ -35,6 +35,13 @@ from stencilm.grammars.output_types import Output
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
+from stencilm.models.reasoning import (
+    Reasoning,
+    TwoSteps,
+    budget_of,
+    checked_reasoning,
+    with_first,
+)
 from stencilm.renewed_lock import RenewedLock
 
 if TYPE_CHECKING:
@@ -73,6 +80,12 @@ class Drawing(TypedDict, total=False):
         logit_bias: What is added to the logits of tokens, by their ids.
         stop: Texts that end the text; they are no part of it.
         seed: The same seed gives the same text; None for a new one.
+        reasoning: Whether the model reasons before it answers, which `max_tokens` does not count.
+            "auto", the default: where its chat template has it reason, or the prompt ends with its
+            marker. True, or the most tokens of it (2,048 for True): it does. False: it does not,
+            where its template can say so. "draft": it writes an answer as it likes first, and then
+            that answer as the type asks. A model that has no markers of its own for reasoning, and
+            one behind an API, is asked twice.
         limits: How much work and memory the grammar may cost; None for those of the output type, or
             of the model.
         max_retries: How often the model is asked again where the type's own validators refuse a
@@ -96,6 +109,7 @@ class Drawing(TypedDict, total=False):
     logit_bias: Mapping[int, float]
     stop: str | Sequence[str]
     seed: int | None
+    reasoning: Reasoning
     limits: Limits | None
     max_retries: int
     finish: Finish
@@ -113,6 +127,23 @@ class Job:
 
     number: int
     prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Texts that are written at once.
+
+    Attributes:
+        jobs: The texts.
+        output_type: Their type.
+        options: How they are written.
+        is_first: They are asked for before the answers: reasoning, or drafts.
+    """
+
+    jobs: list[Job]
+    output_type: Any
+    options: Drawing
+    is_first: bool = False
 
 
 Piece: TypeAlias = str | Generation[Any] | None
@@ -137,6 +168,7 @@ class Options:
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     stop: str | Sequence[str] = ()
     seed: int | None = None
+    reasoning: Reasoning = "auto"
     limits: Limits | None = None
     finish: Finish = "cut"
     budget: Budget | None = None
@@ -147,6 +179,7 @@ class Options:
             raise ValueError(f"max_tokens is {most!r}, but must be at least 1")
         if self.finish not in ("cut", "valid"):
             raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
+        checked_reasoning(self.reasoning)
         self.stops  # noqa: B018 - checked here
         self.sampling(0)
 
@@ -402,18 +435,20 @@ class TypedModel(ABC):
         Closing the iterator stops the model. Options and errors are those of `__call__`. Where
         validators refuse the text and it is written again, partial values begin anew.
         """
-        attempts = self._attempts([prompt], options)
-        jobs = next(attempts)
+        attempts = self._attempts([prompt], output_type, options)
+        asked = next(attempts)
         while True:
-            shown = Partials(self._prepare(output_type, options.get("limits"))[0])
+            shown = Partials(self._prepare(asked.output_type, asked.options.get("limits"))[0])
             written: list[Generation[Any]] = []
-            for piece in self._pieces(jobs[0], output_type, options, None, shown.whole):
+            for piece in self._pieces(
+                asked.jobs[0], asked.output_type, asked.options, None, shown.whole
+            ):
                 if isinstance(piece, Generation):
                     written.append(piece)
-                elif (value := shown.feed(piece)) is not MISSING:
+                elif not asked.is_first and (value := shown.feed(piece)) is not MISSING:
                     yield value
             try:
-                jobs = attempts.send(written)
+                asked = attempts.send(written)
             except StopIteration as end:
                 yield _value(end.value[0])
                 return
@@ -509,20 +544,20 @@ class TypedModel(ABC):
         self, prompt: Prompt, output_type: Any = str, **options: Unpack[Drawing]
     ) -> AsyncIterator[Any]:
         """`stream`, awaited."""
-        attempts = self._attempts([prompt], options)
-        jobs = next(attempts)
+        attempts = self._attempts([prompt], output_type, options)
+        asked = next(attempts)
         while True:
-            shown = Partials(self._prepare(output_type, options.get("limits"))[0])
+            shown = Partials(self._prepare(asked.output_type, asked.options.get("limits"))[0])
             written: list[Generation[Any]] = []
-            pieces = self._apieces(jobs[0], output_type, options, shown.whole)
+            pieces = self._apieces(asked.jobs[0], asked.output_type, asked.options, shown.whole)
             async with aclosing(pieces):
                 async for piece in pieces:
                     if isinstance(piece, Generation):
                         written.append(piece)
-                    elif (value := shown.feed(piece)) is not MISSING:
+                    elif not asked.is_first and (value := shown.feed(piece)) is not MISSING:
                         yield value
             try:
-                jobs = attempts.send(written)
+                asked = attempts.send(written)
             except StopIteration as end:
                 yield _value(end.value[0])
                 return
@@ -665,30 +700,32 @@ class TypedModel(ABC):
         options: Drawing,
         on_event: OnEvent | None = None,
     ) -> list[Generation[Any]]:
-        attempts = self._attempts(prompts, options)
-        jobs = next(attempts)
+        attempts = self._attempts(prompts, output_type, options)
+        asked = next(attempts)
         while True:
+            jobs = asked.jobs
             if len(jobs) == 1:
-                written = [self._write(jobs[0], output_type, options, on_event)]
+                written = [self._write(jobs[0], asked.output_type, asked.options, on_event)]
             else:
-                written = self._write_all(jobs, output_type, options)
+                written = self._write_all(jobs, asked.output_type, asked.options)
             try:
-                jobs = attempts.send(written)
+                asked = attempts.send(written)
             except StopIteration as end:
                 return _generations(end)
 
     async def _arun(
         self, prompts: Sequence[Prompt], output_type: Any, options: Drawing
     ) -> list[Generation[Any]]:
-        attempts = self._attempts(prompts, options)
-        jobs = next(attempts)
+        attempts = self._attempts(prompts, output_type, options)
+        asked = next(attempts)
         while True:
+            jobs = asked.jobs
             if len(jobs) == 1:
-                written = [await self._awrite(jobs[0], output_type, options)]
+                written = [await self._awrite(jobs[0], asked.output_type, asked.options)]
             else:
-                written = await self._awrite_all(jobs, output_type, options)
+                written = await self._awrite_all(jobs, asked.output_type, asked.options)
             try:
-                jobs = attempts.send(written)
+                asked = attempts.send(written)
             except StopIteration as end:
                 return _generations(end)
 
@@ -708,14 +745,27 @@ class TypedModel(ABC):
         raise AssertionError("invariant: the last piece of a text is its result")
 
     def _attempts(
-        self, prompts: Sequence[Prompt], options: Drawing
-    ) -> Generator[list[Job], list[Generation[Any]], list[Generation[Any]]]:
-        """What is to be written, until no validator refuses it or `max_retries` are used up."""
+        self, prompts: Sequence[Prompt], output_type: Any, options: Drawing
+    ) -> Generator[Round, list[Generation[Any]], list[Generation[Any]]]:
+        """What is to be written, until no validator refuses it or `max_retries` are used up.
+
+        Before that the texts that are asked for first, where there are some.
+        """
         retries = options.get("max_retries", DEFAULT_MAX_RETRIES)
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise ValueError(f"max_retries is {retries!r}, but must be an int from 0 up")
         jobs = [Job(number, prompt) for number, prompt in enumerate(prompts)]
-        done = yield jobs
+        asked = self._asked_first(jobs, options)
+        first: list[Generation[Any]] = []
+        if asked is not None:
+            steps, round_before = asked
+            first = yield round_before
+            jobs = [
+                Job(job.number, steps.then(job.prompt, text.text))
+                for job, text in zip(jobs, first, strict=True)
+            ]
+            options = {**options, "reasoning": False}
+        done = yield Round(jobs, output_type, options)
         for _ in range(retries):
             again = []
             for job in jobs:
@@ -725,13 +775,43 @@ class TypedModel(ABC):
                         again.append(Job(job.number, prompt))
             if not again:
                 break
-            written = yield again
+            written = yield Round(again, output_type, options)
             for job, generation in zip(again, written, strict=True):
                 jobs[job.number] = job
                 earlier = done[job.number]
                 before = (*earlier.refused, replace(earlier, refused=()))
                 done[job.number] = replace(generation, refused=before)
-        return done
+        return [with_first(*both) for both in zip(done, first, strict=True)] if first else done
+
+    def _asked_first(self, jobs: list[Job], options: Drawing) -> tuple[TwoSteps, Round] | None:
+        """What is asked for before the answers; None where nothing is."""
+        reasoning = checked_reasoning(options.get("reasoning", "auto"))
+        is_draft = reasoning == "draft"
+        if not jobs or (not is_draft and (self._has_markers or reasoning == "auto")):
+            return None
+        steps = TwoSteps(is_draft, self._continues_texts)
+        first: Drawing = {**options, "stop": (), "reasoning": "auto" if is_draft else False}
+        for name in ("limits", "finish", "budget"):
+            first.pop(name, None)  # type: ignore[misc]
+        asked = [Job(job.number, steps.first(job.prompt)) for job in jobs]
+        if not is_draft:
+            budget = min(self._room_to_reason(job.prompt, budget_of(reasoning)) for job in asked)
+            if not budget:
+                return None
+            first["max_tokens"] = budget
+        return steps, Round(asked, str, first, is_first=True)
+
+    _continues_texts = False
+    """Whether a prompt that is a text is gone on with."""
+
+    @property
+    def _has_markers(self) -> bool:
+        """Whether it reasons in markers of its own, within the text."""
+        return False
+
+    def _room_to_reason(self, prompt: Prompt, budget: int) -> int:
+        """The most tokens of reasoning after a prompt that leave room for an answer."""
+        return budget
 
     def _prepare(self, output_type: Any, limits: Limits | None = None) -> tuple[Output, Any]:
         """The reader of a type and what `_compile` makes of it; the latest types are kept."""

@@ -27,6 +27,7 @@ from stencilm.tool_calls.functions import (
     error_text,
     result_text,
 )
+from stencilm.tool_calls.reasoning import reasoning_format
 from stencilm.tool_calls.request import ToolChoice
 
 T = TypeVar("T")
@@ -239,21 +240,28 @@ class _Family:
     def turn(
         self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
     ) -> tuple[Turn, str | None]:
-        conversation = Conversation(messages, self.definitions)
-        prompt = chat_text(self.tokenizer, conversation)
+        form = reasoning_format(self.tokenizer)
+        # The loop lets the model reason, in markers that the template shows. Where the answers of
+        # a family have markers as well, its grammar holds both.
+        is_by_loop = form is not None and not form.without
+        conversation = Conversation(
+            messages, self.definitions, has_reasoning_format=form is not None and not is_by_loop
+        )
+        prompt = "" if is_by_loop else chat_text(self.tokenizer, conversation)
         written = tool_format(
             self.source,
             self.definitions,
             choice,
             parallel=self.parallel,
-            reasoning="auto",
+            reasoning="disabled" if is_by_loop else "auto",
             answer=self.answer,
         )
         generation = self.model.generate(conversation, written.tag, **options)
         if generation.error is not None:
             raise generation.error
         found = written.parse(generation.text, prompt=prompt, first_id=first_id)
-        turn = Turn(generation, found.content, found.reasoning, found.calls)
+        reasoning = found.reasoning or generation.reasoning or ""
+        turn = Turn(generation, found.content, reasoning, found.calls)
         return turn, None if found.calls else found.content
 
     def told(self, turn: Turn) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from stencilm.tool_calls.argument_readers import MARKERS
 from stencilm.tool_calls.harmony import harmony_format
 from stencilm.tool_calls.registry import family, family_name, model_structural_tags
 from stencilm.tool_calls.tags import Builder
-from stencilm.tool_calls.template import MARKER, ToolTemplate
+from stencilm.tool_calls.template import MARKER, THINKS, ToolTemplate
 from stencilm.tool_calls.writer import write_arguments, write_calls
 
 _NAMES = ("mark_first", "mark_second")
@@ -43,22 +43,6 @@ _TOOLS = [
     }
     for name in _NAMES
 ]
-# What stands around reasoning in the prompts of models; a template that opens one of them reasons.
-_THINKS = (
-    ("<think>", "</think>"),
-    ("<seed:think>", "</seed:think>"),
-    ("<longcat_think>", "</longcat_think>"),
-    ("<mm:think>", "</mm:think>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|inner_prefix|>", "<|inner_suffix|>"),
-    ("<|channel>thought\n", "<channel|>"),
-    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
-    ("<ifm|think>", "</ifm|think>"),
-    ("<think:opensource>", "</think:opensource>"),
-    ("<|think|>", "<|end|>"),
-    ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
-)
 
 
 def probe(model: Any) -> tuple[str, ToolTemplate | Builder]:
@@ -68,7 +52,7 @@ def probe(model: Any) -> tuple[str, ToolTemplate | Builder]:
         GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name is of
             no family.
     """
-    source, special = _source(model)
+    source, special = template_source(model)
     if source is None:
         return _by_name(model, "it has no chat template")
     renderer = Renderer(source, special)
@@ -102,7 +86,7 @@ def _by_name(model: Any, reason: str) -> tuple[str, ToolTemplate | Builder]:
     )
 
 
-def _source(model: Any) -> tuple[str | None, dict[str, str]]:
+def template_source(model: Any) -> tuple[str | None, dict[str, str]]:
     """The text of a chat template, and the special tokens that it may name."""
     if isinstance(model, str):
         return model, {}
@@ -127,7 +111,7 @@ def _by_words(source: str) -> tuple[str, ToolTemplate] | None:
         for way in template.ways():
             words = {*MARKER.findall("".join((way.section[0], way.call, way.section[1])))}
             if words and all(word in source for word in words):
-                same = (template.think is not None) == any(begin in source for begin, _ in _THINKS)
+                same = (template.think is not None) == any(begin in source for begin, _ in THINKS)
                 found.append((2 * sum(map(len, words)) + same, name, template))
     if not found:
         return None
@@ -280,7 +264,7 @@ def _seen(
 def _think(
     renderer: Renderer, user: dict[str, Any], prompt: str, ids: tuple[str, ...]
 ) -> tuple[str, str] | None:
-    for begin, end in _THINKS:
+    for begin, end in THINKS:
         if prompt.rstrip().endswith(begin.strip()) or prompt.rstrip().endswith(end.strip()):
             return begin, end
     for key in ("reasoning_content", "reasoning", "thinking"):
@@ -289,19 +273,19 @@ def _think(
             text = renderer.render([user, message], tools=_TOOLS, add_generation_prompt=False)
         except Exception:
             continue
-        for begin, end in _THINKS:
+        for begin, end in THINKS:
             if re.search(
                 re.escape(begin) + r"\s*" + re.escape(_REASON) + r"\s*" + re.escape(end), text
             ):
                 return begin, end
     source = renderer.source
-    return next(((begin, end) for begin, end in _THINKS if begin in source and end in source), None)
+    return next(((begin, end) for begin, end in THINKS if begin in source and end in source), None)
 
 
 def _after(prompt: str, text: str) -> str:
     """What a text has after a prompt, without reasoning that is empty or that the prompt begins."""
     rest = rest_after(prompt, text)
-    for begin, end in _THINKS:
+    for begin, end in THINKS:
         rest = re.sub(rf"^\s*(?:{re.escape(begin.strip())})?\s*{re.escape(end)}\s*", "", rest)
     return rest
 

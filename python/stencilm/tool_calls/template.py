@@ -17,6 +17,22 @@ from stencilm.grammars.structural_tag import Style
 # Pieces of text that tokenizers may have as one special token.
 MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")
 PLACEHOLDER = re.compile(r"\$(name|json_name|id|arguments)\b")
+# What stands around reasoning in the prompts of models; a template that opens one of them reasons.
+THINKS = (
+    ("<think>", "</think>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<mm:think>", "</mm:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    ("<ifm|think>", "</ifm|think>"),
+    ("<think:opensource>", "</think:opensource>"),
+    ("<|think|>", "<|end|>"),
+    ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

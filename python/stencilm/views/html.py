@@ -16,12 +16,13 @@ from stencilm.views.segments import LEGEND, outcome, parts_of, readable, segment
 _STYLE = """
 .stencilm { --ink: #1c2430; --quiet: #5d6877; --paper: #ffffff; --edge: #d5dbe3;
   --draft: #d3f2da; --chosen: #cfe2ff; --removed: #ffd9d6; --removed-ink: #a1180c;
-  --healed: #ffe3b8; --forced: #e4e7ec; --closed: #ead9fb;
+  --reasoning: #fdf3c7; --healed: #ffe3b8; --forced: #e4e7ec; --closed: #ead9fb;
   color: var(--ink); background: var(--paper); font: 15px/1.7 ui-sans-serif, system-ui, sans-serif;
   border: 1px solid var(--edge); border-radius: 8px; padding: 14px 18px; max-width: 72rem; }
 @media (prefers-color-scheme: dark) { .stencilm { --ink: #e6eaf0; --quiet: #98a4b3;
   --paper: #161b22; --edge: #333d49; --draft: #1d4a2b; --chosen: #1c3f75; --removed: #5a1f1b;
-  --removed-ink: #ffb4ab; --healed: #664510; --forced: #3a424d; --closed: #4a2d6b; } }
+  --removed-ink: #ffb4ab; --reasoning: #4d4417; --healed: #664510; --forced: #3a424d;
+  --closed: #4a2d6b; } }
 .stencilm-legend { display: flex; flex-wrap: wrap; gap: 4px 14px; margin: 0 0 10px; padding: 0;
   list-style: none; color: var(--quiet); font-size: 13px; }
 .stencilm .stencilm-legend span { padding: 1px 7px; }
@@ -30,6 +31,7 @@ _STYLE = """
 .stencilm .prompt { color: var(--quiet); }
 .stencilm .draft, .stencilm .chosen, .stencilm .removed, .stencilm .healed, .stencilm .forced,
 .stencilm .closed { color: var(--ink); border-radius: 3px; padding: 2px 0; }
+.stencilm .reasoning { background: var(--reasoning); color: var(--quiet); }
 .stencilm .draft { background: var(--draft); }
 .stencilm .chosen { background: var(--chosen); font-weight: 600; }
 .stencilm .removed { background: var(--removed); color: var(--removed-ink);

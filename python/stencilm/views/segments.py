@@ -17,14 +17,18 @@ from stencilm.generation.trace import (
     Forced,
     Healed,
     Prompt,
+    Reasoned,
     Rejected,
     Sampled,
     Stopped,
 )
 
-Part: TypeAlias = Literal["prompt", "draft", "chosen", "removed", "healed", "forced", "closed"]
+Part: TypeAlias = Literal[
+    "prompt", "reasoning", "draft", "chosen", "removed", "healed", "forced", "closed"
+]
 
 LEGEND: dict[Part, str] = {
+    "reasoning": "reasoning",
     "draft": "drafted freely",
     "chosen": "chosen where the draft left the grammar",
     "removed": "removed",
@@ -87,6 +91,8 @@ def readable(text: bytes) -> str:
 def _segment(event: Event, calls: int) -> Segment | None:
     if isinstance(event, Prompt):
         return Segment("prompt", event.text, "the prompt")
+    if isinstance(event, Reasoned):
+        return Segment("reasoning", event.text, _lines("reasoning", _probability(event.logprob)))
     if isinstance(event, Sampled):
         note = _lines(_token(event.token_id, event.text), _probability(event.logprob))
         if event.allowed is not None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 STYLES: dict[Part, str] = {
     "prompt": "dim",
+    "reasoning": "yellow",
     "draft": "green",
     "chosen": "bold blue",
     "removed": "red strike",

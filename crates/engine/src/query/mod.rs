@@ -12,6 +12,5 @@ pub(crate) mod boundary_tokens;
 pub(crate) mod candidates;
 pub(crate) mod captures;
 pub(crate) mod completion;
-pub(crate) mod costs;
 pub(crate) mod draft_tree;
 pub(crate) mod prefix;

@@ -168,7 +168,6 @@ impl Automaton for Runs<'_, '_> {
 
 impl Reader for Runs<'_, '_> {
     type At = u32;
-    type Stopped = LimitExceeded;
 
     fn state(at: u32) -> StateId {
         StateId(at & STATE)
@@ -204,7 +203,7 @@ impl Reader for Runs<'_, '_> {
         self.within.is_some()
     }
 
-    fn ends(&mut self, at: u32, tokens: &[u32]) {
+    fn ends(&mut self, at: u32, tokens: &[u32], _first: Option<usize>) {
         if let Some(within) = &mut self.within {
             within.extend(tokens.iter().map(|&token| (at >> ROUNDS, token)));
         }

@@ -14,5 +14,6 @@ mod queries;
 mod random;
 mod recognition;
 mod structural_tags;
+mod token_budgets;
 mod token_edges;
 mod values;

@@ -76,6 +76,13 @@ fn canonical_masks_let_pass_what_the_encoder_writes() {
 }
 
 #[test]
+fn canonical_masks_are_the_encodings_of_all_texts() {
+    let counts = run("canonical-twin", 300);
+    // Half of them against all texts that there are.
+    assert!(counts.masks > 3_000 && counts.texts > 1_500, "{counts:?}");
+}
+
+#[test]
 fn grammars_survive_being_written() {
     assert!(run("round-trips", 200).masks > 500);
     assert!(run("serialization", 200).masks > 500);

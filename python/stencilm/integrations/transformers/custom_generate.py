@@ -18,6 +18,12 @@ from stencilm.integrations.transformers.logits_processor import check_width, clo
 from stencilm.integrations.transformers.row_states import checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.reasoning import (
+    DEFAULT_REASONING,
+    ReasoningFormat,
+    begun,
+    checked_budget,
+)
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
 _READ = {
@@ -38,14 +44,26 @@ class CustomGenerate:
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch;
             `num_return_sequences` repeats the prompts.
+        reasoning: How the model reasons before its answer, such as
+            `stencilm.reasoning_format(tokenizer)`; None where it does not. A prompt that ends with
+            its end marker is answered at once.
+        reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
 
     Raises:
         TypeError: `compiled` is something else.
+        ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
     """
 
-    def __init__(self, compiled: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar | Sequence[CompiledGrammar],
+        *,
+        reasoning: ReasoningFormat | None = None,
+        reasoning_budget: int = DEFAULT_REASONING,
+    ) -> None:
         self._grammars = checked_grammars("CustomGenerate", compiled)
+        self._reasoning = (reasoning, checked_budget(reasoning_budget))
         self.forward_passes = 0
 
     def __reduce__(self) -> NoReturn:
@@ -57,11 +75,13 @@ class CustomGenerate:
 
     def __copy__(self) -> CustomGenerate:
         """Another of the same grammars, which never change."""
-        return CustomGenerate(self._grammars)
+        reasoning, budget = self._reasoning
+        return CustomGenerate(self._grammars, reasoning=reasoning, reasoning_budget=budget)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomGenerate:
         """The same as `copy.copy`."""
-        return CustomGenerate(self._grammars)
+        reasoning, budget = self._reasoning
+        return CustomGenerate(self._grammars, reasoning=reasoning, reasoning_budget=budget)
 
     # `generate` compares this signature with that of its own loop, so the names are theirs.
     def __call__(
@@ -115,6 +135,7 @@ class CustomGenerate:
                 ids, [] if mask is None else mask[number].tolist(),
                 self._grammars[number * len(self._grammars) // len(input_ids)],
                 stop_token_ids=_stops(generation_config),
+                reasoning=self._reasoning,
             )
             for number, ids in enumerate(input_ids.tolist())
         ]  # fmt: skip
@@ -198,17 +219,19 @@ class _Row:
         mask: list[int],
         compiled: CompiledGrammar,
         stop_token_ids: Sequence[int],
+        reasoning: tuple[ReasoningFormat | None, int],
     ) -> None:
         seen = mask or [1] * len(ids)
         self.ids = ids
         self.prompt = [token for token, is_seen in zip(ids, seen, strict=True) if is_seen]
-        self.matcher = GrammarMatcher(
+        answer = GrammarMatcher(
             compiled,
             override_stop_tokens=stop_token_ids or None,
             terminate_without_stop_token=not (
                 stop_token_ids or compiled.tokenizer_info.stop_token_ids
             ),
         )
+        self.matcher = begun(answer, compiled.tokenizer_info, *reasoning, self.prompt)
         self.vocab_size = compiled.tokenizer_info.vocab_size
         self._start = len(ids)
         self._shown = len(ids)

@@ -16,6 +16,7 @@ from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_
 from stencilm.errors import MatcherError, TokenizerError, UnsupportedFeature
 from stencilm.integrations.transformers.row_states import Rows, RowStates, Written, checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.reasoning import DEFAULT_REASONING, ReasoningFormat, checked_budget
 from stencilm.tokenizers import TokenizerInfo
 
 
@@ -47,17 +48,29 @@ class LogitsProcessor:
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch; beams and
             `num_return_sequences` repeat the prompts.
+        reasoning: How the model reasons before its answer, such as
+            `stencilm.reasoning_format(tokenizer)`; None where it does not. A prompt that ends with
+            its end marker is answered at once.
+        reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
 
     Raises:
         TypeError: `compiled` is something else.
+        ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
     """
 
     supports_continuous_batching = _NoContinuousBatching()
 
-    def __init__(self, compiled: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar | Sequence[CompiledGrammar],
+        *,
+        reasoning: ReasoningFormat | None = None,
+        reasoning_budget: int = DEFAULT_REASONING,
+    ) -> None:
         self._grammars = checked_grammars("LogitsProcessor", compiled)
-        self._states = RowStates(self._grammars)
+        self._reasoning = (reasoning, checked_budget(reasoning_budget))
+        self._states = RowStates(self._grammars, self._reasoning)
         self._drafts_follow = False
         self._width = -1  # of the scores, once they are known to be of this vocabulary
 
@@ -68,11 +81,13 @@ class LogitsProcessor:
 
     def __copy__(self) -> LogitsProcessor:
         """A processor of the same grammars that has met no row yet."""
-        return LogitsProcessor(self._grammars)
+        reasoning, budget = self._reasoning
+        return LogitsProcessor(self._grammars, reasoning=reasoning, reasoning_budget=budget)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
         """The same as `copy.copy`: grammars never change."""
-        return LogitsProcessor(self._grammars)
+        reasoning, budget = self._reasoning
+        return LogitsProcessor(self._grammars, reasoning=reasoning, reasoning_budget=budget)
 
     def __reduce__(self) -> NoReturn:
         """Refused, because a compiled grammar would carry the whole tokenizer with it."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from stencilm.errors import TokenizerError
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.reasoning import ReasoningFormat, ReasoningMatcher, begun
 
 _MOST_KEPT = 8
 """How many sets of prompts are kept, for a loop may call with several of them in turn."""
@@ -28,7 +29,7 @@ class Written:
 
     __slots__ = ("matcher", "tokens")
 
-    def __init__(self, tokens: list[int], matcher: GrammarMatcher) -> None:
+    def __init__(self, tokens: list[int], matcher: GrammarMatcher | ReasoningMatcher) -> None:
         self.tokens = tokens
         self.matcher = matcher
 
@@ -61,7 +62,12 @@ class Written:
 class Rows:
     """The rows that one set of prompts has led to."""
 
-    def __init__(self, prompts: list[list[int]], grammars: Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        prompts: list[list[int]],
+        grammars: Sequence[CompiledGrammar],
+        reasoning: tuple[ReasoningFormat | None, int],
+    ) -> None:
         self._prompts = prompts
         self._start = len(prompts[0])
         self._grammar_of = [
@@ -82,7 +88,9 @@ class Rows:
             )
             if same is None:
                 self._texts_of.append(len(self._texts))
-                self._texts.append(Written([], new_matcher(self._grammar_of[number])))
+                compiled = self._grammar_of[number]
+                matcher = begun(new_matcher(compiled), compiled.tokenizer_info, *reasoning, prompt)
+                self._texts.append(Written([], matcher))
             else:
                 self._texts_of.append(self._texts_of[same])
         self._family = list(self._texts_of)
@@ -142,8 +150,13 @@ class Rows:
 class RowStates:
     """The rows of one call after another: which prompts they come from, and what they wrote."""
 
-    def __init__(self, grammars: Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        grammars: Sequence[CompiledGrammar],
+        reasoning: tuple[ReasoningFormat | None, int] = (None, 0),
+    ) -> None:
         self.grammars = grammars
+        self._reasoning = reasoning
         self._known: deque[Rows] = deque(maxlen=_MOST_KEPT)
 
     def forget(self) -> None:
@@ -176,9 +189,9 @@ class RowStates:
                 f"{len(rows)} rows cannot be shared out among {len(self.grammars)} grammars: give "
                 "one grammar for all, or one for each prompt of the batch"
             )
-        begun = Rows(rows, self.grammars)
-        self._known.appendleft(begun)
-        return begun, begun.go_to(rows)
+        new = Rows(rows, self.grammars, self._reasoning)
+        self._known.appendleft(new)
+        return new, new.go_to(rows)
 
 
 def has_more(written: Written) -> bool:

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::table::{Place, Places, Reading};
 use crate::canonical::{CursorKey, Encoding, Kind};
+use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
 /// Bytes that rows may take.
@@ -65,7 +66,12 @@ impl Rows {
     ) -> Arc<[u32]> {
         let cursor = cursor.for_row();
         let before = before.unwrap_or(u32::MAX);
-        if let Some(row) = self.fitting.get(cursor).and_then(|fitting| fitting.behind.get(&before)) {
+        if let Some(row) = self
+            .fitting
+            .get(cursor)
+            .and_then(|fitting| fitting.behind.get(&before))
+            .filter(|_| Switch::CanonicalRowCache.is_on())
+        {
             return row.clone();
         }
         if self.bytes > BUDGET {
@@ -99,11 +105,7 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [Tok
         if let Some(start) = places.begin(encoding, place, plain, is_apart) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
-            if let Some(shapes) = encoding.shapes.as_ref().filter(|_| !cursor.within_character()) {
-                shapes.keep_readable(encoding, places, start, set);
-            } else {
-                walk(encoding, places, start, set);
-            }
+            walk(encoding, places, start, set);
         }
         for (first, others) in encoding.tokens().duplicates() {
             if set.contains(*first) {
@@ -126,17 +128,12 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [Tok
     [apart, anyway]
 }
 
-/// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
-/// characters that have begun and of those without a token.
+/// Takes out of a set the tokens that cannot be read from a place.
 fn walk(encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
         true,
-        |reading, byte, _| {
-            let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
-            let loops = next.place().map_or(0, |place| places.loops(encoding, place));
-            Ok(Some((next, loops)))
-        },
+        |reading, byte, _| Ok(places.read_on(encoding, reading, byte)),
         set.words_mut(),
     );
 }
@@ -193,19 +190,6 @@ mod tests {
                     let is_whole = encoding.kind(token).is_some_and(|kind| kind.is_whole);
                     let fits = places.advance(&encoding, place, token, is_apart).is_some() && !(is_apart && is_whole);
                     prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_apart);
-                }
-            }
-            // By the vocabulary itself, where no more is known of tokens than their bytes.
-            for is_apart in [true, false] {
-                let Some(start) = places.begin(&encoding, place, Kind { is_byte: false, is_whole: false }, is_apart) else {
-                    continue;
-                };
-                if !cursor.within_character() {
-                    let mut by_shapes = encoding.tokens().spelled().clone();
-                    let mut by_tokens = by_shapes.clone();
-                    encoding.shapes.as_ref().expect("it is over bytes").keep_readable(&encoding, &mut places, start, &mut by_shapes);
-                    walk(&encoding, &mut places, start, &mut by_tokens);
-                    prop_assert_eq!(by_shapes, by_tokens);
                 }
             }
         }

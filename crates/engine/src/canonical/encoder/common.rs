@@ -11,6 +11,7 @@ use crate::compiled::CompiledGrammar;
 use crate::error::MatcherError;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
 use crate::shared::Vocabulary;
+use crate::switches::Switch;
 use crate::warm_up;
 
 /// Any JSON, with texts that come to the places where a string or a number may end or go on: behind letters, digits, blanks and
@@ -54,6 +55,9 @@ const TYPED_TEXTS: [&str; 2] = [
 /// Lays it out. The common formats are those of the text that a vocabulary is prepared with: the first date or address of a
 /// grammar costs more than many later ones here, too.
 pub(crate) fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
+    if !Switch::CanonicalCommonTexts.is_on() {
+        return Ok(());
+    }
     walk(vocabulary, ANY, &TEXTS)?;
     walk(vocabulary, TYPED, &TYPED_TEXTS)?;
     walk(vocabulary, warm_up::SCHEMA, &[warm_up::TEXT])

@@ -12,6 +12,7 @@ use stencilm_regex::ByteSet;
 
 use super::left_spine::LeftTree;
 use super::pairs::{NONE, Pairs};
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -269,7 +270,10 @@ impl Merges {
         if !self.makes(left) {
             return false;
         }
-        if self.ends[left as usize].joins & begins == 0 || !self.merging(left).contains(self.firsts[right as usize]) {
+        if Switch::CanonicalEndBits.is_on()
+            && (self.ends[left as usize].joins & begins == 0
+                || !self.merging(left).contains(self.firsts[right as usize]))
+        {
             return true;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use crate::switches::Switch;
+
 /// No symbol.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -90,7 +92,7 @@ impl Pairs {
     #[inline]
     pub fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
         let (word, bit) = bit_of(left, right, self.bits.len());
-        if self.bits[word] & bit == 0 {
+        if self.bits[word] & bit == 0 && Switch::CanonicalMergeBits.is_on() {
             return None;
         }
         let merges = self.of_left(left);

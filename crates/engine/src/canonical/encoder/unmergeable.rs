@@ -15,6 +15,7 @@ use crate::canonical::{Cursor, CursorKey, Encoding, Kind, Known};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// With more tokens than this that tell of a beginning nothing is taken over, as for a single space.
@@ -26,7 +27,8 @@ type Pair = (Option<Reading>, Option<Reading>);
 impl Encoding {
     /// The cursor where the piece becomes none that merges never make, if only a few tokens tell it from this one.
     pub fn without_whole(&self, cursor: &CursorKey) -> Option<CursorKey> {
-        let without = cursor.without_whole().filter(|_| !self.by_characters())?.clone();
+        let is_on = Switch::CanonicalUnmergeable.is_on();
+        let without = cursor.without_whole().filter(|_| is_on && !self.by_characters())?.clone();
         let mut known = self.known();
         let places = &mut known.places;
         let (place, there) = (places.of(cursor), places.of(&without));

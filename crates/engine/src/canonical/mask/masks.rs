@@ -18,6 +18,7 @@ use crate::locks::{Guard, lock};
 use crate::mask::cache::{DependencyCache, KeptMask};
 use crate::parse::stepper::Run;
 use crate::state::stacks::{SetId, Stacks};
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// Masks of more tokens are not listed.
@@ -121,7 +122,7 @@ impl Layout {
         let plain = self.fill_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
             Some(0) => Ok(None),
-            Some(1..=FEW_TOKENS) => {
+            Some(1..=FEW_TOKENS) if Switch::CanonicalSparse.is_on() => {
                 let listed = plain.kept.clone();
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
                 match listed.as_deref().and_then(listed_tokens) {
@@ -154,7 +155,8 @@ impl Layout {
         before: &Before,
     ) -> Result<Option<Arc<Box<[u32]>>>, EngineError> {
         let mut cache = self.canonical();
-        let Some(kept) = cache.few.get_mut(before) else { return Ok(None) };
+        let kept = cache.few.get_mut(before).filter(|_| Switch::CanonicalSparseCache.is_on());
+        let Some(kept) = kept else { return Ok(None) };
         self.with(stacks, |run| {
             let Some(here) = run.without_text(configuration)? else { return Ok(None) };
             let saturated = run.saturated(here)?;
@@ -223,7 +225,7 @@ impl Layout {
     ) -> Result<Arc<DeadEnds>, EngineError> {
         let (cursor, token) = (&before.0, before.1);
         let mut is_open = false;
-        let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps);
+        let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps && Switch::CanonicalDeadEndCache.is_on());
         if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
             if !known.is_open(encoding, token, told.0) {
                 return Ok(known.clone());

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
-use super::in_lexeme::{Within, sure_within};
+use super::in_lexeme::Within;
+use super::judging::sure_within;
 use crate::canonical::cursor::table::{Place, Places};
 use crate::canonical::encoder::equivalence::Alike;
 use crate::canonical::pretokenizer::probes::Anywhere;
@@ -21,6 +22,7 @@ use crate::machine::expansion::{Automaton, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
@@ -134,7 +136,8 @@ impl SureRows {
 
     /// Whether answers about a token within the lexeme of a row are kept.
     pub fn keeps(&self, row: &Arc<Row>, token: u32) -> bool {
-        self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
+        Switch::CanonicalAnswers.is_on()
+            && self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
     /// What a search has told of a token within the lexeme of a row, with the place behind it, whatever follows the lexeme.
@@ -175,14 +178,14 @@ impl Run<'_> {
         thread: Entry,
         place: Place,
     ) -> Result<Option<SureTokens>, EngineError> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) {
+        if thread == Entry::BOTTOM || offers_tokens(thread) || !Switch::CanonicalIndependent.is_on() {
             return Ok(None);
         }
         let vocabulary = encoding.tokens();
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
         let Some(here) = self.row_of(vocabulary, thread, &expansion)? else { return Ok(None) };
-        if here.row.count <= MAX_LISTED {
+        if here.row.count <= MAX_LISTED && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;
@@ -194,7 +197,12 @@ impl Run<'_> {
             (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
         if !sure.rows.contains_key(&name) {
-            let class = match here.row.runs.as_ref().filter(|_| thread.state & IN_BLANKS == 0) {
+            let class = match here
+                .row
+                .runs
+                .as_ref()
+                .filter(|_| thread.state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on())
+            {
                 Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, sure, runs)?,
                 None => None,
             };
@@ -305,7 +313,7 @@ fn as_in_class(
     if !sure.classes.contains_key(&name) {
         let all = runs.within(None);
         let reader = endless(lexeme_cache, **character)?;
-        let (known, others) = sure_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
+        let (known, others) = sure_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, &all)?;
         sure.bytes += vocabulary.mask_words() * 8;
         let all = Arc::new(all);
         let (at, searched) = Default::default();
@@ -375,7 +383,7 @@ fn sure_row(
     row: Arc<Row>,
 ) -> Result<SureRow, LimitExceeded> {
     let tokens = all_of(encoding.tokens(), &row);
-    let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, tokens)?;
+    let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, &tokens)?;
     others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
     let (at, answers) = Default::default();
     Ok(SureRow { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })

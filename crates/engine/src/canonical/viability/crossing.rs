@@ -17,6 +17,7 @@ use crate::lexeme::mask::Row;
 use crate::mask::cache::DependencyCache;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 
 /// Bytes that may be kept of what grammars read by one list of suffixes.
 const BUDGET: usize = 1 << 18;
@@ -61,7 +62,7 @@ impl SuffixesBehind {
         (row, crossings): (&Arc<Row>, &Crossings),
     ) -> Result<Arc<[ReadSuffix]>, EngineError> {
         // What an array has seen is not in the description of a configuration.
-        if run.recording {
+        if run.recording || !Switch::CanonicalReadSuffixes.is_on() {
             return run.read_suffixes(start, crossings);
         }
         let name = std::ptr::from_ref(crossings.suffixes()) as usize;
@@ -148,7 +149,7 @@ impl Leaving {
         }
         let kept = self.known.entry(name);
         let kept = kept.or_insert_with(|| LeavingAt { _row: row.clone(), at: FxHashMap::default() });
-        if kept.at.len() >= MAX_KEPT && !kept.at.contains_key(&place) {
+        if (kept.at.len() >= MAX_KEPT && !kept.at.contains_key(&place)) || !Switch::CanonicalCrossing.is_on() {
             kept.at.clear();
         }
         let known = kept.at.entry(place).or_insert_with(|| (0..=crossings.num_suffixes()).map(|_| None).collect());

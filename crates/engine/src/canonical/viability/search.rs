@@ -18,6 +18,7 @@ use crate::canonical::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 /// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
 /// token is taken to lead on.
@@ -35,8 +36,6 @@ const MUCH_ROOM: usize = 10_000;
 pub(crate) struct Found {
     /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
-    /// What the next characters tell of tokens that merge with the same, and whether they were read beyond the lexeme.
-    told: FxHashMap<(SetId, u32, Place), (Option<bool>, bool)>,
     /// What is known of configurations alone.
     pub ahead: Ahead,
 }
@@ -45,11 +44,10 @@ impl Found {
     /// Forgets everything, but keeps the room for as much: most masks ask, and each little. Sets from this one on are not made
     /// yet.
     fn begin(&mut self, first: u32) {
-        if self.ahead.len().max(self.told.capacity()).max(self.known.capacity()) > MUCH_ROOM {
+        if self.ahead.len().max(self.known.capacity()) > MUCH_ROOM {
             *self = Found::default();
         }
         self.known.clear();
-        self.told.clear();
         self.ahead.begin(first);
     }
 }
@@ -163,7 +161,8 @@ impl<'e> Search<'e> {
             return Ok(true);
         }
         // Within a lexeme it counts whether something beyond it was looked at.
-        if self.home.is_none()
+        if Switch::CanonicalForced.is_on()
+            && self.home.is_none()
             && !next.may_end
             && next.bytes.single().is_some()
             && let Some(told) = self.by_forced_text(run, configuration, token, place)?
@@ -181,7 +180,7 @@ impl<'e> Search<'e> {
         }
         let key = (configuration, token, place);
         match self.found.known.get(&key) {
-            Some(&Some((known, left))) => {
+            Some(&Some((known, left))) if Switch::CanonicalSearched.is_on() => {
                 self.has_left |= left;
                 return Ok(known);
             }
@@ -189,7 +188,7 @@ impl<'e> Search<'e> {
                 self.circular = true;
                 return Ok(false);
             }
-            None => {}
+            _ => {}
         }
         self.found.known.insert(key, None);
         let circular = std::mem::replace(&mut self.circular, false);
@@ -279,22 +278,6 @@ impl<'e> Search<'e> {
         token: u32,
         place: Place,
     ) -> Result<(Option<bool>, bool), EngineError> {
-        let key = (configuration, self.encoding.merging_number(token), place);
-        if let Some(&known) = self.found.told.get(&key) {
-            return Ok(known);
-        }
-        let found = self.ask(run, configuration, token, place)?;
-        self.found.told.insert(key, found);
-        Ok(found)
-    }
-
-    fn ask(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<(Option<bool>, bool), EngineError> {
         let encoding = self.encoding;
         let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
@@ -344,30 +327,22 @@ impl<'e> Search<'e> {
         let vocabulary = encoding.tokens();
         let trie = vocabulary.trie();
         let way = (token, place);
-        // The bytes that may go on with a character are many, and so are the tokens that begin with them. What led on elsewhere
-        // nearly always comes here too.
-        if self.places.cursor(place).within_character()
-            && let Some(&next) = self.places.led_on.get(&token)
+        if Switch::CanonicalListed.is_on()
+            && let Some(listed) = self.few_that_are_read(run, configuration)?
         {
-            let (here, beyond) = self.run_within(run, configuration, next)?;
-            if here != SetId::EMPTY && self.follows(run, here, way, next, depth)? {
-                self.has_left |= beyond;
-                return Ok(true);
-            }
-        }
-        if let Some(listed) = self.few_that_are_read(run, configuration)? {
             self.looked += listed.tokens.len();
             for &(next, here, beyond) in listed.tokens.iter() {
                 if self.follows(run, here, way, next, depth)? {
                     self.has_left |= beyond;
-                    return Ok(self.led_on(way, next));
+                    return Ok(true);
                 }
             }
             self.has_left |= listed.some_beyond;
             return Ok(false);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
-        if trie.nodes_behind(bytes) > MANY_NODES
+        if Switch::CanonicalFollowers.is_on()
+            && trie.nodes_behind(bytes) > MANY_NODES
             && let Some(few) = self.few_that_follow((token, place), bytes)
         {
             let mut some_beyond = false;
@@ -375,7 +350,7 @@ impl<'e> Search<'e> {
                 let (here, beyond) = self.run_within(run, configuration, next)?;
                 if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
                     self.has_left |= beyond;
-                    return Ok(self.led_on(way, next));
+                    return Ok(true);
                 }
                 some_beyond |= beyond;
             }
@@ -410,7 +385,7 @@ impl<'e> Search<'e> {
                     for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
                         if self.follows(run, here, way, next, depth)? {
                             self.has_left |= beyond;
-                            return Ok(self.led_on(way, next));
+                            return Ok(true);
                         }
                     }
                 }
@@ -421,14 +396,6 @@ impl<'e> Search<'e> {
         }
         self.has_left |= some_beyond;
         Ok(false)
-    }
-
-    /// Notes which token led on behind another one, where that ends within a character.
-    fn led_on(&mut self, (token, place): (u32, Place), next: u32) -> bool {
-        if self.places.cursor(place).within_character() {
-            self.places.led_on.insert(token, next);
-        }
-        true
     }
 
     /// Whether a token fits behind another one, and something leads on behind it, where the configuration is known.

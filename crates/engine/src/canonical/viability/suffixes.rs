@@ -8,6 +8,7 @@ use stencilm_regex::ByteSet;
 
 use crate::canonical::pretokenizer::probes::Probes;
 use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
+use crate::switches::Switch;
 
 /// With more sets than this a token is known by its last character.
 const MAX_SETS: usize = 2_000;
@@ -38,6 +39,9 @@ impl Behind {
             self.add(pretokenizer, probes, (0..pretokenizer.num_states() as u16).collect());
         }
         let mut here = 0;
+        if !Switch::CanonicalSuffixStates.is_on() {
+            return States(here);
+        }
         for chunk in bytes.utf8_chunks() {
             for character in chunk.valid().chars() {
                 here = self.step(pretokenizer, probes, here, pretokenizer.class(character));

@@ -9,6 +9,7 @@ use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 /// A lexeme that begins with more blanks than this, or goes on behind them with more bytes, is taken for any other.
 const MAX_BLANKS: usize = 100;
@@ -42,6 +43,9 @@ impl Run<'_> {
         in_lexemes: &mut BlanksInLexemes,
         threads: &[Entry],
     ) -> Result<Option<BeforeBlanks>, EngineError> {
+        if !Switch::CanonicalWhitespace.is_on() {
+            return Ok(None);
+        }
         let (mut starts, mut least, mut most) = (Vec::new(), usize::MAX, 0);
         for &thread in threads.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ByteSet;
 
-use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWay, KnownWays, ToldAnyway, ToldBlanks};
+use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
 use crate::canonical::cursor::table::{Place, Places};
 use crate::canonical::viability::search::Search;
 use crate::canonical::{Encoding, MAX_KEPT};
@@ -13,6 +13,7 @@ use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 
 /// By place behind a token of blanks, and by what merges with the token: those of which no search tells.
 type Untold = FxHashSet<(Place, u32)>;
@@ -61,7 +62,7 @@ impl KeptBlanks {
 
     /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
     pub fn known(&mut self, encoding: &Encoding, places: &mut Places, next: ByteSet, place: Place) -> Arc<KnownBlanks> {
-        if let Some(known) = self.known.get(&(next, place)) {
+        if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.known.len() >= MAX_KEPT {
@@ -71,11 +72,6 @@ impl KeptBlanks {
         let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.ways, &next, at));
         self.known.insert((next, place), found.clone());
         found
-    }
-
-    /// What is known of a token that ends with blanks, from the place behind it, where these bytes, blanks among them, may follow.
-    pub fn way(&mut self, encoding: &Encoding, places: &mut Places, next: &ByteSet, example: (u32, Place)) -> KnownWay {
-        KnownWay::of(encoding, places, &mut self.ways, next, example)
     }
 
     /// The tokens of a row of few that are not blanks.
@@ -109,7 +105,11 @@ impl KeptBlanks {
         before: Option<u32>,
     ) -> Arc<[FittingBlank]> {
         let key = (place, before);
-        if let Some(known) = self.fitting.get(&key) {
+        if let Some(known) = self
+            .fitting
+            .get(&key)
+            .filter(|_| Switch::CanonicalWhitespaceLists.is_on() && Switch::CanonicalWhitespaceKept.is_on())
+        {
             return known.clone();
         }
         if self.fitting.len() >= MAX_KEPT {
@@ -131,7 +131,11 @@ impl KeptBlanks {
     ) -> Arc<ToldAnyway> {
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, None, blanks.bounds(longest));
-        if let Some(known) = self.anyway.get(&key) {
+        if let Some(known) = self
+            .anyway
+            .get(&key)
+            .filter(|_| Switch::CanonicalWhitespaceLists.is_on() && Switch::CanonicalWhitespaceKept.is_on())
+        {
             return known.clone();
         }
         if self.anyway.len() >= MAX_KEPT {
@@ -154,7 +158,11 @@ impl KeptBlanks {
         let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, before, blanks.bounds(longest));
-        if let Some(known) = self.told.get(&key) {
+        if let Some(known) = self
+            .told
+            .get(&key)
+            .filter(|_| Switch::CanonicalWhitespaceLists.is_on() && Switch::CanonicalWhitespaceKept.is_on())
+        {
             return known.clone();
         }
         if self.told.len() >= MAX_KEPT {

@@ -1,28 +1,31 @@
-//! How many bytes it takes at least to complete the parts of a grammar, and what waits on a stack.
+//! How many bytes or tokens it takes to complete the parts of a grammar, and what waits on a stack.
 //!
 //! Parts are counted by Knuth's generalisation of Dijkstra's algorithm (1977): a part is settled when nothing cheaper can
-//! come, so recursion needs no special care. Lexemes count as [`stencilm_regex::ExprSet::shortest_at_least`] says, which is
-//! exact for all without intersection and complement.
+//! come, so recursion needs no special care. In bytes lexemes count as [`stencilm_regex::ExprSet::shortest_at_least`] says,
+//! which is exact for all without intersection and complement. In tokens they count as `completion/token_counts.rs` says:
+//! a token may span lexemes, so the sum of what they take is an upper bound.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Members, MembersId, Node};
 use stencilm_regex::{ExprId, StateId};
 
+use crate::completion::token_counts::{NEVER, TokenCounts};
 use crate::error::EngineError;
 use crate::machine::arrays::counts_of;
 use crate::machine::layout::{Frame, FrameId, Phase, Register};
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// No bytes complete it: a single token must come.
-pub const NEVER: u64 = u64::MAX;
-
-/// The bytes that the parts of one grammar take at least.
+/// What the parts of one grammar take.
 pub(crate) struct Costs {
-    nodes: Vec<u64>,
+    nodes: Arc<[u64]>,
+    /// What lexemes take in tokens; `None` where bytes are counted.
+    tokens: Option<Arc<TokenCounts>>,
     /// Frames that go up from a left corner.
     left: FxHashMap<FrameId, u64>,
     sets: FxHashMap<SetId, u64>,
@@ -36,12 +39,49 @@ fn times(count: u32, cost: u64) -> u64 {
     if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
 }
 
+/// A grammar, and in what its lexemes are counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Measured<'a> {
+    pub grammar: &'a Grammar,
+    pub tokens: Option<&'a TokenCounts>,
+}
+
+impl Deref for Measured<'_> {
+    type Target = Grammar;
+
+    fn deref(&self) -> &Grammar {
+        self.grammar
+    }
+}
+
 impl Costs {
-    pub fn new(grammar: &Grammar) -> Costs {
-        Costs { nodes: node_costs(grammar), left: FxHashMap::default(), sets: FxHashMap::default() }
+    /// The bytes that they take at least.
+    pub fn in_bytes(grammar: &Grammar) -> Costs {
+        let nodes = node_costs(Measured { grammar, tokens: None }).into();
+        Costs { nodes, tokens: None, left: FxHashMap::default(), sets: FxHashMap::default() }
     }
 
-    /// The bytes that it takes at least to get to the end of the text from a stack.
+    /// The same from what the nodes take.
+    pub fn in_bytes_of(nodes: Arc<[u64]>) -> Costs {
+        Costs { nodes, tokens: None, left: FxHashMap::default(), sets: FxHashMap::default() }
+    }
+
+    /// The tokens that they take, from what the lexemes and the nodes take.
+    pub fn in_tokens(tokens: Arc<TokenCounts>, nodes: Arc<[u64]>) -> Costs {
+        Costs { nodes, tokens: Some(tokens), left: FxHashMap::default(), sets: FxHashMap::default() }
+    }
+
+    /// What lexemes take in tokens, where tokens are counted.
+    pub fn tokens(&self) -> Option<&Arc<TokenCounts>> {
+        self.tokens.as_ref()
+    }
+
+    /// What the nodes take.
+    pub fn nodes(&self) -> &[u64] {
+        &self.nodes
+    }
+
+    /// What it takes to get to the end of the text from a stack.
     pub fn of_stack(&mut self, run: &mut Run<'_>, stack: SetId) -> Result<u64, EngineError> {
         let mut work = vec![stack];
         while let Some(&set) = work.last() {
@@ -73,7 +113,9 @@ impl Costs {
 
     fn of_frame(&mut self, run: &mut Run<'_>, frame: FrameId, register: u32) -> Result<u64, EngineError> {
         let grammar = run.machine.grammar().clone();
-        let lexeme = |expr: ExprId| lexeme_cost(&grammar, expr);
+        let counts = self.tokens.clone();
+        let grammar = Measured { grammar: &grammar, tokens: counts.as_deref() };
+        let lexeme = |expr: ExprId| lexeme_cost(grammar, expr);
         Ok(match run.machine.frame(frame) {
             Frame::Node(node) => match *grammar.node(node) {
                 Node::Repeat { body, min, .. } => times(min.saturating_sub(register), self.nodes[body.0 as usize]),
@@ -87,10 +129,10 @@ impl Costs {
             Frame::Member { members, value } => {
                 lexeme(grammar.members(members).surface.colon).saturating_add(self.nodes[value.0 as usize])
             }
-            Frame::AfterValue(id) => self.of_members(run, &grammar, id, register, true),
-            Frame::Key(id) => self.of_members(run, &grammar, id, register, false),
-            Frame::AfterItem(id) => self.of_items(run, &grammar, id, register, true),
-            Frame::Item(id) => self.of_items(run, &grammar, id, register, grammar.items(id).is_bare()),
+            Frame::AfterValue(id) => self.of_members(run, grammar, id, register, true),
+            Frame::Key(id) => self.of_members(run, grammar, id, register, false),
+            Frame::AfterItem(id) => self.of_items(run, grammar, id, register, true),
+            Frame::Item(id) => self.of_items(run, grammar, id, register, grammar.items(id).is_bare()),
             Frame::Left { nullable: true, .. } => 0,
             Frame::Left { .. } => self.of_left(run, frame)?,
             Frame::Text | Frame::End(_) => 0,
@@ -99,7 +141,14 @@ impl Costs {
     }
 
     /// What the rest of an object takes, behind a value or before a key.
-    fn of_members(&self, run: &Run<'_>, grammar: &Grammar, id: MembersId, register: u32, behind_value: bool) -> u64 {
+    fn of_members(
+        &self,
+        run: &Run<'_>,
+        grammar: Measured<'_>,
+        id: MembersId,
+        register: u32,
+        behind_value: bool,
+    ) -> u64 {
         let members = grammar.members(id);
         let state = run.stacks.members(register);
         let (count, met) = run.stacks.unpair(state.tally);
@@ -140,7 +189,7 @@ impl Costs {
     }
 
     /// What the rest of an array takes, behind an element or before one: about, where elements count for several counters.
-    fn of_items(&self, run: &Run<'_>, grammar: &Grammar, id: ItemsId, register: u32, behind_element: bool) -> u64 {
+    fn of_items(&self, run: &Run<'_>, grammar: Measured<'_>, id: ItemsId, register: u32, behind_element: bool) -> u64 {
         let items = grammar.items(id);
         let state = run.stacks.items(register);
         let counts = counts_of(items, state, run.stacks);
@@ -213,22 +262,26 @@ impl Costs {
     }
 }
 
-fn lexeme_cost(grammar: &Grammar, expr: ExprId) -> u64 {
-    u64::from(grammar.exprs().shortest_at_least(expr))
+pub(crate) fn lexeme_cost(grammar: Measured<'_>, expr: ExprId) -> u64 {
+    match grammar.tokens {
+        Some(tokens) => tokens.of_lexeme(expr),
+        None => u64::from(grammar.exprs().shortest_at_least(expr)),
+    }
 }
 
 /// What a known member takes.
-fn known_cost(grammar: &Grammar, nodes: &[u64], members: &Members, known: &KnownMember) -> u64 {
+pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &KnownMember) -> u64 {
     match known.key {
         Some(key) => member_cost(grammar, nodes, members, key, known.value),
         None => {
-            sum([known.plain_len() as u64, lexeme_cost(grammar, members.surface.colon), nodes[known.value.0 as usize]])
+            let key = grammar.tokens.map_or(known.plain_len() as u64, |tokens| tokens.of_name(&known.name));
+            sum([key, lexeme_cost(grammar, members.surface.colon), nodes[known.value.0 as usize]])
         }
     }
 }
 
-fn member_cost(
-    grammar: &Grammar,
+pub(crate) fn member_cost(
+    grammar: Measured<'_>,
     nodes: &[u64],
     members: &Members,
     key: ExprId,
@@ -238,7 +291,7 @@ fn member_cost(
 }
 
 /// The nodes that a node's cost is made of.
-fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
+pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Vec::new(),
         Node::Sequence(parts) | Node::Choice(parts) => parts.iter().map(|part| part.0).collect(),
@@ -260,7 +313,7 @@ fn parts(grammar: &Grammar, node: &Node) -> Vec<u32> {
     }
 }
 
-fn node_costs(grammar: &Grammar) -> Vec<u64> {
+pub(crate) fn node_costs(grammar: Measured<'_>) -> Vec<u64> {
     let nodes = grammar.nodes();
     let mut costs = vec![NEVER; nodes.len()];
     let mut missing: Vec<usize> = Vec::with_capacity(nodes.len());
@@ -270,7 +323,8 @@ fn node_costs(grammar: &Grammar) -> Vec<u64> {
         let parts = parts(grammar, node);
         missing.push(parts.len());
         parts.iter().for_each(|&part| users[part as usize].push(index as u32));
-        let never = matches!(node, Node::Token(_)) || matches!(node, Node::Choice(parts) if parts.is_empty());
+        let never = (grammar.tokens.is_none() && matches!(node, Node::Token(_)))
+            || matches!(node, Node::Choice(parts) if parts.is_empty());
         if parts.is_empty() && !never {
             queue.push(Reverse((cost_of(grammar, node, &costs), index as u32)));
         }
@@ -295,10 +349,11 @@ fn node_costs(grammar: &Grammar) -> Vec<u64> {
 }
 
 /// The cost of a node from those of its parts.
-fn cost_of(grammar: &Grammar, node: &Node, costs: &[u64]) -> u64 {
+fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
     let cost = |node: &stencilm_grammar::NodeId| costs[node.0 as usize];
     match node {
         Node::Lexeme(expr) => lexeme_cost(grammar, *expr),
+        Node::Token(_) if grammar.tokens.is_some() => 1,
         Node::Token(_) => NEVER,
         Node::Sequence(parts) => sum(parts.iter().map(cost)),
         Node::Choice(parts) => parts.iter().map(cost).min().unwrap_or(NEVER),
@@ -350,7 +405,14 @@ fn is_optional(items: &Items) -> bool {
 
 /// What the elements take that must still come behind so many with these counts, at least so many, each with what stands
 /// before it: the cheapest ones for every place, and what the counters ask for beyond that.
-fn elements_cost(grammar: &Grammar, nodes: &[u64], items: &Items, place: u32, counts: &[u32], at_least: u32) -> u64 {
+fn elements_cost(
+    grammar: Measured<'_>,
+    nodes: &[u64],
+    items: &Items,
+    place: u32,
+    counts: &[u32],
+    at_least: u32,
+) -> u64 {
     let cheapest = |elements: &[Element], counter: Option<usize>| {
         let counting = elements.iter().filter(|element| counter.is_none_or(|bit| element.counts & (1 << bit) != 0));
         counting.map(|element| nodes[element.value.0 as usize]).min().unwrap_or(NEVER)

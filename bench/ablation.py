@@ -1,0 +1,185 @@
+"""What each cache and special way of the engine gains, switched off alone.
+
+The extension must be built with the feature `switches`; a usual one has no switches and pays
+nothing for them:
+
+    cargo build -p stencilm-python --profile release --features switches
+    cp target/release/lib_core.so python/stencilm/_core.abi3.so
+    python bench/ablation.py --kind canonical --only "canonical: forced texts" --rounds 3
+
+Both runs of a pair take place in one process, in turn, each with a tokenizer that knows nothing
+yet. Times are those that the thread ran; of each mask the least of all rounds counts. Masks of a
+first walk are the cold ones, those of a second walk along the same texts the warm ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from forced_tokens import SHARED, schemas
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, _core
+
+FIGURES = ("mean", "p99", "first mask", "warm", "learning", "memory")
+
+
+@dataclass
+class Times:
+    """The microseconds of one run along all texts: a number for each mask, in one order."""
+
+    first: list[float] = field(default_factory=list)
+    cold: list[float] = field(default_factory=list)
+    warm: list[float] = field(default_factory=list)
+    learning: float = 0.0
+    memory: float = 0.0
+
+    def least(self, other: Times) -> None:
+        """Keeps of each number the lesser one."""
+        for name in ("first", "cold", "warm"):
+            pairs = zip(getattr(self, name), getattr(other, name), strict=True)
+            setattr(self, name, [min(pair) for pair in pairs])
+        self.learning = min(self.learning, other.learning)
+
+    def figures(self) -> dict[str, float]:
+        """The figures of a row of the table."""
+        return {
+            "mean": float(np.mean(self.cold)),
+            "p99": float(np.percentile(self.cold, 99)),
+            "first mask": float(np.mean(self.first)),
+            "warm": float(np.mean(self.warm)),
+            "learning": self.learning,
+            "memory": self.memory,
+        }
+
+
+Task = list[tuple[str, list[Any]]]
+
+
+def tasks(sample: int, seed: int) -> Task:
+    """Some schemas with their valid instances."""
+    everything = [(schema, instances[:3]) for _, schema, instances in schemas(1 << 30)]
+    return random.Random(seed).sample(everything, sample)
+
+
+def texts(info: TokenizerInfo, instances: list[Any]) -> Iterator[list[int]]:
+    for instance in instances:
+        yield info.tokenize_bytes(json.dumps(instance, ensure_ascii=False).encode())
+
+
+def run(kind: str, tokenizer: str, sample: Task) -> Times:
+    """One run with a tokenizer that knows nothing yet."""
+    times = Times()
+    clock = time.thread_time_ns
+    info = TokenizerInfo.from_file(SHARED / "tokenizers" / tokenizer)
+    canonical = kind == "canonical"
+    if canonical:
+        start = clock()
+        info.learn_encoding()
+        times.learning = (clock() - start) / 1e3
+    compiler = GrammarCompiler(info, cache_enabled=False)
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    held = 0
+    for schema, instances in sample:
+        try:
+            grammar = Grammar.from_json_schema(schema, property_order="any")
+            start = clock()
+            compiled = compiler.compile(grammar)
+            took = clock() - start
+        except stencilm.StencilError:
+            continue
+        for walk in (times.cold, times.warm):
+            for number, ids in enumerate(texts(info, instances)):
+                matcher = GrammarMatcher(compiled, canonical=canonical)
+                for place, token_id in enumerate(ids):
+                    start = clock()
+                    matcher.fill_next_token_bitmask(mask)
+                    filled = clock()
+                    accepted = matcher.accept_token(token_id)
+                    walk.append((clock() - start) / 1e3)
+                    if walk is times.cold and number == place == 0:
+                        times.first.append((filled - start + took) / 1e3)
+                    if not accepted:
+                        break
+        held += compiled.memory_size_bytes
+    times.memory = held + info.core.memory_size_bytes
+    return times
+
+
+def ratios(off: dict[str, float], on: dict[str, float]) -> dict[str, float]:
+    """By how many per cent each figure is greater without."""
+    return {name: 100 * (off[name] / on[name] - 1) if on[name] else 0.0 for name in FIGURES}
+
+
+def pair(kind: str, tokenizer: str, name: str, sample: Task, rounds: int) -> dict[str, float]:
+    """What a switch gains, in per cent, by figure."""
+    best: dict[bool, Times] = {}
+    for number in range(rounds):
+        for is_on in (True, False) if number % 2 == 0 else (False, True):
+            _core.switch_off([] if is_on else [name])  # type: ignore[attr-defined]
+            times = run(kind, tokenizer, sample)
+            gc.collect()
+            if is_on in best:
+                best[is_on].least(times)
+            else:
+                best[is_on] = times
+    _core.switch_off([])  # type: ignore[attr-defined]
+    return ratios(best[False].figures(), best[True].figures())
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kind", choices=["plain", "canonical"], default="plain")
+    parser.add_argument("--tokenizer", default="llama3")
+    parser.add_argument("--sample", type=int, default=200, help="schemas")
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", action="append", help="the beginning of names; may be repeated")
+    options = parser.parse_args()
+    if not hasattr(_core, "switch_off"):
+        raise SystemExit("the extension has no switches: build it with the feature `switches`")
+    sample = tasks(options.sample, options.seed)
+    names = [
+        name
+        for name in _core.switch_off([])
+        if name.startswith("canonical") == (options.kind == "canonical")
+    ]
+    print(
+        f"{options.kind} masks, {options.tokenizer}, {options.sample} schemas, "
+        f"seed {options.seed}, {options.rounds} rounds"
+    )
+    print("| off | " + " | ".join(FIGURES) + " |\n|---|" + "--:|" * len(FIGURES))
+    for name in ["nothing", *names]:
+        if options.only and not any(name.startswith(only) for only in options.only):
+            continue
+        gains = (
+            pair(options.kind, options.tokenizer, name, sample, options.rounds)
+            if name != "nothing"
+            else None
+        )
+        if gains is None:
+            times = run(options.kind, options.tokenizer, sample)
+            print(
+                "| figures | "
+                + " | ".join(f"{times.figures()[name]:,.1f}" for name in FIGURES)
+                + " |",
+                flush=True,
+            )
+            continue
+        print(
+            f"| {name} | " + " | ".join(f"{gains[name]:+.1f} %" for name in FIGURES) + " |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

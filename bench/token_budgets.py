@@ -1,0 +1,214 @@
+"""Token budgets on MaskBench: does every text close within its budget, and what do masks cost.
+
+Random models write texts of the schemas under budgets from the shortest completion on: one that
+draws evenly from the tokens of the mask, and one that of a few of these takes the token from which
+the end is furthest. A text is right if it is complete, valid JSON, and has no more tokens than the
+budget. Then the cost: masks along a text far from the end of a budget, paired with masks along the
+same text without one.
+
+    python -m bench.token_budgets --schemas 500 --tokenizer llama3
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import stencilm
+from numpy.typing import NDArray
+from stencilm import CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
+GREATEST = 200
+# Of so many tokens the adversary takes the worst.
+LOOKED_AT = 4
+
+
+@dataclass
+class Outcome:
+    """What became of the texts of the schemas."""
+
+    texts: int = 0
+    steps: int = 0
+    narrowed: int = 0
+    seconds: float = 0.0
+    schemas: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+def schemas(sample: int) -> Iterator[tuple[str, str]]:
+    """Schemas by a hash of their name, so that a larger sample holds the smaller one."""
+    rows = []
+    for file in sorted((SHARED / "maskbench").glob("*.jsonl.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                rows.append((hashlib.sha256(row["id"].encode()).hexdigest(), row))
+    rows.sort(key=lambda pair: pair[0])
+    for _, row in rows[:sample]:
+        yield row["id"], json.dumps(row["schema"], ensure_ascii=False)
+
+
+def allowed(mask: NDArray[np.int32], vocab_size: int) -> NDArray[np.int64]:
+    """The tokens of a mask."""
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:vocab_size]
+    return np.flatnonzero(bits)
+
+
+def write(
+    matcher: GrammarMatcher, info: TokenizerInfo, budget: int, draw: random.Random, worst: bool
+) -> tuple[str | None, list[int], int]:
+    """A text of a random model: what is wrong with it, its tokens, and how many masks narrowed."""
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    tokens: list[int] = []
+    narrowed = 0
+    stop = set(matcher.stop_token_ids)
+    while True:
+        matcher.fill_next_token_bitmask(mask)
+        narrowed += matcher.is_narrowed
+        choices = allowed(mask, info.vocab_size)
+        token = int(choices[draw.randrange(len(choices))])
+        if worst:
+            token = furthest(matcher, [int(choices[draw.randrange(len(choices))]) for _ in range(LOOKED_AT)])
+        if token in stop:
+            break
+        if len(tokens) == budget:
+            return "more tokens than the budget", tokens, narrowed
+        if not matcher.accept_token(token):
+            return f"token {token} of the mask was refused", tokens, narrowed
+        tokens.append(token)
+    try:
+        json.loads(b"".join(info.decoded_vocab[token] or b"" for token in tokens))
+    except ValueError as error:
+        return f"no JSON: {error}", tokens, narrowed
+    return None, tokens, narrowed
+
+
+def furthest(matcher: GrammarMatcher, tokens: list[int]) -> int:
+    """The token behind which the end is furthest; a stop token is the nearest."""
+    def distance(token: int) -> int:
+        if not matcher.accept_token(token) or matcher.is_terminated():
+            return -1
+        found = matcher.tokens_to_end()
+        return found
+
+    best, most = tokens[0], -2
+    for token in tokens:
+        before = matcher.num_accepted_tokens
+        far = distance(token)
+        matcher.rollback(matcher.num_accepted_tokens - before)
+        if far > most:
+            best, most = token, far
+    return best
+
+
+def check(
+    name: str,
+    compiled: CompiledGrammar,
+    info: TokenizerInfo,
+    outcome: Outcome,
+    options: dict[str, Any],
+    stride: int,
+) -> None:
+    """Texts under all budgets, each with its own seed."""
+    shortest = GrammarMatcher(compiled, **options).tokens_to_end()
+    with contextlib.suppress(stencilm.StencilError):
+        GrammarMatcher(compiled, token_budget=max(shortest - 1, 0), **options)
+        if shortest:
+            outcome.wrong.append(f"{name}: a budget below the shortest completion is no error")
+    budgets = sorted({shortest, shortest + 1, *range(shortest, GREATEST + 1, stride)})
+    for budget in budgets:
+        for worst in (False, True):
+            start = time.perf_counter()
+            matcher = GrammarMatcher(compiled, token_budget=budget, **options)
+            draw = random.Random(f"{name} {budget} {worst}")
+            wrong, tokens, narrowed = write(matcher, info, budget, draw, worst)
+            outcome.seconds += time.perf_counter() - start
+            outcome.texts += 1
+            outcome.steps += len(tokens)
+            outcome.narrowed += narrowed
+            if wrong:
+                outcome.wrong.append(f"{name}, budget {budget}, shortest {shortest}, worst {worst}: {wrong}")
+
+
+def paired(compiled: CompiledGrammar, info: TokenizerInfo, text: list[int], rounds: int) -> list[float]:
+    """Microseconds by which a mask far from the end of a budget costs more, one for each round."""
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    differences = []
+    for round_ in range(rounds):
+        taken = {}
+        for budget in (None, 100_000) if round_ % 2 else (100_000, None):
+            matcher = GrammarMatcher(compiled, token_budget=budget)
+            start = time.perf_counter()
+            for token in text:
+                matcher.fill_next_token_bitmask(mask)
+                matcher.accept_token(token)
+            taken[budget] = time.perf_counter() - start
+        differences.append((taken[100_000] - taken[None]) / max(len(text), 1) * 1e6)
+    return differences
+
+
+def main() -> None:
+    """Checks the texts, measures the masks, and prints both."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--schemas", type=int, default=500)
+    parser.add_argument("--skip", type=int, default=0, help="so many schemas of these")
+    parser.add_argument("--stride", type=int, default=1, help="every so-manieth budget")
+    parser.add_argument("--tokenizer", default="llama3", choices=["llama3", "gpt2", "mistral-v1"])
+    parser.add_argument("--canonical", action="store_true")
+    parser.add_argument("--show", action="store_true", help="print each schema")
+    options = parser.parse_args()
+    info = TokenizerInfo.from_file(SHARED / "tokenizers" / options.tokenizer)
+    compiler = GrammarCompiler(info)
+    how = {"canonical": True} if options.canonical else {}
+    outcome = Outcome()
+    more: list[float] = []
+    for name, schema in list(schemas(options.schemas))[options.skip :]:
+        start, seconds = time.perf_counter(), outcome.seconds
+        try:
+            compiled = compiler.compile(Grammar.from_json_schema(schema))
+            shortest = GrammarMatcher(compiled, **how).tokens_to_end()
+        except stencilm.StencilError as error:
+            outcome.skipped[type(error).__name__] += 1
+            continue
+        if shortest > GREATEST:
+            outcome.skipped["longer than 200 tokens"] += 1
+            continue
+        outcome.schemas += 1
+        before = len(outcome.wrong)
+        check(name, compiled, info, outcome, how, options.stride)
+        if not options.canonical:
+            matcher = GrammarMatcher(compiled, token_budget=GREATEST)
+            _, text, _ = write(matcher, info, GREATEST, random.Random(name), False)
+            if text:
+                more.append(statistics.median(paired(compiled, info, text, 7)))
+        if options.show:
+            took = time.perf_counter() - start
+            print(f"{name}: shortest {shortest}, {outcome.seconds - seconds:.1f} of {took:.1f} s", flush=True)
+        for line in outcome.wrong[before:]:
+            print(line, flush=True)
+    print(f"schemas {outcome.schemas}, skipped {dict(outcome.skipped)}")
+    print(f"texts {outcome.texts}, tokens {outcome.steps}, masks narrowed {outcome.narrowed}")
+    print(f"wrong {len(outcome.wrong)}, {outcome.seconds:.0f} s")
+    if more:
+        more.sort()
+        print(f"a mask far from the end costs {statistics.median(more):+.2f} µs (median of schemas)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,485 @@
+//! What completing a text may take behind any one token, without a look at the tokens: a bound for far from the end.
+//!
+//! Of every part of a grammar it is worked out what completes the worst beginning of it. A part may hold itself, and each time
+//! it does one token must open one more bracket: so parts are gone through once for every bracket that a token may open.
+//! Where a part holds itself behind other bytes, they are gone through once for every byte of a token; where nothing at all
+//! need come before, there is no bound.
+//!
+//! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. Of elements that must
+//! differ, or count, only an estimate is made, with room to spare: what a mask allows near the end is decided by a real way.
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Members, MembersId, Node, NodeId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+
+use crate::completion::costs::{Costs, Measured, lexeme_cost};
+use crate::completion::token_counts::{NEVER, lexemes_of};
+use crate::error::EngineError;
+use crate::machine::layout::{ExpansionId, Frame, FrameId};
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::{Entry, SetId};
+use crate::vocabulary::tokens::Tokens;
+
+/// By so many tokens a key may become longer so that it is a new one.
+pub(crate) const NEW_KEY: u64 = 4;
+
+/// Elements that must differ or count may take so many times what they would otherwise, and so many tokens more.
+pub(crate) const TIMES: u64 = 4;
+pub(crate) const MORE: u64 = 32;
+
+/// So many derivatives of one lexeme are looked at to find what completes its worst beginning.
+const MAX_PLACES: usize = 2_000;
+
+/// What completes the worst beginnings.
+pub(crate) struct Bounds {
+    /// By node, within one token.
+    nodes: Vec<u64>,
+    members: Vec<u64>,
+    items: Vec<u64>,
+    /// Lexemes of the grammar.
+    lexemes: FxHashMap<ExprId, u64>,
+    /// The rests of lexemes, by what they are derived to.
+    rests: FxHashMap<ExprId, u64>,
+    /// Of all parts: by so much one token may put off the end, at most.
+    pub step: u64,
+    /// By node whether each of its texts has a byte of those that are counted.
+    opens: Vec<bool>,
+    /// Whether the tokens that complete the parts can be told without reading elements and keys.
+    pub is_exact: bool,
+}
+
+/// How many of these bytes one token may have.
+fn most_in_a_token(vocabulary: &Tokens, bytes: &ByteSet) -> usize {
+    let tokens = (0..vocabulary.vocab_size() as u32).filter_map(|token| vocabulary.token_bytes(token));
+    let counts = tokens.map(|token| token.iter().filter(|&&byte| bytes.contains(byte)).count());
+    counts.max().unwrap_or(0)
+}
+
+/// Whether every match of an expression has one of these bytes, as far as is plain to see.
+fn must_have(exprs: &ExprSet, root: ExprId, bytes: &ByteSet) -> bool {
+    let mut known: FxHashMap<ExprId, bool> = FxHashMap::default();
+    let mut work = vec![root];
+    while let Some(&id) = work.last() {
+        let before = work.len();
+        exprs.for_each_child(id, |child| {
+            if !known.contains_key(&child) {
+                work.push(child);
+            }
+        });
+        if work.len() > before {
+            continue;
+        }
+        let has = match exprs.get(id) {
+            Expr::Bytes(set) => set.union(bytes) == *bytes,
+            Expr::Concat { head, tail } => known[head] || known[tail],
+            Expr::Or(parts) => parts.iter().all(|part| known[part]),
+            Expr::And(parts) => parts.iter().any(|part| known[part]),
+            Expr::Repeat { body, min, .. } => *min > 0 && known[body],
+            Expr::Number(_) => bytes.len() == 256,
+            Expr::Nothing | Expr::Empty | Expr::Not(_) => false,
+        };
+        known.insert(id, has);
+        work.pop();
+    }
+    known[&root]
+}
+
+/// Whether the keys of each class may go on endlessly wherever they are.
+fn are_keys_endless(members: &Members) -> bool {
+    members.free.iter().all(|free| free.space == KeySpace::Endless)
+}
+
+/// Whether what completes an array hangs on what its elements are.
+fn is_about(items: &Items) -> bool {
+    items.unique || !items.contains.is_empty()
+}
+
+impl Bounds {
+    /// Those of a grammar.
+    pub fn new(
+        run: &mut Run<'_>,
+        vocabulary: &Tokens,
+        measured: Measured<'_>,
+        costs: &[u64],
+    ) -> Result<Bounds, EngineError> {
+        let grammar = measured.grammar;
+        let mut bounds = Bounds {
+            nodes: costs.to_vec(),
+            members: vec![NEVER; grammar.all_members().len()],
+            items: vec![NEVER; grammar.all_items().len()],
+            lexemes: FxHashMap::default(),
+            rests: FxHashMap::default(),
+            step: 0,
+            opens: Vec::new(),
+            is_exact: grammar.all_items().iter().all(|items| !is_about(items))
+                && grammar.all_members().iter().all(are_keys_endless),
+        };
+        for lexeme in lexemes_of(grammar) {
+            if bounds.lexemes.contains_key(&lexeme) {
+                continue;
+            }
+            let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
+            let most = bounds.of_rest(run, imported)?;
+            bounds.lexemes.insert(lexeme, most);
+        }
+        let brackets = b"{[(".iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)));
+        let mut order = None;
+        for bytes in [brackets, ByteSet::range(0, 255)] {
+            bounds.opens = grammar.nodes().iter().map(|node| opens(grammar, node, &bytes)).collect();
+            order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens));
+            let Some(order) = &order else { continue };
+            let mut before: Option<Vec<u64>> = None;
+            for _ in 0..=most_in_a_token(vocabulary, &bytes) {
+                for &node in order {
+                    bounds.nodes[node] = bounds.of_node(measured, costs, NodeId(node as u32), before.as_deref());
+                }
+                if before.as_ref() == Some(&bounds.nodes) {
+                    break;
+                }
+                before = Some(bounds.nodes.clone());
+            }
+            break;
+        }
+        if order.is_none() {
+            bounds.nodes.fill(NEVER);
+        }
+        let nodes = bounds.nodes.clone();
+        for id in 0..bounds.members.len() {
+            bounds.members[id] = bounds.of_object(measured, costs, MembersId(id as u32), &nodes);
+        }
+        for id in 0..bounds.items.len() {
+            bounds.items[id] = bounds.of_array(measured, costs, ItemsId(id as u32), &nodes);
+        }
+        let all = bounds.nodes.iter().chain(&bounds.members).chain(&bounds.items).chain(bounds.lexemes.values());
+        bounds.step = all.copied().max().unwrap_or(0).saturating_add(NEW_KEY);
+        Ok(bounds)
+    }
+
+    /// What completes the worst beginning of a lexeme or of what is left of one.
+    fn of_rest(&mut self, run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
+        if let Some(&known) = self.rests.get(&lexeme) {
+            return Ok(known);
+        }
+        let most = match run.lexeme_cache.most_to_complete(lexeme) {
+            u32::MAX => by_derivatives(run, lexeme)?,
+            most => u64::from(most),
+        };
+        self.rests.insert(lexeme, most);
+        Ok(most)
+    }
+
+    /// What completes the worst beginning of a node, where objects and arrays within it may have been opened if something
+    /// is known of their values.
+    fn of_node(&self, measured: Measured<'_>, costs: &[u64], id: NodeId, values: Option<&[u64]>) -> u64 {
+        let cost = |node: &NodeId| costs[node.0 as usize];
+        let most = |node: &NodeId| self.nodes[node.0 as usize];
+        let own = match measured.node(id) {
+            Node::Lexeme(lexeme) => self.lexemes[lexeme],
+            Node::Token(_) => 1,
+            Node::Sequence(parts) => self.of_sequence(costs, parts, values),
+            Node::Choice(parts) => parts.iter().map(most).max().unwrap_or(0),
+            Node::Repeat { body, min, .. } => {
+                let others = if *min > 1 { cost(body).saturating_mul(u64::from(min - 1)) } else { 0 };
+                most(body).saturating_add(others)
+            }
+            Node::Marked { body, .. } => most(body),
+            Node::Rule(rule) => most(&measured.rule(*rule).body),
+            Node::Items(items) if measured.items(*items).is_bare() => {
+                self.of_array(measured, costs, *items, &self.nodes)
+            }
+            Node::Items(items) => match values {
+                Some(values) => self.of_array(measured, costs, *items, values),
+                None => cost(&id).saturating_add(self.lexemes[&measured.items(*items).surface.open]),
+            },
+            Node::Members(members) => match values {
+                Some(values) => self.of_object(measured, costs, *members, values),
+                None => cost(&id).saturating_add(self.lexemes[&measured.members(*members).surface.open]),
+            },
+        };
+        own.max(cost(&id))
+    }
+
+    /// What completes the worst beginning of parts that follow each other; those behind one that opens something by what is
+    /// known of their values.
+    fn of_sequence(&self, costs: &[u64], parts: &[NodeId], values: Option<&[u64]>) -> u64 {
+        let index = |part: &NodeId| part.0 as usize;
+        let plain = parts.iter().position(|part| self.opens[index(part)]).map_or(parts.len(), |at| at + 1);
+        let (mut behind, mut worst) = (0u64, 0);
+        for (at, part) in parts.iter().enumerate().rev() {
+            let within = match values {
+                _ if at < plain => self.nodes[index(part)],
+                Some(values) => values[index(part)],
+                None => costs[index(part)],
+            };
+            worst = worst.max(within.saturating_add(behind));
+            behind = behind.saturating_add(costs[index(part)]);
+        }
+        worst
+    }
+
+    /// What completes an object from any place in it.
+    fn of_object(&self, measured: Measured<'_>, costs: &[u64], id: MembersId, values: &[u64]) -> u64 {
+        let members = measured.members(id);
+        let surface = members.surface;
+        let lexeme = |lexeme: ExprId| self.lexemes[&lexeme];
+        let cost = |lexeme: ExprId| lexeme_cost(measured, lexeme);
+        let worst = |node: NodeId| costs[node.0 as usize].max(values[node.0 as usize]);
+        let count = |known: &stencilm_grammar::KnownMember| match known.key {
+            Some(key) => cost(key),
+            None => measured.tokens.map_or(known.plain_len() as u64, |tokens| tokens.of_name(&known.name)),
+        };
+        let member = |key: u64, value: NodeId| {
+            let parts = [key, cost(surface.colon), costs[value.0 as usize], cost(surface.item)];
+            parts.into_iter().fold(0, u64::saturating_add)
+        };
+        // All that may be missing, and one member that may be none of it.
+        let mut missing = 0u64;
+        let mut needed = 0u32;
+        let mut cheapest = NEVER;
+        let mut one = 0;
+        for known in &members.known {
+            let key = count(known);
+            let all = member(key, known.value);
+            if known.required {
+                missing = missing.saturating_add(all);
+                needed += 1;
+            } else {
+                cheapest = cheapest.min(all);
+            }
+            let key = known.key.map_or(known.plain_len() as u64, lexeme);
+            one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(known.value)));
+        }
+        for free in &members.free {
+            let key = cost(free.key).saturating_add(NEW_KEY);
+            cheapest = cheapest.min(member(key, free.value));
+            if let Some(some) = free.some {
+                missing = missing.saturating_add(member(key, some));
+            }
+            let key = lexeme(free.key).saturating_add(NEW_KEY);
+            for value in [Some(free.value), free.some].into_iter().flatten() {
+                one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(value)));
+            }
+        }
+        if members.min > needed {
+            missing = missing.saturating_add(cheapest.saturating_mul(u64::from(members.min - needed)));
+        }
+        let around = [surface.empty, surface.open, surface.item, surface.close].map(lexeme);
+        let all = around.into_iter().fold(missing.saturating_add(one), u64::saturating_add);
+        if are_keys_endless(members) { all } else { about(all) }
+    }
+
+    /// What completes an array from any place in it.
+    fn of_array(&self, measured: Measured<'_>, costs: &[u64], id: ItemsId, values: &[u64]) -> u64 {
+        let items = measured.items(id);
+        let surface = items.surface;
+        let worst = |node: NodeId| costs[node.0 as usize].max(values[node.0 as usize]);
+        let one = items.elements().map(|element| worst(element.value)).max().unwrap_or(0);
+        let most = items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
+        let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
+        let item = lexeme_cost(measured, surface.item);
+        let at_least =
+            u64::from(items.min).max(items.prefix.len().min(items.min as usize) as u64).saturating_add(counted);
+        let missing = most.unwrap_or(0).saturating_add(item).saturating_mul(at_least);
+        let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
+        let all = around.into_iter().fold(missing.saturating_add(one), u64::saturating_add);
+        if is_about(items) { about(all) } else { all }
+    }
+
+    /// What completes the worst that a token may make of a stack.
+    fn of_stack(
+        &self,
+        run: &mut Run<'_>,
+        costs: &mut Costs,
+        stack: SetId,
+        known: &mut FxHashMap<SetId, u64>,
+    ) -> Result<u64, EngineError> {
+        let mut work = vec![stack];
+        while let Some(&set) = work.last() {
+            if known.contains_key(&set) {
+                work.pop();
+                continue;
+            }
+            let entries = run.stacks.entries(set).to_vec();
+            let before = work.len();
+            let below = entries.iter().filter(|&&entry| entry != Entry::BOTTOM).map(|entry| entry.below);
+            work.extend(below.filter(|below| !known.contains_key(below)));
+            if work.len() > before {
+                continue;
+            }
+            let mut worst = 0;
+            for entry in entries.into_iter().filter(|&entry| entry != Entry::BOTTOM) {
+                let within = self.of_frame(run, costs, FrameId(entry.head));
+                let behind = costs.of_stack(run, entry.below)?;
+                worst = worst.max(within.saturating_add(behind)).max(known[&entry.below]);
+            }
+            known.insert(set, worst);
+        }
+        Ok(known[&stack])
+    }
+
+    fn of_frame(&self, run: &Run<'_>, costs: &Costs, frame: FrameId) -> u64 {
+        let grammar = run.machine.grammar();
+        match run.machine.frame(frame) {
+            Frame::Node(node) => self.nodes[node.0 as usize],
+            Frame::Rest { node, from } => match grammar.node(node) {
+                Node::Sequence(parts) => self.of_sequence(costs.nodes(), &parts[from as usize..], Some(&self.nodes)),
+                _ => unreachable!("only a sequence has a rest"),
+            },
+            Frame::Lexeme(lexeme) => self.lexemes[&lexeme],
+            Frame::Member { members, value } => {
+                let colon = self.lexemes[&grammar.members(members).surface.colon];
+                colon.saturating_add(self.nodes[value.0 as usize])
+            }
+            Frame::AfterValue(id) | Frame::Key(id) => self.members[id.0 as usize],
+            Frame::AfterItem(id) | Frame::Item(id) => self.items[id.0 as usize],
+            Frame::Left { .. } => NEVER,
+            Frame::Text | Frame::End(_) => 0,
+            Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
+        }
+    }
+
+    /// What completes the text behind any one token that may come at a configuration, at most.
+    pub fn behind_a_token(
+        &mut self,
+        run: &mut Run<'_>,
+        costs: &mut Costs,
+        configuration: SetId,
+    ) -> Result<u64, EngineError> {
+        let mut worst = 0u64;
+        let mut known = FxHashMap::default();
+        let recording = std::mem::replace(&mut run.recording, false);
+        for thread in run.stacks.entries(configuration).to_vec() {
+            if thread == Entry::BOTTOM {
+                continue;
+            }
+            let expansion = run.machine.fork(ExpansionId(thread.head)).clone();
+            if offers_tokens(thread) {
+                for (_, continuation) in &expansion.tokens {
+                    let Some(stack) = run.push(&expansion, continuation, thread)? else { continue };
+                    let cost = costs.of_stack(run, stack)?;
+                    worst = worst.max(cost).max(self.of_stack(run, costs, stack, &mut known)?);
+                }
+                continue;
+            }
+            let spare = if expansion.free { NEW_KEY } else { 0 };
+            for (tag, lexeme) in run.lexemes(thread) {
+                let within = self.of_rest(run, lexeme)?.saturating_add(spare);
+                for continuation in run.machine.continuations(&expansion, tag).iter() {
+                    let Some(stack) = run.push(&expansion, continuation, thread)? else { continue };
+                    let cost = costs.of_stack(run, stack)?.saturating_add(within);
+                    worst = worst.max(cost).max(self.of_stack(run, costs, stack, &mut known)?);
+                }
+            }
+        }
+        run.recording = recording;
+        Ok(worst)
+    }
+}
+
+/// An estimate of what something takes, with room to spare.
+pub(crate) fn about(cost: u64) -> u64 {
+    cost.saturating_mul(TIMES).saturating_add(MORE)
+}
+
+/// The nodes of which a beginning may be read together with the node before anything is opened.
+fn within(measured: Measured<'_>, node: usize, opens: &[bool]) -> Vec<usize> {
+    let index = |part: &NodeId| part.0 as usize;
+    match measured.node(NodeId(node as u32)) {
+        Node::Items(items) if measured.items(*items).is_bare() => {
+            measured.items(*items).elements().map(|element| element.value.0 as usize).collect()
+        }
+        Node::Lexeme(_) | Node::Token(_) | Node::Items(_) | Node::Members(_) => Vec::new(),
+        Node::Sequence(parts) => {
+            let plain = parts.iter().position(|part| opens[index(part)]).map_or(parts.len(), |at| at + 1);
+            parts[..plain].iter().map(index).collect()
+        }
+        Node::Choice(parts) => parts.iter().map(index).collect(),
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![index(body)],
+        Node::Rule(rule) => vec![index(&measured.rule(*rule).body)],
+    }
+}
+
+/// Whether every text of a node has one of these bytes, as far as is plain to see.
+fn opens(grammar: &Grammar, node: &Node, bytes: &ByteSet) -> bool {
+    match node {
+        Node::Lexeme(lexeme) => must_have(grammar.exprs(), *lexeme, bytes),
+        Node::Items(items) => !grammar.items(*items).is_bare(),
+        Node::Members(_) => true,
+        _ => false,
+    }
+}
+
+/// All nodes, each behind those within it; `None` where one is within itself.
+fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Option<Vec<usize>> {
+    let mut order = Vec::with_capacity(count);
+    // 0 unseen, 1 on the way down, 2 done.
+    let mut states = vec![0u8; count];
+    for root in 0..count {
+        let mut work = vec![(root, false)];
+        while let Some((node, is_done)) = work.pop() {
+            if is_done {
+                states[node] = 2;
+                order.push(node);
+                continue;
+            }
+            match states[node] {
+                2 => continue,
+                1 => return None,
+                _ => states[node] = 1,
+            }
+            work.push((node, true));
+            for inner in within(node) {
+                match states[inner] {
+                    0 => work.push((inner, false)),
+                    1 => return None,
+                    _ => {}
+                }
+            }
+        }
+    }
+    Some(order)
+}
+
+/// The most bytes that complete a beginning of a lexeme, by a look at all places in it; [`NEVER`] where these are many.
+fn by_derivatives(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
+    let deriver = run.lexeme_cache.deriver();
+    let mut places = vec![lexeme];
+    let mut numbers = FxHashMap::from_iter([(lexeme, 0usize)]);
+    let mut above: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut done = 0;
+    while done < places.len() {
+        if places.len() > MAX_PLACES {
+            return Ok(NEVER);
+        }
+        for (_, rest) in deriver.derivatives(places[done])?.iter() {
+            if !deriver.is_live(*rest)? {
+                continue;
+            }
+            let number = *numbers.entry(*rest).or_insert_with(|| {
+                places.push(*rest);
+                above.push(Vec::new());
+                places.len() - 1
+            });
+            above[number].push(done);
+        }
+        done += 1;
+    }
+    let mut found: Vec<Option<u64>> = vec![None; places.len()];
+    let mut layer: Vec<usize> = (0..places.len()).filter(|&at| deriver.exprs.is_nullable(places[at])).collect();
+    layer.iter().for_each(|&at| found[at] = Some(0));
+    let mut length = 0;
+    while !layer.is_empty() {
+        length += 1;
+        let mut next = Vec::new();
+        for at in layer {
+            for &before in &above[at] {
+                if found[before].is_none() {
+                    found[before] = Some(length);
+                    next.push(before);
+                }
+            }
+        }
+        layer = next;
+    }
+    Ok(found.into_iter().map(|found| found.unwrap_or(0)).max().unwrap_or(0))
+}

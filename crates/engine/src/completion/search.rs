@@ -1,0 +1,305 @@
+//! A short way to the end of a text.
+//!
+//! One lexeme after the other, first the one with which the rest takes the fewest bytes or tokens (`completion/costs.rs`). What is
+//! chosen is then read for real, so that the result is right whatever the estimate; where a way comes out longer than it looked,
+//! the next best one is tried. Where many are tried in vain, as the keys of a large object are in every order for one byte that
+//! the estimate lacks, the way that looks nearest to the end goes first from then on: a short way instead of the shortest.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry::Vacant;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{ExprId, LimitExceeded, Shortest};
+
+use crate::completion::costs::Costs;
+use crate::completion::token_counts::{MAX_STEPS, NEVER, count_of, fewest_tokens, shortest_text};
+use crate::error::EngineError;
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::{Entry, SetId};
+use crate::vocabulary::tokens::Tokens;
+
+/// So many places off the way are looked at for the shortest text, and then one for each place on the way.
+const PATIENCE: u32 = 1_000;
+
+/// So often a text for the same lexeme is looked for, where the shortest ones are keys that the object has already.
+const MAX_TEXTS: u32 = 1 << 12;
+
+/// A part of a way to the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Piece {
+    Text(Vec<u8>),
+    /// A token that the grammar asks for by its name or id.
+    Token(u32),
+}
+
+/// What a search for a way to the end has found.
+pub(crate) enum Completion {
+    Found(Vec<Piece>),
+    /// Every way takes so much at least.
+    TooLong(u64),
+    Never,
+}
+
+/// The fewest tokens for a way; `None` where some byte has no token.
+pub(crate) fn tokens_of(vocabulary: &Tokens, pieces: &[Piece]) -> Option<Vec<u32>> {
+    let (mut tokens, mut text) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        match piece {
+            Piece::Text(more) => text.extend_from_slice(more),
+            Piece::Token(token) => {
+                tokens.extend(fewest_tokens(vocabulary, &text)?);
+                text.clear();
+                tokens.push(*token);
+            }
+        }
+    }
+    tokens.extend(fewest_tokens(vocabulary, &text)?);
+    Some(tokens)
+}
+
+/// Shortest texts of lexemes, with what they take in tokens where these are counted.
+pub(crate) type Texts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
+
+/// With what a text may go on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Way {
+    Lexeme(ExprId),
+    Token(u32),
+}
+
+/// A place that the search for a completion has reached.
+struct Reached {
+    configuration: SetId,
+    /// What it takes to get there.
+    cost: u64,
+    /// The last part of the way there.
+    piece: Piece,
+    /// The place before it; the first one's is itself.
+    before: u32,
+    /// How many lexemes lead there.
+    depth: u32,
+    /// Best first, with what the rest takes with each.
+    ways: Vec<(u64, Way)>,
+}
+
+/// A lexeme to go on with: the one that makes the shortest text comes first, then the one furthest on.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    /// Of the whole text, at least; in a hurry, of the rest.
+    order: u64,
+    /// Of the whole text, at least.
+    total: u64,
+    /// The less the further on its place is: `u64::MAX` without what leads there.
+    left: u64,
+    place: u32,
+    way: u32,
+    /// Whether its shortest text has been tried in vain, as that of a key which the object has already.
+    tried: bool,
+}
+
+impl Run<'_> {
+    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack tells too little where the elements of an array
+    /// count, so the way that looks shortest need not lead to an end.
+    pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
+        self.complete_with(costs, &mut Texts::default(), start, most)
+    }
+
+    /// The same with texts of lexemes that are known already.
+    pub fn complete_with(
+        &mut self,
+        costs: &mut Costs,
+        lexemes: &mut Texts,
+        start: SetId,
+        most: u64,
+    ) -> Result<Completion, EngineError> {
+        let mut places: Vec<Reached> = Vec::new();
+        let mut seen: FxHashSet<SetId> = FxHashSet::default();
+        let mut queue: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
+        let mut reached = Some((start, Piece::Text(Vec::new()), 0));
+        let (mut deepest, mut hurries, mut too_long) = (0, false, NEVER);
+        loop {
+            if let Some((configuration, piece, before)) = reached.take() {
+                let place = places.len() as u32;
+                let (cost, depth) = places.get(before as usize).map_or((0, 0), |place| (place.cost, place.depth + 1));
+                let cost = cost.saturating_add(match (&piece, costs.tokens()) {
+                    (Piece::Token(_), _) => 1,
+                    (Piece::Text(text), None) => text.len() as u64,
+                    (Piece::Text(text), Some(tokens)) => count_of(&tokens.vocabulary, text),
+                });
+                let ways = match self.stacks.has_bottom(configuration) {
+                    true => Vec::new(),
+                    false => self.ways(costs, lexemes, configuration)?,
+                };
+                places.push(Reached { configuration, cost, piece, before, depth, ways });
+                if self.stacks.has_bottom(configuration) {
+                    return Ok(Completion::Found(way_to(&mut places, place)));
+                }
+                let ways = (0..).zip(&places[place as usize].ways);
+                queue.extend(ways.map(|(way, &(rest, _))| {
+                    let (total, left) = (cost.saturating_add(rest), u64::MAX - cost);
+                    let order = if hurries { rest } else { total };
+                    Reverse(Next { order, total, left, place, way, tried: false })
+                }));
+                deepest = deepest.max(depth);
+                if !hurries && place > PATIENCE.saturating_add(2 * deepest) {
+                    hurries = true;
+                    let rest = |next: &Next| next.total.saturating_sub(places[next.place as usize].cost);
+                    queue =
+                        queue.into_iter().map(|Reverse(next)| Reverse(Next { order: rest(&next), ..next })).collect();
+                }
+            }
+            let Some(Reverse(next)) = queue.pop() else {
+                return Ok(if too_long == NEVER { Completion::Never } else { Completion::TooLong(too_long) });
+            };
+            if next.total > most {
+                too_long = too_long.min(next.total);
+                if hurries {
+                    continue;
+                }
+                return Ok(Completion::TooLong(too_long));
+            }
+            if places.len() > MAX_STEPS {
+                return Err(EngineError::CompletionTooCostly(MAX_STEPS));
+            }
+            let place = &places[next.place as usize];
+            let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
+            let found = match lexeme {
+                Way::Token(token) => match self.step_token(configuration, token, None)? {
+                    SetId::EMPTY => None,
+                    behind => Some((behind, Piece::Token(token))),
+                },
+                Way::Lexeme(lexeme) if next.tried => self.other_text(configuration, lexeme)?,
+                Way::Lexeme(lexeme) => match &lexemes[&lexeme] {
+                    None => None,
+                    Some((text, _)) => match self.run(configuration, text)? {
+                        behind if self.has_ended(configuration, behind) => Some((behind, Piece::Text(text.clone()))),
+                        _ => {
+                            let (order, total) = (next.order + 1, next.total + 1);
+                            queue.push(Reverse(Next { order, total, tried: true, ..next }));
+                            None
+                        }
+                    },
+                },
+            };
+            let found = found.filter(|&(behind, _)| seen.insert(behind));
+            reached = found.map(|(behind, piece)| (behind, piece, next.place));
+        }
+    }
+
+    /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are
+    /// counted at least, where tokens are counted at most, as far as keys and elements are new.
+    pub fn ways(
+        &mut self,
+        costs: &mut Costs,
+        lexemes: &mut Texts,
+        configuration: SetId,
+    ) -> Result<Vec<(u64, Way)>, EngineError> {
+        let mut best: FxHashMap<Way, u64> = FxHashMap::default();
+        let mut note = |way: Way, cost: u64| {
+            let known = best.entry(way).or_insert(NEVER);
+            *known = cost.min(*known);
+        };
+        // Only what waits is looked at: which keys an object has shows when the text is read.
+        let recording = std::mem::replace(&mut self.recording, false);
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread == Entry::BOTTOM {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            if offers_tokens(thread) {
+                if costs.tokens().is_none() {
+                    continue;
+                }
+                for (node, continuation) in &expansion.tokens {
+                    let Some(token) = self.machine.tokens.ids(*node).iter().next() else { continue };
+                    let Some(stack) = self.push(&expansion, continuation, thread)? else { continue };
+                    note(Way::Token(token), costs.of_stack(self, stack)?.saturating_add(1));
+                }
+                continue;
+            }
+            for (tag, lexeme) in self.lexemes(thread) {
+                if let Vacant(unknown) = lexemes.entry(lexeme) {
+                    // Longer ones than the budget are found to be too long by this bound, without being spelled.
+                    let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > MAX_STEPS;
+                    let text = match too_long {
+                        true if costs.tokens().is_none() => Some(Vec::new()),
+                        _ => shortest_text(self, lexeme)?,
+                    };
+                    let counted = text.map(|text| {
+                        let count = costs.tokens().map_or(0, |tokens| count_of(&tokens.vocabulary, &text));
+                        (text, count)
+                    });
+                    unknown.insert(counted);
+                }
+                let Some((text, count)) = &lexemes[&lexeme] else { continue };
+                let length = match costs.tokens() {
+                    Some(_) => *count,
+                    None => {
+                        let bound = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme);
+                        u64::from(bound).max(text.len() as u64)
+                    }
+                };
+                for continuation in self.machine.continuations(&expansion, tag).iter() {
+                    let Some(stack) = self.push(&expansion, continuation, thread)? else { continue };
+                    note(Way::Lexeme(lexeme), costs.of_stack(self, stack)?.saturating_add(length));
+                }
+            }
+        }
+        self.recording = recording;
+        let text = |way: &Way| match way {
+            Way::Lexeme(lexeme) => lexemes[lexeme].as_ref().map_or(&[][..], |(text, _)| text),
+            Way::Token(_) => &[][..],
+        };
+        let mut ways: Vec<(u64, Way)> = best.into_iter().map(|(way, cost)| (cost, way)).collect();
+        ways.retain(|&(cost, _)| cost != NEVER);
+        ways.sort_unstable_by(|a, b| (a.0, text(&a.1), a.1).cmp(&(b.0, text(&b.1), b.1)));
+        Ok(ways)
+    }
+
+    /// Whether something can be read behind a lexeme that begins in one configuration and whose text leads to another one.
+    /// Where elements must differ, `0` may be one that the array has; then only more of the number is left, and of all its
+    /// spellings none may be new.
+    fn has_ended(&self, before: SetId, behind: SetId) -> bool {
+        if !self.machine.keeps_text() {
+            return behind != SetId::EMPTY;
+        }
+        let place = |thread: &Entry| (thread.head, thread.register, thread.below);
+        let threads = self.stacks.entries(behind).iter().filter(|&&thread| !self.machine.is_text(thread));
+        threads.map(place).any(|place_of| !self.stacks.entries(before).iter().any(|thread| place(thread) == place_of))
+    }
+
+    /// A text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
+    /// one that the object has already. Others are found by going through equal places more often.
+    fn other_text(&mut self, configuration: SetId, lexeme: ExprId) -> Result<Option<(SetId, Piece)>, EngineError> {
+        let mut visits = 2;
+        while visits <= MAX_TEXTS {
+            let mut texts = Shortest::new(self.lexeme_cache.deriver(), lexeme, visits, MAX_STEPS);
+            for _ in 0..visits {
+                let text = match texts.next(self.lexeme_cache.deriver()) {
+                    Err(LimitExceeded::Search(_)) | Ok(None) => break,
+                    text => text?.unwrap_or_default(),
+                };
+                let next = self.run(configuration, &text)?;
+                if self.has_ended(configuration, next) {
+                    return Ok(Some((next, Piece::Text(text))));
+                }
+            }
+            visits *= 4;
+        }
+        Ok(None)
+    }
+}
+
+/// The way that leads to a place.
+fn way_to(places: &mut [Reached], mut at: u32) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    while at != 0 {
+        let place = &mut places[at as usize];
+        pieces.push(std::mem::replace(&mut place.piece, Piece::Token(0)));
+        at = place.before;
+    }
+    pieces.reverse();
+    pieces
+}

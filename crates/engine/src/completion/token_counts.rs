@@ -1,0 +1,131 @@
+//! The fewest tokens that spell a text, and what the lexemes of a grammar take in tokens: those of a shortest text of each.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{Grammar, Node};
+use stencilm_regex::{ExprId, LimitExceeded, Shortest};
+
+use crate::error::EngineError;
+use crate::parse::stepper::Run;
+use crate::vocabulary::tokens::Tokens;
+
+/// Nothing completes it: in bytes, where a single token must come; in tokens, where no token spells what must come.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The search for one lexeme's text takes at most so many steps.
+pub(crate) const MAX_STEPS: usize = 200_000;
+
+/// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
+pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>> {
+    let trie = vocabulary.trie();
+    // For every place of the text how many tokens spell the rest, and the first of them.
+    let mut best: Vec<Option<(u32, u32, u32)>> = vec![None; text.len() + 1];
+    best[text.len()] = Some((0, 0, 0));
+    for at in (0..text.len()).rev() {
+        let mut node = trie.root(text[at]);
+        let mut depth = 1;
+        while let Some(here) = node {
+            let behind = best[at + depth].map(|(count, ..)| count + 1);
+            if let (Some(token), Some(count)) = (trie.entry_at(here), behind)
+                && best[at].is_none_or(|(known, ..)| count <= known)
+            {
+                best[at] = Some((count, token, depth as u32));
+            }
+            let Some(&byte) = text.get(at + depth) else { break };
+            node = trie.child(here, byte);
+            depth += 1;
+        }
+    }
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let (_, token, depth) = best[at]?;
+        tokens.push(token);
+        at += depth as usize;
+    }
+    Some(tokens)
+}
+
+/// How many tokens spell a text at least; [`NEVER`] where none do.
+pub(crate) fn count_of(vocabulary: &Tokens, text: &[u8]) -> u64 {
+    fewest_tokens(vocabulary, text).map_or(NEVER, |tokens| tokens.len() as u64)
+}
+
+/// What the lexemes of a grammar take in tokens.
+pub(crate) struct TokenCounts {
+    pub vocabulary: Arc<Tokens>,
+    lexemes: FxHashMap<ExprId, u64>,
+    /// Names of members that are written as they are.
+    names: FxHashMap<Arc<str>, u64>,
+}
+
+impl TokenCounts {
+    /// Those of a grammar.
+    pub fn new(run: &mut Run<'_>, vocabulary: Arc<Tokens>) -> Result<TokenCounts, EngineError> {
+        let grammar = run.machine.grammar().clone();
+        let mut counts = TokenCounts { vocabulary, lexemes: FxHashMap::default(), names: FxHashMap::default() };
+        for lexeme in lexemes_of(&grammar) {
+            if !counts.lexemes.contains_key(&lexeme) {
+                let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
+                let deriver = run.lexeme_cache.deriver();
+                let text = match deriver.exprs.is_nullable(imported) {
+                    true => Some(Vec::new()),
+                    false => shortest_text(run, imported)?,
+                };
+                let count = text.map_or(NEVER, |text| count_of(&counts.vocabulary, &text));
+                counts.lexemes.insert(lexeme, count);
+            }
+        }
+        for known in grammar.all_members().iter().flat_map(|members| &members.known) {
+            if known.key.is_none() && !counts.names.contains_key(&known.name) {
+                let count = count_of(&counts.vocabulary, format!("\"{}\"", known.name).as_bytes());
+                counts.names.insert(known.name.clone(), count);
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What a lexeme of the grammar takes.
+    pub fn of_lexeme(&self, lexeme: ExprId) -> u64 {
+        self.lexemes[&lexeme]
+    }
+
+    /// What the name of a member takes that is written as it is.
+    pub fn of_name(&self, name: &str) -> u64 {
+        self.names[name]
+    }
+}
+
+/// A shortest text of a lexeme, at least one byte long; `None` where there is none, or it is too long to be spelled.
+pub(crate) fn shortest_text(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<Vec<u8>>, EngineError> {
+    let deriver = run.lexeme_cache.deriver();
+    if deriver.exprs.shortest_at_least(lexeme) as usize > MAX_STEPS {
+        return Ok(None);
+    }
+    match Shortest::new(deriver, lexeme, 1, MAX_STEPS).next(deriver) {
+        Err(LimitExceeded::Search(_)) => Ok(None),
+        text => Ok(text?),
+    }
+}
+
+/// The lexemes of a grammar; some more than once.
+pub(crate) fn lexemes_of(grammar: &Grammar) -> Vec<ExprId> {
+    let mut lexemes = Vec::new();
+    for node in grammar.nodes() {
+        if let Node::Lexeme(lexeme) = node {
+            lexemes.push(*lexeme);
+        }
+    }
+    for members in grammar.all_members() {
+        let surface = members.surface;
+        lexemes.extend([surface.empty, surface.open, surface.colon, surface.item, surface.close]);
+        lexemes.extend(members.known.iter().filter_map(|known| known.key));
+        lexemes.extend(members.free.iter().map(|free| free.key));
+    }
+    for items in grammar.all_items() {
+        let surface = items.surface;
+        lexemes.extend([surface.empty, surface.open, surface.item, surface.close]);
+    }
+    lexemes
+}

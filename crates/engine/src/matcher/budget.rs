@@ -1,0 +1,317 @@
+//! A budget of tokens for the whole text: masks leave what still lets the text be complete within it.
+//!
+//! One way to the end that fits is always known, so a mask is never empty. Far from the end that is plain from a bound
+//! (`completion/bounds.rs`), which need not even be asked for at every step: with every token the bound grows by so much at most
+//! and the budget shrinks by one.
+
+use std::sync::Arc;
+
+use super::{Budget, GrammarMatcher, retire_if_full};
+use crate::completion::narrowing::Endings;
+use crate::completion::search::Piece;
+use crate::completion::token_counts::count_of;
+use crate::error::{EngineError, MatcherError};
+use crate::parse::stepper::Run;
+use crate::state::stacks::SetId;
+use crate::vocabulary::token_set;
+
+/// So many canonical tokens are tried in one mask, for each of which a way to the end is looked for.
+const MAX_CANONICAL: usize = 24;
+
+/// A way to the end that goes from mask to mask has so many tokens at most.
+const MAX_GREEDY: usize = 200;
+
+/// So many tokens are tried to spell one text as the tokenizer does.
+const MAX_TRIED: usize = 4_000;
+
+impl GrammarMatcher {
+    /// Few tokens that complete the text, the stop token not counted: none where it is complete. They are those of a
+    /// shortest text of the grammar, spelled by as few tokens as can spell it, so that another text may take fewer; the
+    /// number is one with which a budget is kept. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`MatcherError::NoTokensComplete`] where none are found, and limits.
+    pub fn tokens_to_end(&mut self) -> Result<usize, MatcherError> {
+        if self.is_terminated() || self.may_stop() {
+            return Ok(0);
+        }
+        Ok(self.way_out()?.len())
+    }
+
+    /// How many tokens of the budget are left; less than none where more were accepted than it has, and `None` without a
+    /// budget. A text that was accepted counts as the fewest tokens that spell it.
+    pub fn token_budget_left(&self) -> Option<i64> {
+        let budget = self.budget.as_ref()?;
+        Some(budget.tokens as i64 - self.now().spent as i64)
+    }
+
+    /// How many tokens the whole text may have, where that is bounded.
+    pub fn token_budget(&self) -> Option<usize> {
+        self.budget.as_ref().map(|budget| budget.tokens)
+    }
+
+    /// Whether the mask that was filled last, of the step that the sequence is at, lacks tokens for the budget.
+    pub fn is_narrowed(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.narrowed == Some(self.num_accepted_tokens()))
+    }
+
+    pub(super) fn set_token_budget(&mut self, tokens: usize) -> Result<(), MatcherError> {
+        if self.compiled.has_budgets() {
+            return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
+        }
+        self.budget = Some(Budget { tokens, way: None, free: None, narrowed: None });
+        let needed = self.tokens_to_end()?;
+        match needed > tokens {
+            true => Err(MatcherError::BudgetTooSmall { budget: tokens, needed }),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts a text that was accepted in the last step.
+    pub(super) fn spend_text(&mut self, bytes: &[u8]) {
+        let Some(budget) = &mut self.budget else { return };
+        budget.free = None;
+        let count = count_of(self.compiled.vocabulary(), bytes).min(bytes.len() as u64) as usize;
+        let step = self.history.last_mut().expect("history always holds the start");
+        step.spent += count;
+    }
+
+    /// Forgets what was found behind steps that were taken back.
+    pub(super) fn roll_budget_back(&mut self) {
+        let accepted = self.num_accepted_tokens();
+        let Some(budget) = &mut self.budget else { return };
+        budget.free = budget.free.filter(|&(at, _)| at <= accepted);
+        budget.way = budget.way.take().filter(|&(at, _)| at <= accepted);
+        budget.narrowed = None;
+    }
+
+    fn may_stop(&self) -> bool {
+        self.is_completed() && self.may_end_canonically()
+    }
+
+    /// Whether masks must be narrowed here.
+    pub(super) fn is_near_the_end(&mut self) -> Result<bool, MatcherError> {
+        let accepted = self.num_accepted_tokens();
+        let Some(budget) = &self.budget else { return Ok(false) };
+        if budget.free.is_some_and(|(_, until)| accepted <= until) {
+            return Ok(false);
+        }
+        let left = u64::try_from(self.token_budget_left().unwrap_or(0)).unwrap_or(0);
+        if left == 0 {
+            return Ok(true);
+        }
+        let is_canonical = self.trail.is_some();
+        let (worst, step) =
+            self.with_endings(|run, endings, here| run.most_behind_a_token(endings, here, is_canonical))?;
+        let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
+        let free = accepted.saturating_add((spare / step.saturating_add(1)) as usize);
+        self.budget.as_mut().expect("there is a budget").free = Some((accepted, free));
+        Ok(false)
+    }
+
+    /// Takes from a mask what would break the budget; says whether it did anything.
+    pub(super) fn narrow(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
+        if !self.is_near_the_end()? {
+            return Ok(false);
+        }
+        let before = mask.to_vec();
+        let left = self.token_budget_left().unwrap_or(0);
+        let may_stop = self.may_stop();
+        let way = if may_stop { Arc::default() } else { self.way_out()? };
+        if left > 0 && way.len() as i64 <= left {
+            let most = left as u64 - 1;
+            match self.trail.is_some() {
+                true => self.narrow_canonical(most, mask)?,
+                false => self.with_endings(|run, endings, here| run.narrow(endings, here, most, mask))?,
+            }
+        } else {
+            // What was accepted has broken the budget, or spent it: the shortest way out is all that is left.
+            mask.fill(0);
+        }
+        if let Some(&next) = way.first() {
+            token_set::set(mask, next);
+        }
+        let stops = self.stop_token_ids.iter().filter(|_| may_stop);
+        stops.for_each(|&id| token_set::set(mask, id));
+        if before == mask {
+            return Ok(false);
+        }
+        let accepted = self.num_accepted_tokens();
+        self.budget.as_mut().expect("there is a budget").narrowed = Some(accepted);
+        Ok(true)
+    }
+
+    /// Tokens that complete the text from here: what is left of the way that is known, else a new one.
+    fn way_out(&mut self) -> Result<Arc<[u32]>, MatcherError> {
+        let accepted = self.num_accepted_tokens();
+        if let Some(Budget { way: Some((at, way)), .. }) = &self.budget {
+            let taken = self.history[at + 1..].iter().map(|step| step.token);
+            if way.len() >= accepted - at && taken.eq(way[..accepted - at].iter().copied()) {
+                return Ok(way[accepted - at..].into());
+            }
+        }
+        let left = self.token_budget_left().map_or(u64::MAX, |left| left.max(0) as u64);
+        let way = match self.trail.is_some() {
+            true => self.canonical_way(left)?,
+            false => {
+                let mut way = self.with_endings(|run, endings, here| run.way_out(endings, here))?;
+                if way.as_ref().is_none_or(|way| way.len() as u64 > left) {
+                    let other = self.with_endings(|run, endings, here| run.way_out_in_bytes(endings, here))?;
+                    let is_shorter = |other: &Vec<u32>| way.as_ref().is_none_or(|way| other.len() < way.len());
+                    way = other.filter(is_shorter).or(way);
+                }
+                way
+            }
+        };
+        let way: Arc<[u32]> = way.ok_or(MatcherError::NoTokensComplete)?.into();
+        if let Some(budget) = &mut self.budget {
+            budget.way = Some((accepted, way.clone()));
+        }
+        Ok(way)
+    }
+
+    /// Few tokens that complete the text and that the tokenizer itself would write; `None` where none are found.
+    fn canonical_way(&self, left: u64) -> Result<Option<Vec<u32>>, MatcherError> {
+        let mut copy = self.clone();
+        copy.budget = None;
+        let mut best: Option<Vec<u32>> = None;
+        for pieces in copy.with_endings(|run, endings, here| run.texts_out(endings, here))? {
+            let way = copy.canonical_tokens(&pieces)?;
+            best = way.filter(|way| best.as_ref().is_none_or(|best| way.len() < best.len())).or(best);
+        }
+        if best.as_ref().is_none_or(|best| best.len() as u64 > left) {
+            let way = copy.greedy_way()?;
+            best = way.filter(|way| best.as_ref().is_none_or(|best| way.len() < best.len())).or(best);
+        }
+        Ok(best)
+    }
+
+    /// The tokens that the tokenizer would write for a text behind those that were accepted, all of which are accepted in
+    /// turn and taken back.
+    fn canonical_tokens(&mut self, pieces: &[Piece]) -> Result<Option<Vec<u32>>, MatcherError> {
+        let compiled = self.compiled.clone();
+        let vocabulary = compiled.vocabulary();
+        let mut text: Vec<u8> = Vec::new();
+        // By where they stand the tokens that the grammar asks for.
+        let mut edges: Vec<(usize, u32)> = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(more) => text.extend_from_slice(more),
+                Piece::Token(token) => edges.push((text.len(), *token)),
+            }
+        }
+        // What was chosen, with how far the text and the edges are read before it, and what may be chosen instead.
+        let mut steps: Vec<(usize, usize, Vec<u32>)> = Vec::new();
+        let mut chosen: Vec<u32> = Vec::new();
+        let (mut at, mut edge, mut tried) = (0, 0, 0);
+        let found = loop {
+            if at == text.len() && edge == edges.len() && self.may_stop() {
+                break true;
+            }
+            let others = match edges.get(edge) {
+                Some(&(place, token)) if place == at => vec![token],
+                next => {
+                    let end = next.map_or(text.len(), |&(place, _)| place);
+                    let mut tokens = Vec::new();
+                    let trie = vocabulary.trie();
+                    let mut node = text.get(at).filter(|_| at < end).and_then(|&byte| trie.root(byte));
+                    let mut depth = 1;
+                    while let Some(here) = node {
+                        if let Some(token) = trie.entry_at(here) {
+                            tokens.push(token);
+                            tokens.extend(vocabulary.same_bytes(token));
+                        }
+                        node =
+                            text.get(at + depth).filter(|_| at + depth < end).and_then(|&byte| trie.child(here, byte));
+                        depth += 1;
+                    }
+                    tokens
+                }
+            };
+            steps.push((at, edge, others));
+            let moved = loop {
+                let Some((place, edges_before, others)) = steps.last_mut() else { break false };
+                let Some(token) = others.pop().filter(|_| tried < MAX_TRIED) else {
+                    steps.pop();
+                    if chosen.pop().is_some() {
+                        self.rollback(1)?;
+                    }
+                    continue;
+                };
+                tried += 1;
+                let is_edge = edges.get(*edges_before).is_some_and(|&(edge, _)| edge == *place);
+                (at, edge) = match is_edge {
+                    true => (*place, *edges_before + 1),
+                    false => (*place + vocabulary.token_bytes(token).map_or(0, <[u8]>::len), *edges_before),
+                };
+                if self.accept_token(token)? {
+                    chosen.push(token);
+                    break true;
+                }
+            };
+            if !moved {
+                break false;
+            }
+        };
+        self.rollback(chosen.len())?;
+        Ok(found.then_some(chosen))
+    }
+
+    /// Tokens that complete the text, each of which is one of the mask that seems to lead to the end the soonest.
+    fn greedy_way(&mut self) -> Result<Option<Vec<u32>>, MatcherError> {
+        let mut chosen: Vec<u32> = Vec::new();
+        let mut mask = vec![0; self.compiled.vocabulary().mask_words()];
+        let found = loop {
+            if self.may_stop() {
+                break true;
+            }
+            if chosen.len() >= MAX_GREEDY {
+                break false;
+            }
+            match self.fill_mask(&mut mask) {
+                Err(MatcherError::NoTokenFits | MatcherError::NoCanonicalToken) => break false,
+                filled => filled?,
+            };
+            let likely = self.with_endings(|run, endings, here| run.likely_tokens(endings, here, &mask))?;
+            let Some(&next) = likely.first() else { break false };
+            if !self.accept_token(next)? {
+                break false;
+            }
+            chosen.push(next);
+        };
+        self.rollback(chosen.len())?;
+        Ok(found.then_some(chosen))
+    }
+
+    /// Leaves those tokens of a canonical mask behind which a canonical way to the end is found in time, of as many as are
+    /// tried.
+    fn narrow_canonical(&mut self, most: u64, mask: &mut [u32]) -> Result<(), MatcherError> {
+        let likely = self.with_endings(|run, endings, here| run.likely_tokens(endings, here, mask))?;
+        mask.fill(0);
+        let mut copy = self.clone();
+        copy.budget = None;
+        for token in likely.into_iter().take(MAX_CANONICAL) {
+            if !copy.accept_token(token)? {
+                continue;
+            }
+            let closes = copy.may_stop() || copy.canonical_way(most)?.is_some_and(|way| way.len() as u64 <= most);
+            copy.rollback(1)?;
+            if closes {
+                token_set::set(mask, token);
+            }
+        }
+        Ok(())
+    }
+
+    fn with_endings<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Run<'_>, &mut Endings, SetId) -> Result<T, EngineError>,
+    ) -> Result<T, MatcherError> {
+        let layout = self.layout()?;
+        let now = self.now();
+        let stacks = Arc::make_mut(&mut self.stacks);
+        let result = layout.with_endings(stacks, |run, endings| operation(run, endings, now.configuration));
+        stacks.rewind(now.mark);
+        Ok(result.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
+    }
+}

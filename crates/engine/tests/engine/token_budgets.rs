@@ -1,0 +1,205 @@
+//! Budgets of tokens for whole texts: held against a search through all sequences of tokens.
+
+use std::sync::Arc;
+
+use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
+use stencilm_grammar::{Grammar, LarkOptions};
+
+use crate::random::Random;
+
+const TOKENS: [&str; 24] = [
+    "a", "b", "ab", "ba", "{", "}", "\"", "[", "]", ",", ":", "1", "2", "{\"", "\"}", "\":", "[[", "]]", "(", ")", "+",
+    "bb\"", "aa", "</s>",
+];
+const STOP: u32 = 23;
+
+fn compiled(grammar: &str) -> Arc<CompiledGrammar> {
+    let grammar = Grammar::from_ebnf(grammar, "root").unwrap_or_else(|error| panic!("{error}\n{grammar}"));
+    let special = [(STOP, "</s>".to_owned())];
+    let vocabulary = Vocabulary::new(&TOKENS.map(Some), TOKENS.len(), &[STOP], &special).unwrap();
+    Arc::new(CompiledGrammar::new(Arc::new(grammar), Arc::new(vocabulary)).unwrap())
+}
+
+fn with_budget(compiled: &Arc<CompiledGrammar>, tokens: usize) -> Result<GrammarMatcher, MatcherError> {
+    GrammarMatcher::new(compiled.clone(), &MatcherOptions { token_budget: Some(tokens), ..MatcherOptions::default() })
+}
+
+/// Whether some tokens, at most so many, complete the text: all are tried.
+fn closes_within(matcher: &mut GrammarMatcher, tokens: usize) -> bool {
+    if matcher.is_completed() {
+        return true;
+    }
+    if tokens == 0 {
+        return false;
+    }
+    (0..STOP).any(|token| {
+        let accepted = matcher.accept_token(token).unwrap();
+        let closes = accepted && closes_within(matcher, tokens - 1);
+        matcher.rollback(usize::from(accepted)).unwrap();
+        closes
+    })
+}
+
+/// The mask that a budget leaves, found by trying every token and all that may follow.
+fn slow_mask(matcher: &GrammarMatcher, left: usize) -> TokenSet {
+    let mut mask = naive::mask(matcher).unwrap();
+    let mut probe = matcher.fork();
+    for token in 0..STOP {
+        if mask.contains(token) {
+            assert!(probe.accept_token(token).unwrap());
+            let closes = left > 0 && closes_within(&mut probe, left - 1);
+            probe.rollback(1).unwrap();
+            if !closes {
+                mask.remove(token);
+            }
+        }
+    }
+    mask
+}
+
+fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
+    let mut mask = TokenSet::empty(TOKENS.len());
+    matcher.fill_mask(mask.words_mut()).unwrap();
+    mask
+}
+
+/// Grammars, and whether the masks of a budget are all that the budget allows.
+const GRAMMARS: [(&str, bool); 14] = [
+    (r#"root ::= "a"*"#, true),
+    (r#"root ::= "a" | "aba" | "bababa""#, true),
+    (r#"root ::= "[" root? "]""#, true),
+    (r#"root ::= "a" | "(" root ")" | root "+" root"#, true),
+    (r#"root ::= "a" root "b" | "ab""#, true),
+    (r#"root ::= "\"" [ab]* "\"""#, true),
+    (r#"root ::= ("1" | "[" "1" ("," "1"){3,3} "]") "}"{0,2}"#, true),
+    (r#"root ::= %object { member "a": "1"; optional "b": "[" "1" "," "2" "," "1" "]"; }"#, true),
+    (r#"root ::= %object { others = "\"" [ab]* "\"": [12]; count {2,}; }"#, false),
+    (r#"root ::= %array { unique; count {2,}; rest: [ab]{1,3}; }"#, false),
+    (r#"root ::= %array { contains c {2,}; rest: "1"; rest c: "22"; }"#, false),
+    (r#"root ::= <[10]> "a" | "b" "b" "b" "b""#, true),
+    (
+        r#"value ::= "1" | %array { rest: value; }
+        root ::= %object { member "a": value; others = "\"" [ab]* "\"": value; }"#,
+        false,
+    ),
+    (r#"root ::= "a"{3,9} | "b"{5,} "1""#, true),
+];
+
+#[test]
+fn masks_leave_what_closes_in_time() {
+    for (grammar, is_exact) in GRAMMARS {
+        let compiled = compiled(grammar);
+        let mut free = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+        let needed = free.tokens_to_end().unwrap();
+        assert!(closes_within(&mut free, needed), "{grammar}: {needed}");
+        if let Some(less) = needed.checked_sub(1) {
+            assert_eq!(with_budget(&compiled, less).err(), Some(MatcherError::BudgetTooSmall { budget: less, needed }));
+            assert!(!is_exact || !closes_within(&mut free, less), "{grammar}: {needed}");
+        }
+        for seed in 0..40 {
+            let mut random = Random::new(seed);
+            let budget = needed + random.below(5);
+            let mut matcher = with_budget(&compiled, budget).unwrap();
+            for left in (0..=budget).rev() {
+                assert_eq!(matcher.token_budget_left(), Some(left as i64), "{grammar}");
+                let mask = mask_of(&mut matcher);
+                if left <= 5 {
+                    let slow = slow_mask(&matcher, left);
+                    assert!(mask.iter().all(|token| slow.contains(token)), "{grammar}: {mask:?} {slow:?} {left}");
+                    assert!(!is_exact || mask == slow, "{grammar}: {mask:?} {slow:?} with {left} left");
+                }
+                let choices: Vec<u32> = mask.iter().collect();
+                let token = *random.pick(&choices);
+                assert_eq!(matcher.is_allowed(token), Ok(true), "{grammar}");
+                assert_eq!(matcher.accept_token(token), Ok(true), "{grammar}");
+                if token == STOP {
+                    break;
+                }
+            }
+            assert!(matcher.is_terminated(), "{grammar}: no stop token within {budget}");
+        }
+    }
+}
+
+#[test]
+fn far_from_the_end_masks_are_as_ever() {
+    for (grammar, _) in GRAMMARS {
+        let compiled = compiled(grammar);
+        let mut free = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+        let mut matcher = with_budget(&compiled, 100_000).unwrap();
+        let mut random = Random::new(1);
+        for _ in 0..30 {
+            let mask = mask_of(&mut matcher);
+            assert_eq!(mask, mask_of(&mut free), "{grammar}");
+            assert!(!matcher.is_narrowed());
+            let choices: Vec<u32> = mask.iter().collect();
+            let token = *random.pick(&choices);
+            assert_eq!(matcher.accept_token(token), Ok(true));
+            assert_eq!(free.accept_token(token), Ok(true));
+            if token == STOP {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn rolling_back_and_forking_keep_the_budget() {
+    let compiled = compiled(r#"root ::= "[" root? "]""#);
+    let mut random = Random::new(7);
+    let mut matcher = with_budget(&compiled, 9).unwrap();
+    for _ in 0..400 {
+        if matcher.is_terminated() || (matcher.num_accepted_tokens() > 0 && random.chance(3)) {
+            matcher.rollback(1 + random.below(matcher.num_accepted_tokens())).unwrap();
+            continue;
+        }
+        let left = matcher.token_budget_left().unwrap() as usize;
+        let mut fork = matcher.fork();
+        let mask = mask_of(&mut matcher);
+        assert_eq!(mask, mask_of(&mut fork));
+        assert!(left > 6 || mask == slow_mask(&matcher, left));
+        let choices: Vec<u32> = mask.iter().collect();
+        assert_eq!(matcher.accept_token(*random.pick(&choices)), Ok(true));
+    }
+    matcher.reset();
+    assert_eq!(matcher.token_budget_left(), Some(9));
+}
+
+#[test]
+fn who_ignores_the_mask_is_led_out_by_the_shortest_way() {
+    let compiled = compiled(r#"root ::= "[" root? "]""#);
+    let mut matcher = with_budget(&compiled, 4).unwrap();
+    for _ in 0..3 {
+        assert_eq!(matcher.accept_token(7), Ok(true));
+    }
+    // Three are open, and one token is left: `]]` and `]` take two.
+    assert_eq!(matcher.tokens_to_end(), Ok(2));
+    let mut tokens = 3;
+    while !matcher.is_completed() {
+        let mask = mask_of(&mut matcher);
+        assert_eq!(mask.len(), 1);
+        assert_eq!(matcher.accept_token(mask.iter().next().unwrap()), Ok(true));
+        tokens += 1;
+    }
+    assert_eq!((tokens, matcher.token_budget_left()), (5, Some(-1)));
+    assert_eq!(mask_of(&mut matcher).iter().collect::<Vec<_>>(), [STOP]);
+}
+
+#[test]
+fn texts_spend_the_fewest_tokens_that_spell_them() {
+    let compiled = compiled(r#"root ::= [ab]*"#);
+    let mut matcher = with_budget(&compiled, 5).unwrap();
+    assert_eq!(matcher.accept_bytes(b"abaab"), Ok(true));
+    assert_eq!(matcher.token_budget_left(), Some(2));
+    matcher.rollback(1).unwrap();
+    assert_eq!(matcher.token_budget_left(), Some(5));
+}
+
+#[test]
+fn budgets_of_parts_and_of_texts_do_not_mix() {
+    let grammar = "start: part\npart[max_tokens=3]: /a+/\n";
+    let grammar = Grammar::from_lark(grammar, &LarkOptions::default()).unwrap();
+    let vocabulary = Vocabulary::new(&["a"].map(Some), 2, &[1], &[]).unwrap();
+    let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), Arc::new(vocabulary)).unwrap());
+    assert!(matches!(with_budget(&compiled, 5), Err(MatcherError::Engine(_))));
+}

@@ -1,0 +1,86 @@
+"""`LLExecutor` as the original has it: the masks of many matchers in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.compat.llguidance.matcher import LLMatcher, memory
+
+
+class LLExecutor:
+    """Works on many matchers in one call.
+
+    Args:
+        num_threads: Kept for callers that know this option: masks take microseconds here, and are
+            computed one after another.
+    """
+
+    def __init__(self, num_threads: int | None = None) -> None:
+        self._num_threads = num_threads
+
+    def unsafe_compute_mask_ptr(
+        self,
+        interpreters: list[tuple[LLMatcher, int]],
+        trg_pointer: int,
+        one_mask_bytes: int,
+        trg_batch_size: int,
+    ) -> None:
+        """Write the mask of each matcher to its row of memory that the caller vouches for.
+
+        Args:
+            interpreters: The matchers, each with the number of its row.
+            trg_pointer: The address of 32-bit words.
+            one_mask_bytes: The size of a row, in bytes.
+            trg_batch_size: The number of rows.
+
+        Raises:
+            ValueError: The address is 0, a row is out of range, or rows are too short.
+        """
+        rows = memory(trg_pointer, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
+        self.fill(interpreters, rows)
+
+    def unsafe_compute_mask_ptr_with_draft_token(
+        self,
+        interpreters: list[tuple[LLMatcher, int, list[int]]],
+        trg_pointer: int,
+        one_mask_bytes: int,
+        trg_batch_size: int,
+    ) -> None:
+        """Write masks, and below each those behind the draft tokens that fit.
+
+        Args:
+            interpreters: The matchers, each with the number of its row and its draft tokens.
+            trg_pointer: As above.
+            one_mask_bytes: As above.
+            trg_batch_size: As above.
+
+        Raises:
+            ValueError: As above.
+        """
+        rows = memory(trg_pointer, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
+        self.fill_with_drafts(interpreters, rows)
+
+    def fill(self, matchers: list[tuple[LLMatcher, int]], rows: NDArray[np.int32]) -> None:
+        """Writes the mask of each matcher to its row."""
+        _check(rows, [(row, 1) for _, row in matchers])
+        for matcher, row in matchers:
+            matcher.fill_row(rows[row])
+
+    def fill_with_drafts(
+        self, matchers: list[tuple[LLMatcher, int, list[int]]], rows: NDArray[np.int32]
+    ) -> None:
+        """Writes masks, and below each those behind the draft tokens that fit."""
+        _check(rows, [(row, 1 + len(drafts)) for _, row, drafts in matchers])
+        for matcher, row, drafts in matchers:
+            matcher.fill_drafts(rows[row:], drafts)
+
+    def consume_token_par(self, matchers: list[tuple[LLMatcher, int]]) -> list[bool]:
+        """Consume one token in each matcher; whether each fits."""
+        return [matcher.consume_token(token) for matcher, token in matchers]
+
+
+def _check(rows: NDArray[np.int32], places: list[tuple[int, int]]) -> None:
+    for row, count in places:
+        if not 0 <= row <= len(rows) - count:
+            raise ValueError(f"{count} masks from row {row} on do not fit into {len(rows)} rows")

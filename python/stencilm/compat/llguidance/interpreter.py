@@ -1,0 +1,31 @@
+"""`LLInterpreter`, which this package has not."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from stencilm.compat.llguidance.limits import LLParserLimits
+from stencilm.compat.llguidance.tokenizer import LLTokenizer
+
+
+class LLInterpreter:
+    """The original's older matcher, which may take back tokens and rewrite prompts.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+
+    def __new__(
+        cls,
+        tokenizer: LLTokenizer,
+        grammar: str,
+        enable_backtrack: bool = True,
+        enable_ff_tokens: bool = True,
+        log_level: int = 1,
+        limits: LLParserLimits | None = None,
+    ) -> NoReturn:
+        """Refused."""
+        raise NotImplementedError(
+            "LLInterpreter is not offered here: use LLMatcher, with compute_ff_tokens() for forced "
+            "tokens and rollback() to take tokens back"
+        )

@@ -1,0 +1,387 @@
+"""`LLMatcher` as the original has it: a matcher that raises nothing, and stays in error.
+
+One idea: the matcher of this package says what fits; what is here is when a text counts as stopped.
+A text that may end and cannot go on is stopped by itself, and the token that ends it changes
+nothing then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.compat.llguidance.limits import LLParserLimits
+from stencilm.compat.llguidance.notations import json_grammar, read_grammar, regex_grammar
+from stencilm.compat.llguidance.tokenizer import LLTokenizer
+from stencilm.errors import LimitExceeded, StencilError
+from stencilm.matching.compiler import GrammarCompiler
+from stencilm.matching.matcher import GrammarMatcher
+
+StopReason = Literal[
+    "NotStopped",
+    "MaxTokensTotal",
+    "MaxTokensParser",
+    "ParserTooComplex",
+    "LexerTooComplex",
+    "NoExtension",
+    "NoExtensionBias",
+    "EndOfSentence",
+    "InternalError",
+]
+_ALLOWED = 200
+
+
+class LLMatcher:
+    """One sequence's place in a grammar.
+
+    Raises nothing for what the grammar or a token is: see `is_error`.
+
+    Args:
+        tokenizer: The vocabulary.
+        grammar: Lark, or what one of the `grammar_from_...` methods gave.
+        log_level: Kept for callers that know this option: nothing is logged.
+        limits: Kept for callers that know this option.
+
+    Raises:
+        TypeError: `tokenizer` is no LLTokenizer.
+    """
+
+    def __init__(
+        self,
+        tokenizer: LLTokenizer,
+        grammar: str,
+        *,
+        log_level: int | None = None,
+        limits: LLParserLimits | None = None,
+    ) -> None:
+        if not isinstance(tokenizer, LLTokenizer):
+            raise TypeError(
+                f"tokenizer is a {type(tokenizer).__name__}, but must be an LLTokenizer"
+            )
+        self._tokenizer = tokenizer
+        self._matcher: GrammarMatcher | None = None
+        self._error = ""
+        self._reason: StopReason = "NotStopped"
+        self._warnings: list[str] = []
+        try:
+            read = read_grammar(grammar)
+            self._warnings = [_warning(finding) for finding in read.report.relaxed]
+            compiler = GrammarCompiler(tokenizer._info, cache_enabled=False)
+            self._matcher = GrammarMatcher(compiler.compile_grammar(read))
+            self._look_for_end()
+        except (StencilError, ValueError) as error:
+            self._fail(error)
+
+    @staticmethod
+    def validate_grammar(
+        grammar: str,
+        tokenizer: LLTokenizer | None = None,
+        *,
+        limits: LLParserLimits | None = None,
+    ) -> str:
+        """What is wrong with a grammar; empty where nothing is."""
+        is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar, tokenizer)
+        return messages[0] if is_error else ""
+
+    @staticmethod
+    def validate_grammar_with_warnings(
+        grammar: str,
+        tokenizer: LLTokenizer | None = None,
+        *,
+        limits: LLParserLimits | None = None,
+    ) -> tuple[bool, list[str]]:
+        """Whether a grammar is wrong, and what is wrong, or what of it is not enforced."""
+        try:
+            read = read_grammar(grammar)
+            if tokenizer is not None:
+                GrammarCompiler(tokenizer._info, cache_enabled=False).compile_grammar(read)
+        except (StencilError, ValueError) as error:
+            return True, [str(error)]
+        return False, [_warning(finding) for finding in read.report.relaxed]
+
+    @staticmethod
+    def grammar_from_json_schema(
+        schema: str | dict[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The text of a grammar for a JSON Schema.
+
+        Args:
+            schema: The schema, as text or a dict; it is not checked here.
+            defaults: Options, which "x-guidance" of the schema may change.
+            overrides: Options, which change it.
+
+        Raises:
+            ValueError: With options, where the schema is no JSON.
+        """
+        return json_grammar(schema, defaults, overrides)
+
+    @staticmethod
+    def grammar_from_lark(lark: str) -> str:
+        """The text itself; it is not checked here."""
+        return lark
+
+    @staticmethod
+    def grammar_from_regex(regex: str) -> str:
+        """The text of a grammar for a regular expression; it is not checked here."""
+        return regex_grammar(regex)
+
+    def is_error(self) -> bool:
+        """Whether it is in error, and will stay so."""
+        return bool(self._error)
+
+    def get_error(self) -> str:
+        """Why; empty where it is not in error."""
+        return self._error
+
+    def get_grammar_warnings(self) -> list[str]:
+        """What of the grammar is not enforced, because it asks to be lenient."""
+        return list(self._warnings)
+
+    def deep_copy(self) -> LLMatcher:
+        """A matcher at the same place; each goes its own way."""
+        made = LLMatcher.__new__(LLMatcher)
+        made.__dict__.update(self.__dict__)
+        made._matcher = None if self._matcher is None else self._matcher.fork()
+        return made
+
+    def is_accepting(self) -> bool:
+        """Whether the text may end here."""
+        return not self._error and self._at().is_completed()
+
+    def is_stopped(self) -> bool:
+        """Whether nothing but the end of the text can follow; also in error."""
+        return self._reason != "NotStopped"
+
+    def stop_reason(self) -> StopReason:
+        """Why it is stopped."""
+        return self._reason
+
+    def rollback(self, num_tokens: int) -> bool:
+        """Take back the last consumed tokens; more than there are lead into error.
+
+        A token that ended a text which was stopped already was not counted.
+
+        Raises:
+            OverflowError: The number is negative.
+        """
+        if num_tokens < 0:
+            raise OverflowError(f"num_tokens is {num_tokens}, but must be at least 0")
+        if self._error:
+            return False
+        try:
+            self._at().rollback(num_tokens)
+            self._reason = "NotStopped"
+            self._look_for_end()
+        except StencilError as error:
+            self._fail(error)
+        return not self._error
+
+    def reset(self) -> bool:
+        """Go back to the beginning; not out of error."""
+        return self.rollback(self._matcher.num_accepted_tokens) if self._matcher else False
+
+    def compute_ff_tokens(self) -> list[int]:
+        """The tokens that must come next, as the tokenizer would write them."""
+        if self.is_stopped():
+            return []
+        ahead, found = self._at().fork(), []
+        try:
+            while not ahead.is_completed() and (step := self._forced(ahead)):
+                taken = ahead.validate_tokens(step)
+                for token in step[:taken]:
+                    ahead.accept_token(token)
+                found += step[:taken]
+                if taken < len(step):
+                    break
+        except StencilError:
+            pass  # what is known so far is true
+        return found
+
+    def _forced(self, matcher: GrammarMatcher) -> list[int]:
+        if self._tokenizer._encode is None:
+            return matcher.find_jump_forward_tokens()
+        forced = matcher._forced_bytes()
+        if forced:
+            return self._tokenizer.tokenize_partial(forced)[0]
+        single = matcher._forced_token()
+        return [] if single is None else [single]
+
+    def compute_ff_bytes(self) -> bytes:
+        """The bytes that must come next."""
+        return b"" if self.is_stopped() else self._at()._forced_bytes()
+
+    def try_consume_tokens(self, tokens: list[int]) -> int:
+        """Consume tokens as long as they fit and the text is not stopped; how many did."""
+        for number, token in enumerate(tokens):
+            if self.is_stopped() or not self._fits(token) or not self._consume(token):
+                return number
+        return len(tokens)
+
+    def consume_token(self, sampled_token: int) -> bool:
+        """Go behind a token; one that does not fit leads into error, and the answer is False."""
+        if self._error:
+            return False
+        if self.is_stopped():
+            if sampled_token in self._tokenizer.eos_tokens:
+                return True
+            self._fail(ValueError("the text is stopped: only a token that ends it may follow"))
+            return False
+        return self._consume(sampled_token)
+
+    def consume_tokens(self, tokens: list[int]) -> bool:
+        """Go behind tokens; where one does not fit it is in error, and the answer is False."""
+        for token in tokens:
+            if self.is_stopped():
+                self._fail(ValueError("the text is stopped: no more tokens may follow"))
+                return False
+            if not self._consume(token):
+                return False
+        return not self._error
+
+    def validate_tokens(self, tokens: list[int]) -> int:
+        """How many of the tokens fit, one after another; changes nothing."""
+        return 0 if self.is_stopped() else self._at().validate_tokens(tokens)
+
+    def compute_bitmask(self) -> bytes:
+        """The mask: one bit for each token, in words of 32 bits."""
+        row = np.zeros(_words(self._tokenizer), dtype=np.int32)
+        self.fill_row(row)
+        return row.tobytes()
+
+    def compute_logit_bias(self) -> bytes:
+        """The mask: one byte for each token, 200 where it may come and 0 where not."""
+        bits = np.unpackbits(np.frombuffer(self.compute_bitmask(), np.uint8), bitorder="little")
+        return (bits[: self._tokenizer.vocab_size] * np.uint8(_ALLOWED)).tobytes()
+
+    def fill_row(self, row: NDArray[np.int32]) -> None:
+        """Writes the mask into a row of int32 words; words past the vocabulary become 0.
+
+        Raises:
+            ValueError: The row is too short.
+        """
+        words = _words(self._tokenizer)
+        if len(row) < words:
+            raise ValueError(
+                f"the mask has room for {len(row)} words, but {self._tokenizer.vocab_size} tokens "
+                f"take {words}"
+            )
+        row[words:] = 0
+        if not self.is_stopped():
+            try:
+                if not self._at().fill_next_token_bitmask(row[:words]):
+                    row[:words] = _all_tokens(self._tokenizer)
+                return
+            except StencilError as error:
+                self._fail(error)
+        row[:] = 0
+        for token in self._tokenizer.eos_tokens:
+            row.view(np.uint32)[token // 32] |= np.uint32(1 << token % 32)
+
+    def unsafe_compute_mask_ptr(self, trg_pointer: int, trg_byte_size: int) -> None:
+        """Write the mask to memory that the caller vouches for.
+
+        Args:
+            trg_pointer: The address of 32-bit words.
+            trg_byte_size: How many bytes there are.
+
+        Raises:
+            ValueError: The address is 0, or the room too small.
+        """
+        self.fill_row(memory(trg_pointer, trg_byte_size))
+
+    def unsafe_compute_mask_ptr_with_draft_token(
+        self, trg_pointer: int, trg_byte_size: int, draft_tokens: list[int]
+    ) -> None:
+        """Write the mask, and one behind each draft token that fits, one after another.
+
+        Raises:
+            ValueError: The address is 0, or the room too small.
+        """
+        words = _words(self._tokenizer)
+        rows = memory(trg_pointer, trg_byte_size)
+        self.fill_drafts(rows[: len(rows) // words * words].reshape(-1, words), draft_tokens)
+
+    def fill_drafts(self, rows: NDArray[np.int32], draft_tokens: list[int]) -> None:
+        """Writes the mask into the first row, and one behind each draft token that fits."""
+        self.fill_row(rows[0])
+        ahead = self.deep_copy()
+        for row, token in zip(rows[1:], draft_tokens, strict=False):
+            if ahead.try_consume_tokens([token]) == 0:
+                return
+            ahead.fill_row(row)
+
+    def get_capture(self, name: str) -> bytes | None:
+        """The last captured text of a name; None where there is none."""
+        found = [text for each, text in self.get_captures() if each == name]
+        return found[-1] if found else None
+
+    def get_captures(self) -> list[tuple[str, bytes]]:
+        """The captured texts by name, in the order in which they ended."""
+        return [] if self._matcher is None else self._matcher.get_captures()
+
+    def _at(self) -> GrammarMatcher:
+        assert self._matcher is not None, "a matcher without a grammar is in error"
+        return self._matcher
+
+    def _fits(self, token: int) -> bool:
+        return self._at().validate_tokens([token]) == 1
+
+    def _consume(self, token: int) -> bool:
+        try:
+            if not self._at().accept_token(token):
+                shown = (
+                    self._tokenizer.dbg_tokens([token])
+                    if 0 <= token < self._tokenizer.vocab_size
+                    else "out of range"
+                )
+                raise ValueError(f"token {token} does not fit the grammar: {shown}")
+            if self._at().is_terminated():
+                self._reason = "EndOfSentence"
+            else:
+                self._look_for_end()
+        except (StencilError, ValueError) as error:
+            self._fail(error)
+        return not self._error
+
+    def _look_for_end(self) -> None:
+        """Stops a text that may end and cannot go on."""
+        matcher = self._at()
+        if matcher.is_completed() and matcher.num_allowed_tokens() <= len(matcher.stop_token_ids):
+            self._reason = "NoExtension"
+
+    def _fail(self, error: Exception) -> None:
+        self._error = str(error) or type(error).__name__
+        self._reason = "ParserTooComplex" if isinstance(error, LimitExceeded) else "InternalError"
+
+
+def memory(address: int, size: int) -> NDArray[np.int32]:
+    """The 32-bit words at an address, which the caller vouches for.
+
+    Raises:
+        ValueError: The address is 0, or the size no whole number of words.
+    """
+    if address == 0:
+        raise ValueError("the pointer is null")
+    if size <= 0 or size % 4:
+        raise ValueError(f"{size} bytes are no whole number of 32-bit words")
+    return np.ctypeslib.as_array((ctypes.c_int32 * (size // 4)).from_address(address))
+
+
+def _words(tokenizer: LLTokenizer) -> int:
+    return -(-tokenizer.vocab_size // 32)
+
+
+def _all_tokens(tokenizer: LLTokenizer) -> NDArray[np.int32]:
+    bits = np.zeros(_words(tokenizer) * 32, dtype=np.uint8)
+    bits[: tokenizer.vocab_size] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def _warning(finding: Any) -> str:
+    return f"{finding.place}: {finding.keyword} is not enforced. {finding.note}".rstrip(" .")

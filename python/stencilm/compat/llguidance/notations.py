@@ -1,0 +1,266 @@
+"""What a grammar is as a text: Lark, or JSON that lists grammars; and how other notations become it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, get_args
+
+from stencilm.errors import StencilError
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.sources import SchemaOptions
+
+GrammarFormat = Literal[
+    "lark",
+    "gbnf",
+    "ebnf",
+    "cfg",
+    "grammar",
+    "json_schema",
+    "json",
+    "regex",
+    "choice",
+    "llguidance",
+]
+
+# A blank of JSON, in the ways in which callers write that any run of them may come.
+_ANY_BLANKS = (None, r"[\x20\x0A\x0D\x09]+", r"[\x20\x0A\x0D\x09]*", r"[\n\t ]*", r"[ \n\t\r]*")
+_OPTIONS = frozenset(
+    {
+        *("item_separator", "key_separator", "whitespace_pattern", "whitespace_flexible"),
+        *("coerce_one_of", "lenient", "json_allowed_escapes"),
+    }
+)
+
+
+class JsonCompileOptions(TypedDict, total=False):
+    """How JSON is written: the original's options, for "x-guidance"."""
+
+    item_separator: str | None
+    key_separator: str | None
+    whitespace_pattern: str | None
+    whitespace_flexible: bool | None
+    coerce_one_of: bool | None
+    lenient: bool | None
+
+
+def json_grammar(
+    schema: str | dict[str, Any],
+    defaults: Mapping[str, Any] | None,
+    overrides: Mapping[str, Any] | None,
+) -> str:
+    """The text of a grammar for a JSON Schema."""
+    if not defaults and not overrides:
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        return f'{{"grammars": [{{"json_schema": {text}}}]}}'
+    read = json.loads(schema) if isinstance(schema, str) else dict(schema)
+    if isinstance(read, dict):
+        own = read.get("x-guidance") or {}
+        read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
+    return json.dumps({"grammars": [{"json_schema": read}]})
+
+
+def regex_grammar(regex: str) -> str:
+    """The text of a grammar for a regular expression."""
+    return json.dumps({"grammars": [{"lark_grammar": f"start: /{regex_to_lark(regex)}/"}]})
+
+
+def regex_to_lark(regex: str, use_ascii: str = "d") -> str:
+    """A regular expression as it stands between the slashes of Lark.
+
+    Args:
+        regex: The expression.
+        use_ascii: Kept for callers that know this option: `\\d`, `\\w` and `\\s` are as in
+            `docs/regex.md`.
+    """
+    written = re.sub(r"(?s)\\(.)|(/)|(\n)", _escaped, regex)
+    return written or "(?:)"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match[2]:
+        return r"\/"
+    return r"\n" if match[3] else match[0]
+
+
+def grammar_from(format: GrammarFormat, text: str) -> str:
+    """The text of a grammar in another notation.
+
+    Args:
+        format: The notation: "lark"; "gbnf", "ebnf", "cfg" or "grammar"; "json_schema" or "json";
+            "regex"; "choice" for a list of texts, or its JSON; "llguidance" for what is one
+            already.
+        text: The grammar.
+
+    Raises:
+        ValueError: An unknown notation, or a text that cannot be converted.
+    """
+    if format in ("lark", "llguidance"):
+        return text
+    if format in ("gbnf", "ebnf", "cfg", "grammar"):
+        try:
+            return Grammar.from_ebnf(text).converted("lark")
+        except StencilError as error:
+            raise ValueError(f"the grammar cannot be converted to Lark: {error}") from error
+    if format in ("json_schema", "json"):
+        return json_grammar(text, None, None)
+    if format == "regex":
+        return regex_grammar(text)
+    if format == "choice":
+        texts = json.loads(text) if isinstance(text, str) else text
+        return "start: " + " | ".join(json.dumps(each) for each in texts)
+    raise ValueError(
+        f"format is {format!r}, but must be one of {', '.join(get_args(GrammarFormat))}"
+    )
+
+
+def read_grammar(text: str) -> Grammar:
+    """The grammar of such a text.
+
+    Raises:
+        StencilError: It is not well formed, or cannot be enforced.
+        ValueError: Its JSON is not that of a list of grammars, or has an option that is not here.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"the grammar is a {type(text).__name__}, but must be a str")
+    if not text.strip():
+        raise ValueError("the grammar is empty: give Lark, or JSON with grammars")
+    if not text.lstrip().startswith("{"):
+        return Grammar.from_lark(text)
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the grammar begins with {{ but is no JSON: {error}") from error
+    listed = read.get("grammars")
+    if not isinstance(listed, list) or not listed or not all(isinstance(e, dict) for e in listed):
+        raise ValueError(
+            'the grammar is JSON without its list "grammars": a JSON Schema becomes one with '
+            "LLMatcher.grammar_from_json_schema"
+        )
+    if read.get("max_tokens") is not None:
+        raise ValueError(
+            "max_tokens of a whole grammar is not enforced here: bound the number of tokens where "
+            "they are sampled, or give a rule max_tokens"
+        )
+    return _Listed(listed).build(0, ())
+
+
+class _Listed:
+    """Grammars that use each other by name."""
+
+    def __init__(self, listed: list[dict[str, Any]]) -> None:
+        self._listed = listed
+        self._places = {entry["name"]: i for i, entry in enumerate(listed) if entry.get("name")}
+
+    def build(self, place: int, within: tuple[int, ...]) -> Grammar:
+        """The grammar at a place, for those at the places `within`."""
+        entry = self._listed[place]
+        if entry.get("json_schema") is not None:
+            return _json(entry["json_schema"])
+        text = entry.get("lark_grammar")
+        if not isinstance(text, str):
+            raise ValueError(f"grammar {place} has no json_schema and no lark_grammar")
+        if place in within:
+            raise ValueError(f"grammar {place} uses itself by @name: write the recursion in rules")
+        used = {name: at for name, at in self._places.items() if f"@{name}" in text}
+        return Grammar.from_lark(
+            text, grammars={name: self.build(at, (*within, place)) for name, at in used.items()}
+        )
+
+
+def _json(schema: Any) -> Grammar:
+    options: dict[str, Any] = {}
+    if isinstance(schema, dict):
+        schema = dict(schema)
+        options = schema.pop("x-guidance", None) or {}
+    unknown = options.keys() - _OPTIONS
+    if unknown:
+        raise ValueError(f"x-guidance has {sorted(unknown)}, but may have {sorted(_OPTIONS)}")
+    if options.get("whitespace_pattern") not in _ANY_BLANKS:
+        raise ValueError(
+            f"whitespace_pattern {options['whitespace_pattern']!r} is not enforced here: leave it "
+            "out for any blanks, or set whitespace_flexible to false for none"
+        )
+    if options.get("json_allowed_escapes") is not None:
+        raise ValueError("json_allowed_escapes is not enforced here: leave it out")
+    flexible = options.get("whitespace_flexible")
+    read: SchemaOptions = {
+        "any_whitespace": flexible is None or bool(flexible),
+        "separators": (options.get("item_separator") or ",", options.get("key_separator") or ":"),
+        "max_whitespace": None,
+        "spelling": "digits",
+        "on_unsupported": "relax" if options.get("lenient") else "error",
+    }
+    return Grammar.from_json_schema(json.dumps(schema), **read)
+
+
+class JsonCompiler:
+    """JSON Schemas as texts of grammars.
+
+    Args:
+        separators: Between items, and between a key and its value; (", ", ": ") by default.
+        whitespace_flexible: Blanks wherever JSON has them.
+        coerce_one_of: Kept for callers that know this option: `oneOf` is enforced.
+        whitespace_pattern: As for `LLMatcher.grammar_from_json_schema`.
+        json_allowed_escapes: Not offered.
+    """
+
+    def __init__(
+        self,
+        separators: tuple[str, str] | None = None,
+        whitespace_flexible: bool = False,
+        coerce_one_of: bool = False,
+        whitespace_pattern: str | None = None,
+        json_allowed_escapes: str | None = None,
+    ) -> None:
+        item, key = separators or (", ", ": ")
+        self._options = {
+            "item_separator": item,
+            "key_separator": key,
+            "whitespace_flexible": whitespace_flexible,
+            "whitespace_pattern": whitespace_pattern,
+            "coerce_one_of": coerce_one_of,
+            "json_allowed_escapes": json_allowed_escapes,
+        }
+
+    def compile(self, schema: str, check: bool = True) -> str:
+        """The text of the grammar.
+
+        Raises:
+            ValueError: With `check`, where it cannot be enforced.
+        """
+        return _checked(json_grammar(schema, None, self._options), check)
+
+
+class LarkCompiler:
+    """Lark as texts of grammars."""
+
+    def compile(self, lark: str, check: bool = True) -> str:
+        """The text itself.
+
+        Raises:
+            ValueError: With `check`, where it is not well formed or cannot be enforced.
+        """
+        return _checked(lark, check)
+
+
+class RegexCompiler:
+    """Regular expressions as texts of grammars."""
+
+    def compile(self, regex: str, check: bool = True) -> str:
+        """The text of the grammar.
+
+        Raises:
+            ValueError: With `check`, where it is not well formed or cannot be enforced.
+        """
+        return _checked(regex_grammar(regex), check)
+
+
+def _checked(text: str, check: bool) -> str:
+    if check:
+        try:
+            read_grammar(text)
+        except StencilError as error:
+            raise ValueError(str(error)) from error
+    return text

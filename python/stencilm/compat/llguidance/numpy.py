@@ -1,0 +1,91 @@
+"""Bitmasks in NumPy arrays: int32 of shape (batch, words), one bit for each token."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.compat.llguidance.executor import LLExecutor
+from stencilm.compat.llguidance.matcher import LLMatcher
+
+
+def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
+    """The shape of a bitmask."""
+    return batch_size, -(-vocab_size // 32)
+
+
+def allocate_token_bitmask(batch_size: int, vocab_size: int) -> NDArray[np.int32]:
+    """A new bitmask that allows everything."""
+    return np.full(get_bitmask_shape(batch_size, vocab_size), -1, dtype=np.int32)
+
+
+def apply_token_bitmask_inplace_kernel(
+    logits: NDArray[np.float32], mask: NDArray[np.int32]
+) -> None:
+    """Close what a mask of shape (batch, words) does not allow, in logits of (batch, tokens)."""
+    bits = np.unpackbits(
+        np.ascontiguousarray(mask).view(np.uint8), axis=1, count=logits.shape[1], bitorder="little"
+    )
+    logits[bits == 0] = -np.inf
+
+
+def apply_token_bitmask_inplace(logits: NDArray[np.float32], mask: NDArray[np.int32]) -> None:
+    """Set the logits of all tokens that the mask does not allow to minus infinity.
+
+    Args:
+        logits: Of shape (tokens,) or (batch, tokens); those past the mask are closed, too.
+        mask: int32 of shape (words,) or (batch, words).
+
+    Raises:
+        AssertionError: Types or shapes do not fit.
+    """
+    logits, mask = np.atleast_2d(logits), np.atleast_2d(mask)
+    _check(mask)
+    if logits.ndim != 2 or len(logits) != len(mask):
+        raise AssertionError(f"the logits have shape {logits.shape}, but the mask {mask.shape}")
+    bits = 32 * mask.shape[1]
+    logits[:, bits:] = -np.inf
+    apply_token_bitmask_inplace_kernel(logits[:, :bits], mask)
+
+
+def fill_next_token_bitmask(interp: LLMatcher, bitmask: NDArray[np.int32], index: int = 0) -> None:
+    """Write which tokens may come next into a row of a bitmask.
+
+    Raises:
+        AssertionError: The bitmask is no int32 array of two dimensions.
+        IndexError: The row is out of range.
+        ValueError: The rows are too short for the vocabulary.
+    """
+    _check(bitmask)
+    interp.fill_row(bitmask[index, :])
+
+
+def fill_next_token_bitmask_par(
+    executor: LLExecutor, matchers: list[tuple[LLMatcher, int]], bitmask: NDArray[np.int32]
+) -> None:
+    """Write the masks of many matchers, each into its row; raises as for one."""
+    _check(bitmask)
+    executor.fill(matchers, bitmask)
+
+
+def fill_next_token_bitmask_par_with_draft_tokens(
+    executor: LLExecutor,
+    matchers: list[tuple[LLMatcher, int, list[int]]],
+    bitmask: NDArray[np.int32],
+) -> None:
+    """Write masks, and below each those behind the draft tokens that fit; raises as for one."""
+    _check(bitmask)
+    executor.fill_with_drafts(matchers, bitmask)
+
+
+def consume_token_par(executor: LLExecutor, matchers: list[tuple[LLMatcher, int]]) -> list[bool]:
+    """Consume one token in each matcher; whether each fits."""
+    return executor.consume_token_par(matchers)
+
+
+def _check(bitmask: NDArray[np.int32]) -> None:
+    if bitmask.dtype != np.int32 or bitmask.ndim != 2:
+        raise AssertionError(
+            f"the bitmask has dtype {bitmask.dtype} and shape {bitmask.shape}, but must be int32 "
+            "of shape (batch, words)"
+        )

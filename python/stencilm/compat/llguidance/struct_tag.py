@@ -1,0 +1,100 @@
+"""`StructTag`: free text in which triggers lead to tags, as Lark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+class StructTag:
+    """One tag.
+
+    Args:
+        trigger: What leads to it, such as "<function".
+        begin: How it begins: with the trigger.
+        grammar: What stands in it: a JSON Schema as a dict or text, or Lark.
+        end: How it ends.
+
+    Raises:
+        AssertionError: The trigger is empty, or `begin` does not begin with it.
+    """
+
+    def __init__(
+        self, *, trigger: str, begin: str, grammar: str | dict[str, Any], end: str
+    ) -> None:
+        self.trigger = trigger
+        self.begin = begin
+        self.grammar = grammar
+        self.end = end
+        self._check()
+
+    def _check(self) -> None:
+        if not self.trigger:
+            raise AssertionError("trigger is empty: give what leads to the tag")
+        if not self.begin.startswith(self.trigger):
+            raise AssertionError(f"begin is {self.begin!r}, but must begin with {self.trigger!r}")
+
+    @staticmethod
+    def to_grammar(
+        tags: Sequence[StructTag],
+        *,
+        assume_special: bool = True,
+        text_regex: str = r"(.|\n)*",
+    ) -> str:
+        """The text of a grammar: free text, in which each trigger leads to its tags.
+
+        Args:
+            tags: The tags, at least one.
+            assume_special: Triggers in angle brackets are special tokens of the vocabulary.
+            text_regex: The free text, without "/".
+
+        Raises:
+            AssertionError: There are no tags, or the pattern has a slash.
+            ValueError: A grammar is neither a text nor a dict.
+        """
+        if not tags:
+            raise AssertionError("tags is empty: give at least one")
+        if "/" in text_regex:
+            raise AssertionError(f"text_regex is {text_regex!r}, but must not contain a slash")
+        choices = " | ".join(f"tag_{number}" for number in range(len(tags)))
+        rules = [
+            f"start: ({choices})* tag_end",
+            "tag_end: TAG_TEXT",
+            f"TAG_TEXT: /{text_regex}/",
+        ]
+        named: list[dict[str, str]] = []
+        for number, tag in enumerate(tags):
+            tag._check()
+            body = _body(tag, f"tag_{number}_body", named)
+            head = f"tag_{number}"
+            if assume_special and tag.trigger.startswith("<") and tag.trigger.endswith(">"):
+                rules.append(f"{head}: TAG_TEXT {tag.trigger} {body}")
+            else:
+                rules.append(f"{head}_trigger[lazy]: TAG_TEXT {json.dumps(tag.trigger)}")
+                rules.append(f"{head}: {head}_trigger {body}")
+        lark = "\n".join(rules) + "\n"
+        if not named:
+            return lark
+        return json.dumps({"grammars": [{"name": "struct_tag", "lark_grammar": lark}, *named]})
+
+
+def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
+    if isinstance(tag.grammar, dict):
+        content = f"%json {json.dumps(tag.grammar)}"
+    elif not isinstance(tag.grammar, str):
+        raise ValueError(f"grammar is a {type(tag.grammar).__name__}, but must be a str or a dict")
+    elif tag.grammar.lstrip().startswith('{"grammars"'):
+        # What grammar_from_json_schema gives for a schema.
+        read = json.loads(tag.grammar)["grammars"]
+        if len(read) != 1 or "json_schema" not in read[0]:
+            raise ValueError("grammar lists several grammars, but a tag takes one")
+        content = f"%json {json.dumps(read[0]['json_schema'])}"
+    elif tag.grammar.lstrip().startswith("{"):
+        content = f"%json {tag.grammar}"
+    else:
+        named.append({"name": name, "lark_grammar": tag.grammar})
+        content = f"@{name}"
+    rest = tag.begin.removeprefix(tag.trigger)
+    parts = [json.dumps(rest) if rest else "", content, json.dumps(tag.end) if tag.end else ""]
+    return " ".join(part for part in parts if part)

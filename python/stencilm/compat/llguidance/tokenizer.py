@@ -1,0 +1,338 @@
+"""`LLTokenizer` and `TokenizerWrapper` as the original has them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from stencilm.errors import TokenizerError
+from stencilm.tokenizers import TokenizerInfo
+
+# The first byte of a token's bytes where the token is a special one.
+_SPECIAL = b"\xff"
+# Names of special tokens that end a text where nothing says which do.
+_STOPS = ("</s>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<|endoftext|>", "<eos>")
+_SLICES = [
+    r"[\x20\x0A\x0D\x09]+",
+    r'[^"\\\x00-\x1F\x7F]{1,10}',
+    r'[^"\\\x00-\x1F\x7F]{1,30}',
+    r'[^"\\\x00-\x1F\x7F]+',
+]
+
+_Eos = int | list[int] | None
+
+
+class TokenizerWrapper:
+    """A tokenizer that is any object with tokens and a way to encode.
+
+    Args:
+        gtokenizer: Has `eos_token_id`, `bos_token_id`, `tokens` (the bytes of every id), may have
+            `special_token_ids`, and called with bytes or a text it gives ids.
+    """
+
+    def __init__(self, gtokenizer: Any) -> None:
+        self.eos_token_id: int = gtokenizer.eos_token_id
+        self.bos_token_id: int | None = gtokenizer.bos_token_id
+        self.tokens: Sequence[bytes] = gtokenizer.tokens
+        self.special_token_ids: Sequence[int] = getattr(gtokenizer, "special_token_ids", [])
+        self.is_tokenizer_wrapper = True
+        self._gtokenizer = gtokenizer
+        try:
+            gtokenizer(b"test")
+            self._accepts_bytes = True
+        except Exception:  # whatever it raises for bytes
+            self._accepts_bytes = False
+
+    def __call__(self, s: str) -> list[int]:
+        """The tokens of a text."""
+        return list(self._gtokenizer(s.encode() if self._accepts_bytes else s))
+
+
+class LLTokenizer:
+    """A vocabulary and the way to encode.
+
+    Args:
+        tokenizer: The text of a tokenizer.json, the path of one, "byte" for one token for each
+            byte, or a `TokenizerWrapper`.
+        n_vocab: The number of the model's logits, where it is larger.
+        eos_token: The tokens that end a text; by default the first of the usual names, or what the
+            wrapper says.
+        slices: Kept for callers that know this option: masks are not computed in slices here.
+
+    Raises:
+        ValueError: It cannot be read, or is the name of a tokenizer elsewhere.
+    """
+
+    def __init__(
+        self,
+        tokenizer: str | TokenizerWrapper,
+        n_vocab: int | None = None,
+        eos_token: _Eos = None,
+        slices: list[str] | None = None,
+    ) -> None:
+        if isinstance(tokenizer, str):
+            self._read_text(tokenizer, n_vocab, _ids(eos_token))
+        elif getattr(tokenizer, "is_tokenizer_wrapper", False):
+            stops = _ids(eos_token) or [tokenizer.eos_token_id]
+            info = _listed(tokenizer.tokens, tokenizer.special_token_ids, stops, n_vocab)
+            self._set(info, stops, tokenizer)
+        else:
+            raise TypeError(
+                f"tokenizer is a {type(tokenizer).__name__}, but must be a str or a "
+                "TokenizerWrapper"
+            )
+
+    def _read_text(self, text: str, n_vocab: int | None, stops: list[int] | None) -> None:
+        if text == "byte":
+            names = ["<|bos|>", "<|eos|>", "<|pad|>", "<|unk|>", "<|sep|>", "<|cls|>"]
+            tokens = [bytes([byte]) for byte in range(256)] + [name.encode() for name in names]
+            stops = stops or [257]
+            self._set(_listed(tokens, range(256, 262), stops, n_vocab), stops, None)
+            return
+        from tokenizers import Tokenizer
+
+        try:
+            if text.lstrip().startswith("{"):
+                read = Tokenizer.from_str(text)
+            elif Path(text).is_file():
+                read = Tokenizer.from_file(text)
+            else:
+                raise ValueError(
+                    f"{text!r} is no file: give the path or the text of a tokenizer.json, or use "
+                    "stencilm.compat.llguidance.hf.from_tokenizer; nothing is fetched here"
+                )
+        except ValueError:
+            raise
+        except Exception as error:  # the library raises plain Exception
+            raise ValueError(f"the tokenizer cannot be read: {error}") from error
+        read.no_padding()
+        read.no_truncation()
+        self._read(lambda given: TokenizerInfo.from_huggingface(read, **given), n_vocab, stops)
+
+    def _read(
+        self,
+        reader: Callable[[dict[str, Any]], TokenizerInfo],
+        n_vocab: int | None,
+        stops: list[int] | None,
+    ) -> None:
+        """Takes what a reader of this package gives, which knows how to encode itself."""
+        try:
+            given: dict[str, Any] = {} if n_vocab is None else {"vocab_size": n_vocab}
+            if stops is None:
+                info = reader(given)
+                stops = info.stop_token_ids or _named_stops(info)
+            info = reader({**given, "stop_token_ids": stops})
+        except TokenizerError as error:
+            raise ValueError(str(error)) from error
+        self._set(info, stops, None)
+
+    def _set(
+        self, info: TokenizerInfo, stops: list[int], encode: Callable[[str], list[int]] | None
+    ) -> None:
+        self._info = info
+        self._encode = encode
+        self.vocab_size = info.vocab_size
+        self.eos_token = stops[0]
+        self.eos_tokens = list(stops)
+        self.is_canonical = encode is not None or info._state.notes.has_tokenizer
+        self._special = frozenset(info.special_token_ids)
+        self._sorted: list[bytes] | None = None
+
+    @classmethod
+    def _of(
+        cls,
+        reader: Callable[[dict[str, Any]], TokenizerInfo],
+        n_vocab: int | None,
+        eos_token: _Eos,
+    ) -> LLTokenizer:
+        made = cls.__new__(cls)
+        made._read(reader, n_vocab, _ids(eos_token))
+        return made
+
+    @staticmethod
+    def from_tiktoken(
+        *,
+        encoder: dict[bytes, int],
+        special_tokens: dict[str, int],
+        pattern: str,
+        eos_token: int | list[int],
+        n_vocab: int | None = None,
+        slices: list[str] | None = None,
+    ) -> LLTokenizer:
+        """The tokenizer of an encoding's ranks, special tokens and pattern; needs tiktoken."""
+        import tiktoken
+
+        encoding = tiktoken.Encoding(
+            "encoding", pat_str=pattern, mergeable_ranks=encoder, special_tokens=special_tokens
+        )
+        return LLTokenizer._of(
+            lambda given: TokenizerInfo.from_tiktoken(encoding, **given), n_vocab, eos_token
+        )
+
+    @staticmethod
+    def from_llamacpp(
+        *,
+        tokens: list[bytes],
+        vocab_ptr: int,
+        tokenize_fptr: int,
+        eos_token: int | list[int],
+        slices: list[str] | None = None,
+    ) -> LLTokenizer:
+        """The tokenizer of a list of tokens; special ones begin with the byte 0xff.
+
+        The pointers are not used: texts are encoded in the fewest tokens.
+        """
+        stops = _ids(eos_token) or []
+        made = LLTokenizer.__new__(LLTokenizer)
+        made._set(_listed(tokens, (), stops, None), stops, None)
+        return made
+
+    def with_slices(self, slices: list[str]) -> LLTokenizer:
+        """The same tokenizer: masks are not computed in slices here."""
+        return self
+
+    @staticmethod
+    def general_slices() -> list[str]:
+        """The original's default slices, which mean nothing here."""
+        return list(_SLICES)
+
+    @staticmethod
+    def json_slices() -> list[str]:
+        """The original's slices for JSON, which mean nothing here."""
+        return list(_SLICES)
+
+    def greedy_tokenize(self, text: str) -> list[int]:
+        """The tokens of a text, each the longest that fits; not what the tokenizer would write."""
+        data = text.encode()
+        spelled = {
+            each: token_id
+            for token_id, each in reversed(list(enumerate(self._info.decoded_vocab)))
+            if each and not self.is_special_token(token_id)
+        }
+        longest = max(map(len, spelled))
+        tokens = []
+        while data:
+            for length in range(min(longest, len(data)), 0, -1):
+                if data[:length] in spelled:
+                    tokens.append(spelled[data[:length]])
+                    data = data[length:]
+                    break
+            else:
+                raise ValueError(f"no token spells the byte {data[:1]!r}")
+        return tokens
+
+    def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> list[int]:
+        """The tokens of bytes, without a space before them.
+
+        Args:
+            utf8bytes: The bytes.
+            parse_special: The names of special tokens in them are these tokens.
+        """
+        if not parse_special:
+            return self._plain(utf8bytes)
+        names = {
+            name.encode(): token_id
+            for token_id in self._info.special_token_ids
+            if (name := self._info.decoded_vocab[token_id].decode("utf-8", "replace"))
+        }
+        if not names:
+            return self._plain(utf8bytes)
+        longest_first = sorted(names, key=len, reverse=True)
+        parts = re.split(b"(" + b"|".join(map(re.escape, longest_first)) + b")", utf8bytes)
+        tokens: list[int] = []
+        for part in parts:
+            tokens += [names[part]] if part in names else self._plain(part) if part else []
+        return tokens
+
+    def _plain(self, data: bytes) -> list[int]:
+        if self._encode is None:
+            return self._info.tokenize_bytes(data)
+        try:
+            return self._encode(data.decode())
+        except UnicodeDecodeError as error:
+            valid = self._encode(data[: error.start].decode())
+            return valid + self._info.tokenize_bytes(data[error.start :])
+
+    def tokenize_str(self, text: str, *, parse_special: bool = False) -> list[int]:
+        """The tokens of a text; as `tokenize_bytes`."""
+        return self.tokenize_bytes(text.encode(), parse_special=parse_special)
+
+    def tokenize_partial(
+        self, new_bytes: bytes, recent_tokens: list[int] | None = None
+    ) -> tuple[list[int], bytes]:
+        """The tokens with which the bytes begin whatever follows, and the bytes left over."""
+        if self._encode is None:
+            return self._info.tokenize_partial(new_bytes, recent_tokens)
+        tokens = self._plain(new_bytes)
+        rest = b""
+        while tokens and self._may_go_on(tail := self._info.decode_bytes(tokens[-1:]) + rest):
+            rest = tail
+            tokens.pop()
+        return tokens, rest
+
+    def _may_go_on(self, data: bytes) -> bool:
+        """Whether a token begins with these bytes and goes on."""
+        if self._sorted is None:
+            self._sorted = sorted(each for each in self._info.decoded_vocab if each)
+        place = bisect_right(self._sorted, data)
+        return place < len(self._sorted) and self._sorted[place].startswith(data)
+
+    def dbg_tokens(self, tokens: list[int]) -> str:
+        """Tokens for people."""
+        return f"⟦{self.test_trace_tokens(tokens)}⟧"
+
+    def test_trace_tokens(self, tokens: list[int]) -> str:
+        """Tokens for people, without the brackets."""
+        return "‧".join(
+            "≺EOS≻" if token in self.eos_tokens else self._info.dbg_tokens([token])
+            for token in tokens
+        )
+
+    def decode_str(self, tokens: list[int]) -> str:
+        """The text of tokens, special ones by their names; broken characters as U+FFFD."""
+        return self.decode_bytes(tokens).decode("utf-8", "replace")
+
+    def decode_bytes(self, tokens: list[int]) -> bytes:
+        """The bytes of tokens, special ones by their names."""
+        vocab = self._info.decoded_vocab
+        return b"".join(vocab[token] for token in tokens)
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether a token is a special one."""
+        return token in self._special
+
+
+def _ids(eos_token: _Eos) -> list[int] | None:
+    return [eos_token] if isinstance(eos_token, int) else eos_token or None
+
+
+def _listed(
+    tokens: Sequence[bytes], special: Sequence[int], stops: list[int], n_vocab: int | None
+) -> TokenizerInfo:
+    marked = [i for i, token in enumerate(tokens) if token[:1] == _SPECIAL and len(token) > 1]
+    entries = [
+        token.removeprefix(_SPECIAL) if len(token) > 1 else token or None for token in tokens
+    ]
+    try:
+        return TokenizerInfo(
+            entries,
+            vocab_size=n_vocab,
+            stop_token_ids=stops,
+            special_token_ids=sorted({*special, *marked}),
+        )
+    except TokenizerError as error:
+        raise ValueError(str(error)) from error
+
+
+def _named_stops(info: TokenizerInfo) -> list[int]:
+    names = {
+        info.decoded_vocab[token].decode("utf-8", "replace"): token
+        for token in info.special_token_ids
+    }
+    for name in _STOPS:
+        if name in names:
+            return [names[name]]
+    raise ValueError("the tokenizer names no token that ends a text: give eos_token")

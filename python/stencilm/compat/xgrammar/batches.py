@@ -1,0 +1,124 @@
+"""`BatchGrammarMatcher` as the original has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from stencilm.compat.xgrammar.matching import GrammarMatcher
+from stencilm.errors import StencilError
+from stencilm.matching.matcher import BatchGrammarMatcher as _BatchGrammarMatcher
+
+
+class BatchGrammarMatcher:
+    """One call for the matchers of many sequences, on several threads.
+
+    Args:
+        max_threads: "auto" takes one for each processor, at most 8.
+
+    Raises:
+        RuntimeError: `max_threads` is out of range.
+    """
+
+    def __init__(self, max_threads: int | Literal["auto"] = "auto") -> None:
+        try:
+            self._batch = _BatchGrammarMatcher(max_threads)
+        except (TypeError, ValueError) as error:
+            raise RuntimeError(str(error)) from error
+
+    def batch_fill_next_token_bitmask(
+        self,
+        matchers: list[GrammarMatcher],
+        bitmask: Any,
+        indices: list[int] | None = None,
+        debug_print: bool = False,
+    ) -> None:
+        """Fill one row of a bitmask for each matcher.
+
+        Args:
+            matchers: The matchers, each once.
+            bitmask: int32 of shape (batch, words), in main memory.
+            indices: The row of each matcher; by default its place in the list.
+            debug_print: Does nothing.
+
+        Raises:
+            RuntimeError: Something does not fit, or a matcher has terminated; the rows of the
+                others are filled.
+        """
+        try:
+            self._batch.batch_fill_next_token_bitmask(
+                [matcher._matcher for matcher in matchers], bitmask, indices
+            )
+        except (StencilError, ValueError, TypeError, IndexError) as error:
+            raise RuntimeError(str(error)) from error
+
+    @staticmethod
+    def batch_fill_temperature(
+        matchers: list[GrammarMatcher], temperatures: Any, indices: list[int] | None = None
+    ) -> None:
+        """Write the temperature of each matcher into a float32 tensor, -1 where there is none.
+
+        Raises:
+            RuntimeError: The tensor, or the number of indices, does not fit.
+        """
+        places = list(range(len(matchers))) if indices is None else indices
+        if len(places) != len(matchers):
+            raise RuntimeError(
+                f"there are {len(matchers)} matchers, but {len(places)} indices: give as many"
+            )
+        width = temperatures.shape[0] if len(temperatures.shape) == 1 else -1
+        if any(not 0 <= place < width for place in places):
+            raise RuntimeError(
+                f"temperatures has shape {tuple(temperatures.shape)}, but must be one row with a "
+                f"place for each of {places}"
+            )
+        for place, matcher in zip(places, matchers, strict=True):
+            value = matcher.temperature
+            temperatures[place] = -1.0 if value is None else value
+
+    @staticmethod
+    def batch_accept_token(
+        matchers: list[GrammarMatcher], tokens: list[int], debug_print: bool = False
+    ) -> list[bool]:
+        """Accept one token in each matcher; whether each fits.
+
+        Raises:
+            RuntimeError: There are not as many tokens as matchers.
+        """
+        _check_numbers(matchers, tokens, "tokens")
+        return [
+            matcher.accept_token(token) for matcher, token in zip(matchers, tokens, strict=True)
+        ]
+
+    @staticmethod
+    def batch_accept_string(
+        matchers: list[GrammarMatcher], strings: list[str | bytes], debug_print: bool = False
+    ) -> list[bool]:
+        """Accept one text in each matcher; whether each fits.
+
+        Raises:
+            RuntimeError: There are not as many texts as matchers.
+        """
+        _check_numbers(matchers, strings, "strings")
+        return [
+            matcher.accept_string(text) for matcher, text in zip(matchers, strings, strict=True)
+        ]
+
+    @staticmethod
+    def batch_rollback(matchers: list[GrammarMatcher], num_tokens: list[int] | int = 1) -> None:
+        """Take back the last tokens of each matcher.
+
+        Raises:
+            RuntimeError: There are fewer tokens, or not as many numbers as matchers.
+        """
+        counts = [num_tokens] * len(matchers) if isinstance(num_tokens, int) else num_tokens
+        _check_numbers(matchers, counts, "num_tokens")
+        for matcher, count in zip(matchers, counts, strict=True):
+            matcher.rollback(count)
+
+
+def _check_numbers(matchers: Sequence[Any], values: Sequence[Any], name: str) -> None:
+    if len(matchers) != len(values):
+        raise RuntimeError(
+            f"there are {len(matchers)} matchers, but {len(values)} {name}: give as many of both"
+        )

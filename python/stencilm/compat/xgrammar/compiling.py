@@ -1,0 +1,193 @@
+"""`GrammarCompiler` and `CompiledGrammar` as the original has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
+from stencilm.compat.xgrammar.grammars import (
+    Grammar,
+    Schema,
+    read_named,
+    read_regex,
+    read_schema,
+    read_tag,
+)
+from stencilm.compat.xgrammar.saved import load, save
+from stencilm.compat.xgrammar.vocabularies import TokenizerInfo
+from stencilm.matching.compiler import CompiledGrammar as _CompiledGrammar
+from stencilm.matching.compiler import GrammarCompiler as _GrammarCompiler
+
+_NO_LIMIT = 1 << 48
+
+
+class CompiledGrammar:
+    """A grammar made ready for a vocabulary; a `GrammarCompiler` makes it."""
+
+    _compiled: _CompiledGrammar
+    _info: TokenizerInfo
+
+    @property
+    def grammar(self) -> Grammar:
+        """What it was compiled from."""
+        return Grammar._of(self._compiled.grammar)
+
+    @property
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The vocabulary that it was compiled for."""
+        return self._info
+
+    @property
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory by now, in bytes; it grows with use."""
+        return self._compiled.memory_size_bytes
+
+    def serialize_json(self) -> str:
+        """JSON text for `deserialize_json` of this package; the vocabulary is not in it."""
+        return save("CompiledGrammar", {"value": self._compiled.serialize_json()})
+
+    @staticmethod
+    def deserialize_json(json_str: str, tokenizer_info: TokenizerInfo) -> CompiledGrammar:
+        """What `serialize_json` wrote.
+
+        Raises:
+            InvalidJSONError: The text is no JSON.
+            DeserializeVersionError: Another version, or another package, wrote it.
+            DeserializeFormatError: It is damaged, no compiled grammar, or of another tokenizer.
+        """
+        text = str(load("CompiledGrammar", json_str)["value"])
+        with translated(DeserializeFormatError):
+            compiled = _CompiledGrammar.deserialize_json(text, tokenizer_info._info)
+        return CompiledGrammar._of(compiled, tokenizer_info)
+
+    @classmethod
+    def _of(cls, compiled: _CompiledGrammar, info: TokenizerInfo) -> CompiledGrammar:
+        made = cls.__new__(cls)
+        made._compiled, made._info = compiled, info
+        return made
+
+
+class GrammarCompiler:
+    """Compiles grammars for one vocabulary, and keeps the latest.
+
+    Args:
+        tokenizer_info: The vocabulary.
+        max_threads: Kept for callers that know this option.
+        cache_enabled: Where False every call compiles anew.
+        cache_limit_bytes: What the kept grammars may take together; -1 for no limit.
+
+    Raises:
+        ValueError: `tokenizer_info` is no TokenizerInfo.
+    """
+
+    def __init__(
+        self,
+        tokenizer_info: TokenizerInfo,
+        *,
+        max_threads: int = 8,
+        cache_enabled: bool = True,
+        cache_limit_bytes: int = -1,
+    ) -> None:
+        if not isinstance(tokenizer_info, TokenizerInfo):
+            raise ValueError(
+                f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a TokenizerInfo "
+                "of this package: TokenizerInfo.from_huggingface makes one of a tokenizer"
+            )
+        if cache_limit_bytes < -1:
+            raise RuntimeError(
+                f"cache_limit_bytes is {cache_limit_bytes}, but must be -1 for no limit, or more"
+            )
+        self._info = tokenizer_info
+        self._limit = cache_limit_bytes
+        self._compiler = _GrammarCompiler(
+            tokenizer_info._info,
+            max_threads=max(max_threads, 1),
+            cache_enabled=cache_enabled,
+            cache_limit_bytes=_NO_LIMIT if cache_limit_bytes == -1 else cache_limit_bytes,
+        )
+
+    def compile_json_schema(
+        self,
+        schema: Schema,
+        *,
+        any_whitespace: bool = True,
+        indent: int | None = None,
+        separators: tuple[str, str] | None = None,
+        strict_mode: bool = True,
+        max_whitespace_cnt: int | None = None,
+        any_order: bool = False,
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_json_schema`; raises what that raises."""
+        text, options = read_schema(
+            schema,
+            any_whitespace,
+            indent,
+            separators,
+            strict_mode,
+            max_whitespace_cnt,
+            any_order,
+        )
+        with translated():
+            return self._made(self._compiler.compile_json_schema(text, **options))
+
+    def compile_builtin_json_grammar(self) -> CompiledGrammar:
+        """The compiled form of `Grammar.builtin_json_grammar`."""
+        with translated():
+            return self._made(self._compiler.compile_json_schema(True, max_whitespace=None))
+
+    def compile_regex(self, regex: str) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_regex`; raises what that raises."""
+        with translated():
+            return self._made(self._compiler.compile_grammar(read_regex(regex)))
+
+    def compile_lark(
+        self, lark_string: str, *, named_grammars: dict[str, Grammar | str] | None = None
+    ) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_lark`; raises what that raises."""
+        named = read_named(named_grammars)
+        with translated():
+            return self._made(self._compiler.compile_lark(lark_string, grammars=named))
+
+    def compile_structural_tag(self, *args: Any, **kwargs: Any) -> CompiledGrammar:
+        """The compiled form of `Grammar.from_structural_tag`, which says what it takes.
+
+        Raises:
+            RuntimeError: It is no structural tag, or cannot be enforced.
+            TypeError: The arguments are of another form.
+        """
+        tag = read_tag(args, kwargs)
+        with translated():
+            return self._made(self._compiler.compile_structural_tag(tag))
+
+    def compile_grammar(
+        self, grammar: str | Grammar, *, root_rule_name: str = "root"
+    ) -> CompiledGrammar:
+        """The compiled form of a grammar, or of an EBNF text.
+
+        Raises:
+            RuntimeError: The text is not well formed, or no token can begin it.
+            ValueError: `grammar` is something else.
+        """
+        if not isinstance(grammar, (str, Grammar)):
+            raise ValueError(
+                f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text"
+            )
+        given = grammar if isinstance(grammar, str) else grammar._grammar
+        with translated():
+            return self._made(self._compiler.compile_grammar(given, root_rule_name=root_rule_name))
+
+    def clear_cache(self) -> None:
+        """Keep nothing of what was compiled so far."""
+        self._compiler.clear_cache()
+
+    def get_cache_size_bytes(self) -> int:
+        """What the kept grammars take at present, in bytes."""
+        return self._compiler.get_cache_size_bytes()
+
+    @property
+    def cache_limit_bytes(self) -> int:
+        """As given: -1 for no limit."""
+        return self._limit
+
+    def _made(self, compiled: _CompiledGrammar) -> CompiledGrammar:
+        return CompiledGrammar._of(compiled, self._info)

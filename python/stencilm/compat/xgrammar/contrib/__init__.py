@@ -1,0 +1,1 @@
+"""Processors of logits for the loops of other packages."""

@@ -1,0 +1,194 @@
+"""Structural tags of model families, under the original's names and with its choices of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter
+
+from stencilm.compat.xgrammar.formats import StructuralTag, tag_of
+from stencilm.compat.xgrammar.tools import (
+    AllowedToolChoiceParam,
+    BuiltinToolChoiceParam,
+    BuiltinToolParam,
+    FunctionToolParam,
+    NamedToolChoiceParam,
+    ToolChoiceOptionParam,
+    ToolParam,
+)
+from stencilm.tool_calls.registry import get_model_structural_tag as _get_model_structural_tag
+from stencilm.tool_calls.registry import model_structural_tags
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Choice = Literal["auto", "required", "forced"]
+_TOOL: TypeAdapter[Any] = TypeAdapter(ToolParam)
+_CHOICE: TypeAdapter[Any] = TypeAdapter(ToolChoiceOptionParam)
+_REGISTERED: dict[str, Callable[..., StructuralTag]] = {}
+
+
+def register_model_structural_tag(name: str) -> Callable[[_Function], _Function]:
+    """A decorator that makes a function known to `get_model_structural_tag` by a name.
+
+    The function gets the functions, the tools of the server, the choice and the mode of reasoning,
+    and by name `any_order`, `exclude_special_tokens`, `max_whitespace_cnt` and
+    `parallel_tool_calls`; it returns a `StructuralTag`.
+    """
+
+    def register(function: _Function) -> _Function:
+        _REGISTERED[name] = function
+        return function
+
+    return register
+
+
+def get_model_structural_tag(
+    model: str,
+    tools: list[ToolParam | dict[str, Any]] | None = None,
+    tool_choice: ToolChoiceOptionParam | dict[str, Any] | None = "auto",
+    reasoning: bool | Literal["enabled", "disabled", "auto"] = "enabled",
+    force_reasoning: bool = False,
+    any_order: bool = False,
+    exclude_special_tokens: bool = True,
+    max_whitespace_cnt: int | None = None,
+    parallel_tool_calls: bool = True,
+) -> StructuralTag:
+    """What a model may write when it has these tools.
+
+    Args:
+        model: The name of a family, such as "qwen_3".
+        tools: The tools.
+        tool_choice: "auto", "required", "none", one tool, or some of them.
+        reasoning: Whether reasoning comes first; "auto" where the model may leave it out.
+        force_reasoning: Kept for callers that know this option.
+        any_order: Arguments in any order.
+        exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        max_whitespace_cnt: The longest run of blanks within arguments; None for no bound.
+        parallel_tool_calls: Several calls may come.
+
+    Raises:
+        ValueError: An unknown family, or tools or a choice of another form.
+    """
+    known = [*_REGISTERED, *(name for name in model_structural_tags() if name not in _REGISTERED)]
+    if model not in known:
+        raise ValueError(f"model is {model!r}, but must be one of {', '.join(known)}")
+    functions, builtins, choice = normalize_tool_choice(tools, tool_choice)
+    if isinstance(reasoning, bool):
+        reasoning = "enabled" if reasoning else "disabled"
+    if reasoning not in ("enabled", "disabled", "auto"):
+        raise ValueError(
+            f"reasoning is {reasoning!r}, but must be a bool, 'enabled', 'disabled' or 'auto'"
+        )
+    if not isinstance(parallel_tool_calls, bool):
+        raise ValueError(f"parallel_tool_calls is {parallel_tool_calls!r}, but must be a bool")
+    options: dict[str, Any] = {
+        "any_order": any_order,
+        "exclude_special_tokens": exclude_special_tokens,
+        "parallel_tool_calls": parallel_tool_calls,
+    }
+    if model in _REGISTERED:
+        return _REGISTERED[model](
+            functions,
+            builtins,
+            choice,
+            reasoning,
+            max_whitespace_cnt=max_whitespace_cnt,
+            **options,
+        )
+    given = [tool.model_dump(exclude_none=True) for tool in (*functions, *builtins)]
+    return tag_of(
+        _get_model_structural_tag(
+            model,
+            given,
+            _own_choice(functions, builtins, choice),
+            reasoning,
+            max_whitespace=max_whitespace_cnt,
+            **options,
+        )
+    )
+
+
+get_builtin_structural_tag = get_model_structural_tag
+
+
+def _own_choice(
+    functions: list[FunctionToolParam], builtins: list[BuiltinToolParam], choice: _Choice
+) -> Any:
+    if choice != "forced":
+        return choice
+    if functions:
+        return {"type": "function", "function": {"name": functions[0].function.name}}
+    return {"type": builtins[0].type}
+
+
+def normalize_tool_choice(
+    tools: list[ToolParam | dict[str, Any]] | None = None,
+    tool_choice: ToolChoiceOptionParam | dict[str, Any] | None = "auto",
+) -> tuple[list[FunctionToolParam], list[BuiltinToolParam], _Choice]:
+    """The functions and the tools of the server that are left by a choice, and what is left of it.
+
+    Returns:
+        The functions, the other tools, and "auto", "required", or "forced" for one tool.
+
+    Raises:
+        ValueError: A tool or the choice has another form, or names what is not there.
+    """
+    if tools is not None and not isinstance(tools, list):
+        raise ValueError(f"tools is a {type(tools).__name__}, but must be a list")
+    read = [
+        tool
+        if isinstance(tool, (FunctionToolParam, BuiltinToolParam))
+        else _TOOL.validate_python(tool)
+        for tool in tools or []
+    ]
+    functions = [tool for tool in read if isinstance(tool, FunctionToolParam)]
+    builtins = [tool for tool in read if isinstance(tool, BuiltinToolParam)]
+    chosen: Any = "auto" if tool_choice is None else _CHOICE.validate_python(tool_choice)
+    choice: _Choice = "forced"
+    if isinstance(chosen, AllowedToolChoiceParam):
+        functions, builtins = _allowed(functions, builtins, chosen)
+        choice = chosen.allowed_tools.mode
+    elif isinstance(chosen, NamedToolChoiceParam):
+        name = chosen.function.name
+        functions = [tool for tool in functions if tool.function.name == name][:1]
+        builtins = []
+        if not functions:
+            raise ValueError(f"tool_choice names the function {name!r}, which is not in tools")
+    elif isinstance(chosen, BuiltinToolChoiceParam):
+        functions = []
+        builtins = [tool for tool in builtins if tool.type == chosen.type]
+        if len(builtins) != 1:
+            raise ValueError(
+                f"tool_choice names the type {chosen.type!r}, which {len(builtins)} tools have: "
+                "exactly one must"
+            )
+    elif chosen == "none":
+        functions, builtins, choice = [], [], "auto"
+    else:
+        choice = chosen
+    if choice == "required" and not functions and not builtins:
+        raise ValueError("tool_choice is 'required', but there are no tools to call")
+    return functions, builtins, choice
+
+
+def _allowed(
+    functions: list[FunctionToolParam],
+    builtins: list[BuiltinToolParam],
+    chosen: AllowedToolChoiceParam,
+) -> tuple[list[FunctionToolParam], list[BuiltinToolParam]]:
+    names, types = set(), set()
+    for tool in chosen.allowed_tools.tools:
+        if tool.type != "function":
+            types.add(tool.type)
+        elif tool.function is None:
+            raise ValueError("allowed_tools has a function without its 'function'")
+        else:
+            names.add(tool.function.name)
+    missing = names - {tool.function.name for tool in functions}
+    missing |= types - {tool.type for tool in builtins}
+    if missing:
+        raise ValueError(f"allowed_tools names {sorted(missing)}, which are not in tools")
+    return (
+        [tool for tool in functions if tool.function.name in names],
+        [tool for tool in builtins if tool.type in types],
+    )

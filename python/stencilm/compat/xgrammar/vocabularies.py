@@ -1,0 +1,231 @@
+"""`TokenizerInfo` and `VocabType` as the original has them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from enum import Enum
+from typing import Any
+
+from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
+from stencilm.compat.xgrammar.saved import load, save
+from stencilm.errors import TokenizerError
+from stencilm.tokenizers import TokenizerInfo as _TokenizerInfo
+from stencilm.tokenizers import VocabType as _VocabType
+
+# Entries that end a text where nothing says which do.
+_STOPS = (
+    *("</s>", "<|end_of_text|>", "<|eot_id|>", "<|endoftext|>", "<eos>", "<|eos|>"),
+    "<end_of_turn>",
+)
+
+
+class VocabType(Enum):
+    """How the entries of a vocabulary are written."""
+
+    RAW = 0
+    """As they are."""
+    BYTE_FALLBACK = 1
+    """SentencePiece: `▁` stands for a space, `<0x0A>` for the byte 10."""
+    BYTE_LEVEL = 2
+    """GPT-2: every byte is written as one printable character."""
+
+
+_TYPES = {
+    VocabType.RAW: _VocabType.RAW,
+    VocabType.BYTE_FALLBACK: _VocabType.BYTE_FALLBACK,
+    VocabType.BYTE_LEVEL: _VocabType.BYTE_LEVEL,
+}
+_NAMES = {ours: theirs for theirs, ours in _TYPES.items()}
+
+
+class TokenizerInfo:
+    """A model's vocabulary.
+
+    Args:
+        encoded_vocab: The tokens by id, as text or bytes; an empty one never comes.
+        vocab_type: How the entries are written.
+        vocab_size: The number of the model's logits, where it is larger than the list.
+        stop_token_ids: The tokens that end a text; where None those of the usual names.
+        add_prefix_space: The tokenizer puts a space before the first word of a text.
+
+    Raises:
+        RuntimeError: No entry spells text, an entry is not written as the type says, or an id or a
+            size is out of range.
+    """
+
+    def __init__(
+        self,
+        encoded_vocab: list[bytes] | list[str],
+        vocab_type: VocabType = VocabType.RAW,
+        *,
+        vocab_size: int | None = None,
+        stop_token_ids: list[int] | int | None = None,
+        add_prefix_space: bool = False,
+    ) -> None:
+        given: list[Any] = list(encoded_vocab)
+        if stop_token_ids is None:
+            stop_token_ids = [
+                token_id for token_id, entry in enumerate(given) if _text(entry) in _STOPS
+            ]
+        entries = [
+            None if len(entry) == 0 else entry if vocab_type is VocabType.RAW else _text(entry)
+            for entry in given
+        ]
+        with translated():
+            self._info = _TokenizerInfo(
+                entries,
+                _TYPES[vocab_type],
+                vocab_size=vocab_size,
+                stop_token_ids=stop_token_ids,
+                add_prefix_space=add_prefix_space,
+            )
+
+    @staticmethod
+    def from_huggingface(
+        tokenizer: Any,
+        *,
+        vocab_size: int | None = None,
+        stop_token_ids: list[int] | int | None = None,
+    ) -> TokenizerInfo:
+        """Reads a tokenizer of transformers.
+
+        Args:
+            tokenizer: The tokenizer.
+            vocab_size: The number of the model's logits; by default the tokenizer's own size.
+                Tokens past it never come.
+            stop_token_ids: The tokens that end a text; by default `tokenizer.eos_token_id`.
+
+        Raises:
+            ValueError: `stop_token_ids` is empty, or it is no tokenizer that can be read.
+        """
+        if isinstance(stop_token_ids, list) and not stop_token_ids:
+            raise ValueError("stop_token_ids is empty: give at least one id, or None")
+        if stop_token_ids is None and getattr(tokenizer, "eos_token_id", None) is not None:
+            stop_token_ids = [tokenizer.eos_token_id]
+        try:
+            info = _TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=stop_token_ids)
+            if vocab_size is not None and vocab_size > info.vocab_size:
+                info = _TokenizerInfo.from_huggingface(
+                    tokenizer, vocab_size=vocab_size, stop_token_ids=stop_token_ids
+                )
+            elif vocab_size is not None and vocab_size < info.vocab_size:
+                info = _shortened(info, vocab_size)
+        except TokenizerError as error:
+            raise ValueError(str(error)) from error
+        return TokenizerInfo._of(info)
+
+    @staticmethod
+    def from_vocab_and_metadata(encoded_vocab: list[bytes | str], metadata: str) -> TokenizerInfo:
+        """Reads a vocabulary from a list, and the rest from what `dump_metadata` wrote."""
+        read = json.loads(metadata)
+        entries: Any = encoded_vocab
+        return TokenizerInfo(
+            entries,
+            VocabType(read["vocab_type"]),
+            vocab_size=read["vocab_size"],
+            stop_token_ids=read["stop_token_ids"],
+            add_prefix_space=read["add_prefix_space"],
+        )
+
+    @staticmethod
+    def deserialize_json(json_string: str) -> TokenizerInfo:
+        """What `serialize_json` wrote.
+
+        Raises:
+            InvalidJSONError: The text is no JSON.
+            DeserializeVersionError: Another version, or another package, wrote it.
+            DeserializeFormatError: It is damaged, or no tokenizer.
+        """
+        with translated(DeserializeFormatError):
+            return TokenizerInfo._of(
+                _TokenizerInfo.deserialize_json(str(load("TokenizerInfo", json_string)["value"]))
+            )
+
+    @classmethod
+    def _of(cls, info: _TokenizerInfo) -> TokenizerInfo:
+        made = cls.__new__(cls)
+        made._info = info
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both lead to the same masks."""
+        return self._info == other._info if isinstance(other, TokenizerInfo) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as in the original
+
+    @property
+    def vocab_type(self) -> VocabType:
+        """How the tokenizer writes its tokens."""
+        return _NAMES[self._info.vocab_type]
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids: the width of a mask."""
+        return self._info.vocab_size
+
+    @property
+    def add_prefix_space(self) -> bool:
+        """Whether the tokenizer puts a space before the first word of a text."""
+        return self._info.add_prefix_space
+
+    @property
+    def prepend_space_in_tokenization(self) -> bool:
+        """`add_prefix_space` by an older name; warns."""
+        warnings.warn(
+            "prepend_space_in_tokenization is an older name: use add_prefix_space", stacklevel=2
+        )
+        return self.add_prefix_space
+
+    @property
+    def decoded_vocab(self) -> list[bytes]:
+        """The bytes of every id; those of special tokens are their names."""
+        return self._info.decoded_vocab
+
+    @property
+    def stop_token_ids(self) -> list[int]:
+        """The tokens that end a text, ascending."""
+        return self._info.stop_token_ids
+
+    @property
+    def special_token_ids(self) -> list[int]:
+        """The tokens that never spell text and end none: special ones, holes and padding."""
+        stops = set(self._info.stop_token_ids)
+        special = set(self._info.special_token_ids)
+        vocab = self._info.decoded_vocab
+        return [
+            token_id
+            for token_id, spelled in enumerate(vocab)
+            if token_id not in stops and (token_id in special or not spelled)
+        ]
+
+    def dump_metadata(self) -> str:
+        """JSON text of everything but the tokens, for `from_vocab_and_metadata`."""
+        return json.dumps(
+            {
+                "vocab_type": self.vocab_type.value,
+                "vocab_size": self.vocab_size,
+                "add_prefix_space": self.add_prefix_space,
+                "stop_token_ids": self.stop_token_ids,
+            },
+            separators=(",", ":"),
+        )
+
+    def serialize_json(self) -> str:
+        """JSON text for `deserialize_json` of this package."""
+        return save("TokenizerInfo", {"value": self._info.serialize_json()})
+
+
+def _text(entry: bytes | str) -> str:
+    return entry.decode("utf-8", "replace") if isinstance(entry, bytes) else entry
+
+
+def _shortened(info: _TokenizerInfo, vocab_size: int) -> _TokenizerInfo:
+    """The vocabulary without the tokens for which the model has no logits."""
+    special = [token_id for token_id in info.special_token_ids if token_id < vocab_size]
+    return _TokenizerInfo(
+        [spelled or None for spelled in info.decoded_vocab[:vocab_size]],
+        stop_token_ids=[token_id for token_id in info.stop_token_ids if token_id < vocab_size],
+        special_token_ids=special,
+        add_prefix_space=info.add_prefix_space,
+    )

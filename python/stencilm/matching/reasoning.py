@@ -1,0 +1,427 @@
+"""Reasoning before the answer: a matcher that lets a model think, and then holds it to its grammar.
+
+One idea: a loop knows a grammar only by its matcher, so reasoning is a matcher as well. It allows
+every token of text, watches for the end marker in the bytes that come, counts tokens, writes the
+marker itself where the budget is used up, and from there on is the matcher of the answer. What it
+allows depends on one number, how much of the marker stands at the end of the text; so the masks of
+a whole vocabulary are a few rows that are made once.
+
+The search for the marker is that of Knuth, Morris and Pratt (1977), byte by byte: a marker may
+begin and end within tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stencilm.matching.matcher import GrammarMatcher
+from stencilm.tokenizers import TokenizerInfo
+
+DEFAULT_REASONING = 2_048
+"""Tokens of reasoning where no budget is given."""
+
+_END_OF_PROMPT = 64
+"""Tokens in which the end of a prompt is looked at; a marker is spelled in fewer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningFormat:
+    """How a model writes its reasoning, and goes on to its answer.
+
+    Attributes:
+        begin: What stands before the reasoning, such as `<think>` and a line break.
+        end: The marker that ends it, such as `</think>`.
+        answer: What stands between the marker and the answer, such as two line breaks.
+        closing: What stands before a marker that is written for the model, such as a line break.
+        without: What stands before an answer without reasoning, where the prompt does not tell.
+        is_on: Whether the chat template has the model reason where nothing is said of it.
+        switches: The variables by which the chat template is told to reason or not.
+
+    Raises ValueError where `end` is empty, or ends within `closing`.
+    """
+
+    begin: str
+    end: str
+    answer: str = ""
+    closing: str = ""
+    without: str = ""
+    is_on: bool = True
+    switches: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.end:
+            raise ValueError("the end marker of reasoning is empty: give one such as '</think>'")
+        if (self.closing + self.end).find(self.end) != len(self.closing):
+            raise ValueError(
+                f"closing is {self.closing!r}, with which the end marker {self.end!r} would stand "
+                "in the text too early: give blanks, or nothing"
+            )
+
+    def is_open(self, prompt: str) -> bool:
+        """Whether a prompt ends where reasoning has begun, so that a text begins within it."""
+        begin = self.begin.strip()
+        return bool(begin) and prompt.rstrip().endswith(begin)
+
+    def is_closed(self, prompt: str) -> bool:
+        """Whether a prompt ends where reasoning has ended, so that a text is the answer."""
+        return prompt.rstrip().endswith(self.end.strip())
+
+
+class ReasoningTokens:
+    """What a format of reasoning is in a vocabulary; made once for both, by `reasoning_tokens`."""
+
+    def __init__(self, info: TokenizerInfo, form: ReasoningFormat) -> None:
+        self.info = info
+        self.form = form
+        self.bytes = info.decoded_vocab  # special tokens by their names
+        special = {self.bytes[one].decode(): one for one in info.special_token_ids}
+        self._special = {name: one for name, one in special.items() if name}
+        self._marker = form.end.encode()
+        self._answer = form.answer.encode()
+        self._borders = _borders(self._marker)
+        self._sorted: list[tuple[bytes, int]] | None = None
+        self._rows: dict[int, NDArray[np.int32]] = {}
+        self.begin = self.encode(form.begin)
+        self.end = self.encode(form.end)
+        self.whole_end = self.encode(form.closing + form.end + form.answer)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The tokens of a text in which names of special tokens stand for those."""
+        if not self._special:
+            return tuple(self.info.tokenize_bytes(text.encode()))
+        names = sorted(self._special, key=len, reverse=True)
+        found: list[int] = []
+        for part in re.split(f"({'|'.join(map(re.escape, names))})", text):
+            if part in self._special:
+                found.append(self._special[part])
+            elif part:
+                found += self.info.tokenize_bytes(part.encode())
+        return tuple(found)
+
+    def end_of(self, prompt_ids: Sequence[int]) -> str:
+        """The end of a prompt as text, special tokens by their names."""
+        last = prompt_ids[-_END_OF_PROMPT:]
+        held = [self.bytes[one] for one in last if 0 <= one < len(self.bytes)]
+        return b"".join(held).decode("utf-8", "replace")
+
+    def step(self, at: int, token_id: int) -> tuple[int, bytes | None]:
+        """How much of the marker stands at the end after one more token, where `at` bytes did.
+
+        With the bytes after the whole marker where the token ends it, else with None.
+        """
+        return self._scan(at, self.bytes[token_id])
+
+    def end_after(self, at: int) -> tuple[int, ...]:
+        """The tokens that end the reasoning, where `at` bytes of the marker stand at its end.
+
+        The whole marker, as the model knows it, where it is one token and ends nowhere before its
+        own end; else the rest of it.
+        """
+        whole = (self.form.closing + self.form.end).encode()
+        is_whole = self._scan(at, whole)[1] == b""
+        if at == 0 or (is_whole and len(self.end) == 1):
+            return self.whole_end
+        rest = self._marker[at:]
+        try:
+            return self.encode(rest.decode() + self.form.answer)
+        except UnicodeDecodeError:  # it begins within a character
+            return (*self.info.tokenize_bytes(rest), *self.encode(self.form.answer))
+
+    def rest_of_answer(self, begun: bytes) -> tuple[int, ...]:
+        """The tokens between marker and answer, where `begun` has come of them."""
+        return self.encode(self._answer[len(begun) :].decode())
+
+    def row(self, at: int) -> NDArray[np.int32]:
+        """The mask where `at` bytes of the marker stand at the end: int32, shape [words]."""
+        row = self._rows.get(at)
+        if row is None:
+            row = self._rows[at] = self._made_row(at)
+        return row
+
+    def _made_row(self, at: int) -> NDArray[np.int32]:
+        size = self.info.vocab_size
+        allowed = np.zeros(-(-size // 32) * 32, dtype=np.bool_)
+        allowed[:size] = [bool(one) for one in self.bytes]
+        # Reasoning ends with its marker, and never the text.
+        allowed[[*self.info.special_token_ids, *self.info.stop_token_ids]] = False
+        allowed[list(self.end)] = True
+        for token_id in self._that_end(at):
+            rest = self.step(at, token_id)[1]
+            if rest is not None and not self._answer.startswith(rest):
+                allowed[token_id] = False
+        return np.packbits(allowed, bitorder="little").view(np.int32)
+
+    def _that_end(self, at: int) -> set[int]:
+        """The tokens that may end the marker: they go on with it, or hold the whole of it."""
+        if self._sorted is None:
+            self._sorted = sorted((one, number) for number, one in enumerate(self.bytes) if one)
+        found = {number for one, number in self._sorted if self._marker in one}
+        while at:
+            rest = self._marker[at:]
+            place = bisect_left(self._sorted, (rest, -1))
+            while place < len(self._sorted) and self._sorted[place][0].startswith(rest):
+                found.add(self._sorted[place][1])
+                place += 1
+            at = self._borders[at]
+        return found
+
+    def _scan(self, at: int, text: bytes) -> tuple[int, bytes | None]:
+        marker = self._marker
+        for place, byte in enumerate(text):
+            while at and marker[at] != byte:
+                at = self._borders[at]
+            at += marker[at] == byte
+            if at == len(marker):
+                return at, text[place + 1 :]
+        return at, None
+
+
+@lru_cache(maxsize=16)
+def reasoning_tokens(info: TokenizerInfo, form: ReasoningFormat) -> ReasoningTokens:
+    """A format of reasoning in a vocabulary; the latest are kept."""
+    return ReasoningTokens(info, form)
+
+
+def begun(
+    matcher: GrammarMatcher,
+    info: TokenizerInfo,
+    reasoning: ReasoningFormat | None,
+    budget: int,
+    prompt_ids: Sequence[int],
+) -> GrammarMatcher | ReasoningMatcher:
+    """The matcher of a text that reasons first, where the end of its prompt leaves that open.
+
+    Args:
+        matcher: That of the answer, at its beginning.
+        info: The vocabulary.
+        reasoning: How the model reasons; None where it does not.
+        budget: The most tokens of reasoning.
+        prompt_ids: The tokens of the prompt.
+    """
+    if reasoning is None:
+        return matcher
+    tokens = reasoning_tokens(info, reasoning)
+    end = tokens.end_of(prompt_ids)
+    if reasoning.is_closed(end):
+        return matcher
+    return ReasoningMatcher(matcher, tokens, budget, is_open=reasoning.is_open(end))
+
+
+def checked_budget(budget: Any) -> int:
+    """The budget of reasoning. Raises ValueError for what is none."""
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        raise ValueError(f"the budget of reasoning is {budget!r}, but must be an int from 0 up")
+    return budget
+
+
+class _Place(NamedTuple):
+    """Where a text stands in its reasoning; `pending` must come next."""
+
+    pending: tuple[int, ...]
+    is_over: bool
+    at: int
+    drawn: int
+
+
+class ReasoningMatcher:
+    """The matcher of a text that begins with reasoning; it is used in place of the answer's own.
+
+    While it reasons, a stop token ends nothing, and what stands in the text has no meaning but for
+    the end marker. The marker counts only once it is whole, and a token that goes on after it with
+    something else than what comes before answers is not allowed; so the answer begins at a token.
+
+    Args:
+        matcher: The matcher of the answer, at its beginning.
+        tokens: The format of the reasoning in the vocabulary.
+        budget: The most tokens that the model writes before the end marker is written for it; an
+            end marker of its own is among them, `begin` is not.
+        is_open: The prompt has begun the reasoning already.
+    """
+
+    def __init__(
+        self, matcher: GrammarMatcher, tokens: ReasoningTokens, budget: int, *, is_open: bool
+    ) -> None:
+        self.answer = matcher
+        self._tokens = tokens
+        self._budget = budget
+        # A loop may have stop tokens of its own.
+        stops = {*matcher.stop_token_ids}.difference(tokens.info.stop_token_ids, tokens.end)
+        self._barred = sorted(stops)
+        pending = () if is_open else tokens.begin
+        self._places = [self._place(_Place(pending, False, 0, 0))]
+        self._taken: list[int] = []
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether what comes next is not the answer yet."""
+        place = self._places[-1]
+        return bool(place.pending) or not place.is_over
+
+    @property
+    def reasoning_token_ids(self) -> Sequence[int]:
+        """The tokens of the reasoning so far, with its markers and what stands after them."""
+        return self._taken
+
+    @property
+    def num_drawn(self) -> int:
+        """How many of them the model wrote, a marker of its own included."""
+        return self._places[-1].drawn
+
+    @property
+    def reasoning(self) -> str:
+        """The text of the reasoning, without markers and the blanks around it."""
+        drawn = [
+            token_id
+            for token_id, before, after in zip(
+                self._taken, self._places, self._places[1:], strict=False
+            )
+            if after.drawn > before.drawn
+        ]
+        held = self._tokens.bytes
+        text = b"".join(held[token_id] for token_id in drawn)
+        text = text.partition(self._tokens.form.end.encode())[0]
+        return text.decode("utf-8", "replace").strip()
+
+    # What a loop asks of a matcher
+
+    @property
+    def stop_token_ids(self) -> list[int]:
+        """The tokens that end a text."""
+        return self.answer.stop_token_ids
+
+    @property
+    def _tokenizer_info(self) -> TokenizerInfo:
+        return self._tokens.info
+
+    @property
+    def temperature(self) -> float | None:
+        """What the grammar of the answer wants; None within the reasoning."""
+        return None if self.is_reasoning else self.answer.temperature
+
+    @property
+    def num_accepted_tokens(self) -> int:
+        """How many tokens it has taken."""
+        return len(self._taken) + self.answer.num_accepted_tokens
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the allowed tokens into a row; False when everything is allowed."""
+        if not self.is_reasoning:
+            return self.answer.fill_next_token_bitmask(bitmask, index)
+        row = self._row()
+        if hasattr(bitmask, "data_ptr"):
+            import torch
+
+            bitmask[index] = torch.from_numpy(row)
+        else:
+            bitmask[index] = row
+        return True
+
+    def accept_token(self, token_id: int) -> bool:
+        """Go on by one token; False when it may not come."""
+        if not self.is_reasoning:
+            return self.answer.accept_token(token_id)
+        place = self._places[-1]
+        if not self.is_allowed(token_id):
+            return False
+        if place.pending:
+            new = place._replace(pending=place.pending[1:])
+        else:
+            at, rest = self._tokens.step(place.at, token_id)
+            new = _Place((), False, at, place.drawn + 1)
+            if rest is not None:
+                pending = self._tokens.rest_of_answer(rest)
+                new = new._replace(pending=pending, is_over=True)
+        self._taken.append(token_id)
+        self._places.append(self._place(new))
+        return True
+
+    def is_allowed(self, token_id: int) -> bool:
+        """Whether a token may come next."""
+        if not self.is_reasoning:
+            return self.answer.is_allowed(token_id)
+        is_token = 0 <= token_id < self._tokens.info.vocab_size
+        return is_token and bool(self._row()[token_id // 32] >> (token_id % 32) & 1)
+
+    def num_allowed_tokens(self) -> int:
+        """How many tokens may come next."""
+        if not self.is_reasoning:
+            return self.answer.num_allowed_tokens()
+        return int(np.unpackbits(self._row().view(np.uint8)).sum())
+
+    def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
+        """The tokens that must come next; those of the answer only once it has begun."""
+        if self.is_reasoning:
+            return list(self._places[-1].pending)
+        return self.answer.find_jump_forward_tokens(recent_tokens)
+
+    def is_terminated(self) -> bool:
+        """True after the last token of the answer."""
+        return not self.is_reasoning and self.answer.is_terminated()
+
+    def is_completed(self) -> bool:
+        """True when the answer so far is a whole text."""
+        return not self.is_reasoning and self.answer.is_completed()
+
+    def rollback(self, num_tokens: int = 1) -> None:
+        """Take the last tokens back. Raises ValueError where there are fewer."""
+        if num_tokens > self.num_accepted_tokens:
+            raise ValueError(
+                f"cannot take {num_tokens} tokens back: there are {self.num_accepted_tokens}"
+            )
+        of_answer = min(num_tokens, self.answer.num_accepted_tokens)
+        if of_answer:
+            self.answer.rollback(of_answer)
+        left = len(self._taken) - (num_tokens - of_answer)
+        del self._taken[left:], self._places[left + 1 :]
+
+    def fork(self) -> ReasoningMatcher:
+        """A copy that goes its own way."""
+        copy = object.__new__(ReasoningMatcher)
+        copy.answer = self.answer.fork()
+        copy._tokens, copy._budget, copy._barred = self._tokens, self._budget, self._barred
+        copy._places, copy._taken = list(self._places), list(self._taken)
+        return copy
+
+    def _row(self) -> NDArray[np.int32]:
+        """The mask here; not to be written into."""
+        place = self._places[-1]
+        if place.pending:
+            words = -(-self._tokens.info.vocab_size // 32)
+            return _with_bits(np.zeros(words, dtype=np.int32), place.pending[:1], True)
+        row = self._tokens.row(place.at)
+        return _with_bits(row.copy(), self._barred, False) if self._barred else row
+
+    def _place(self, place: _Place) -> _Place:
+        """The place, with the end marker pending where the budget is used up."""
+        if place.pending or place.is_over or place.drawn < self._budget:
+            return place
+        return place._replace(pending=self._tokens.end_after(place.at), is_over=True)
+
+
+def _with_bits(row: NDArray[np.int32], token_ids: Sequence[int], value: bool) -> NDArray[np.int32]:
+    words = row.view(np.uint32)
+    for token_id in token_ids:
+        bit = np.uint32(1 << (token_id % 32))
+        words[token_id // 32] = (
+            words[token_id // 32] | bit if value else (words[token_id // 32] & ~bit)
+        )
+    return row
+
+
+def _borders(text: bytes) -> list[int]:
+    """For each length the longest proper beginning of that much of the text that also ends it."""
+    borders = [0, 0]
+    for byte in text[1:]:
+        at = borders[-1]
+        while at and text[at] != byte:
+            at = borders[at]
+        borders.append(at + (text[at] == byte))
+    return borders

@@ -1,0 +1,163 @@
+"""Reasoning before the answer, for every model.
+
+One idea: a model whose chat template shows how it reasons does so in its own markers, in the text
+itself (`stencilm.matching.reasoning`); any other model is asked twice, first to reason and then for
+the answer, and so is a model that is to write a draft first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from stencilm.generation.result import Generation
+from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.reasoning import (
+    DEFAULT_REASONING,
+    ReasoningFormat,
+    ReasoningMatcher,
+    reasoning_tokens,
+)
+from stencilm.models.prompts import Conversation, with_text
+from stencilm.models.protocol import LanguageModel, Prompt
+
+Reasoning: TypeAlias = Literal["auto", "draft"] | bool | int
+"""Whether a model reasons before its answer. "auto": where its chat template has it reason, or the
+prompt ends with its marker. True: it does. False: it does not, as far as its template can say so. A
+number: it does, with at most so many tokens. "draft": it writes a free answer first, and then that
+answer in the form asked for."""
+
+
+def checked_reasoning(value: Any) -> Reasoning:
+    """The option. Raises ValueError for what is none."""
+    is_word = isinstance(value, str) and value in ("auto", "draft")
+    if is_word or isinstance(value, bool) or (isinstance(value, int) and value >= 0):
+        checked: Reasoning = value
+        return checked
+    raise ValueError(
+        f"reasoning is {value!r}, but must be 'auto', 'draft', True, False, or a number of tokens"
+    )
+
+
+def budget_of(reasoning: Reasoning) -> int:
+    """The most tokens of reasoning."""
+    if isinstance(reasoning, int) and not isinstance(reasoning, bool):
+        return reasoning
+    return 0 if reasoning is False else DEFAULT_REASONING
+
+
+def format_of(backend: LanguageModel) -> ReasoningFormat | None:
+    """How a model reasons in its own markers; None where that is not known."""
+    form: ReasoningFormat | None = getattr(backend, "reasoning_format", None)
+    return form
+
+
+def begin(
+    backend: LanguageModel,
+    matcher: GrammarMatcher,
+    prompt: Prompt,
+    reasoning: Reasoning,
+    max_tokens: int,
+) -> tuple[list[int], GrammarMatcher | ReasoningMatcher]:
+    """The tokens of a prompt, and the matcher of the text after it, with its reasoning.
+
+    Args:
+        backend: The model.
+        matcher: The matcher of the answer.
+        prompt: Text, or chat messages, which the template is told to have reasoning or not.
+        reasoning: As for a call; "draft" counts as False, for the draft is there.
+        max_tokens: The most tokens of the answer: as many stay free in the model's context, or half
+            of what is left of it.
+    """
+    form = format_of(backend)
+    if form is None or (isinstance(prompt, Conversation) and prompt.has_reasoning_format):
+        return backend.encode(prompt), matcher
+    is_wanted = not (reasoning is False or reasoning == "draft")
+    is_chat = not isinstance(prompt, str)
+    if not isinstance(prompt, str) and reasoning != "auto":
+        prompt = Conversation.of(prompt, {name: is_wanted for name in form.switches})
+    prompt_ids = backend.encode(prompt)
+    tokens = reasoning_tokens(backend.tokenizer_info, form)
+    end = tokens.end_of(prompt_ids)
+    is_open, is_closed = form.is_open(end), form.is_closed(end)
+    if reasoning == "auto":
+        is_wanted = is_open or (is_chat and form.is_on and not is_closed)
+    if not is_wanted and not is_open:
+        if is_chat and not is_closed:
+            prompt_ids = [*prompt_ids, *tokens.encode(form.without)]
+        return prompt_ids, matcher
+    budget = budget_of(reasoning) if is_wanted else 0
+    if backend.context_size is not None:
+        room = backend.context_size - len(prompt_ids) - len(tokens.begin) - len(tokens.whole_end)
+        budget = max(0, min(budget, room - min(max_tokens, room // 2)))
+    return prompt_ids, ReasoningMatcher(matcher, tokens, budget, is_open=is_open)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSteps:
+    """A text that is asked for first, and the answer that is asked for after it.
+
+    Attributes:
+        is_draft: The first text is a draft of the answer, and not the reasoning.
+        as_text: A prompt that is a text is gone on with; else it is a message.
+    """
+
+    is_draft: bool
+    as_text: bool
+
+    def first(self, prompt: Prompt) -> Prompt:
+        """The prompt of the first text."""
+        if self.is_draft:
+            return prompt
+        if self.as_text and isinstance(prompt, str):
+            return f"{prompt}\n\nReasoning, step by step:\n"
+        return _told(prompt, _REASON)
+
+    def then(self, prompt: Prompt, written: str) -> Prompt:
+        """The prompt of the answer."""
+        if self.as_text and isinstance(prompt, str):
+            if self.is_draft:
+                return f"{prompt}{written}\n\nThe same in the form asked for:\n"
+            return f"{self.first(prompt)}{written}\n\nAnswer:\n"
+        messages: list[dict[str, Any]] = [
+            *_messages(self.first(prompt)),
+            {"role": "assistant", "content": written},
+            {"role": "user", "content": _SAME if self.is_draft else _ANSWER},
+        ]
+        return Conversation(messages, prompt.tools if isinstance(prompt, Conversation) else ())
+
+
+_REASON = "First think it through, step by step. Do not give the answer yet."
+_ANSWER = "Now give the answer, and nothing else."
+_SAME = "Now write that answer in the form that was asked for. Do not change what it says."
+
+
+def with_first(generation: Generation[Any], first: Generation[Any]) -> Generation[Any]:
+    """An answer with the text that was asked for before it, and what that cost."""
+    before, stats = first.stats, generation.stats
+    return replace(
+        generation,
+        reasoning=first.text.strip(),
+        stats=replace(
+            stats,
+            reasoning_tokens=stats.reasoning_tokens + before.reasoning_tokens + before.tokens,
+            forward_passes=stats.forward_passes + before.forward_passes,
+            mask_seconds=stats.mask_seconds + before.mask_seconds,
+            model_seconds=stats.model_seconds + before.model_seconds,
+            sampling_seconds=stats.sampling_seconds + before.sampling_seconds,
+            seconds=stats.seconds + before.seconds,
+            cost=stats.cost + before.cost,
+        ),
+    )
+
+
+def _messages(prompt: Prompt) -> list[dict[str, Any]]:
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [dict(message) for message in prompt]
+
+
+def _told(prompt: Prompt, text: str) -> Prompt:
+    messages: Sequence[dict[str, Any]] = with_text(_messages(prompt), text)
+    return Conversation(messages, prompt.tools if isinstance(prompt, Conversation) else ())

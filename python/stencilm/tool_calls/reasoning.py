@@ -1,0 +1,134 @@
+"""How a model reasons, learnt from its chat template.
+
+One idea: a chat template shows it in three places: in the prompt, which it may end within the
+reasoning or after an empty one; in how it writes an earlier answer that had reasoning; and in what
+changes where it is told to reason, or not to.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from stencilm.errors import GrammarSyntaxError
+from stencilm.matching.reasoning import ReasoningFormat
+from stencilm.tool_calls.probing import Renderer, template_source
+from stencilm.tool_calls.template import THINKS
+
+_SWITCHES = ("enable_thinking", "thinking")
+"""The variables by which chat templates are told to have the model reason."""
+
+_HARMONY = ReasoningFormat(
+    begin="<|channel|>analysis<|message|>",
+    end="<|end|>",
+    answer="<|start|>assistant<|channel|>final<|message|>",
+    without="<|channel|>final<|message|>",
+)
+_CONTENT = "Content mark."
+_REASON = "Reasoning mark."
+_KEYS = ("reasoning_content", "reasoning", "thinking")
+_USER = {"role": "user", "content": "A question."}
+
+
+def reasoning_format(model: Any) -> ReasoningFormat | None:
+    """How a model reasons, by its tokenizer or the text of its chat template.
+
+    None where there is no template, or one that shows no reasoning.
+    """
+    source, special = template_source(model)
+    return None if source is None else _learnt(source, tuple(sorted(special.items())))
+
+
+@lru_cache(maxsize=64)
+def _learnt(source: str, special: tuple[tuple[str, str], ...]) -> ReasoningFormat | None:
+    if "<|channel|>" in source and "<|message|>" in source:
+        return _HARMONY
+    if not any(end.strip() in source for _, end in THINKS):
+        return None
+    try:
+        renderer = Renderer(source, dict(special))
+    except (ImportError, GrammarSyntaxError):
+        return None
+    usual = _prompt(renderer)
+    if usual is None:
+        return None
+    told = {
+        name: (_prompt(renderer, **{name: True}), _prompt(renderer, **{name: False}))
+        for name in _SWITCHES
+    }
+    switches = tuple(name for name, both in told.items() if both[0] != both[1])
+    prompts = [usual, *(one for name in switches for one in told[name] if one is not None)]
+    written = _written(renderer)
+    found = _markers(prompts, written, source)
+    if found is None:
+        return None
+    begin, end = found
+    form = _with_blanks(begin, end, prompts, written)
+    is_off = form.is_closed(usual)
+    # Where the prompt itself tells nothing, telling the template not to reason changes it.
+    is_told = any(told[name][0] == usual != told[name][1] for name in switches)
+    is_on = form.is_open(usual) or (is_told and not is_off)
+    return ReasoningFormat(
+        begin=form.begin,
+        end=form.end,
+        answer=form.answer,
+        closing=form.closing,
+        is_on=is_on,
+        switches=switches,
+    )
+
+
+def _prompt(renderer: Renderer, **options: Any) -> str | None:
+    try:
+        return renderer.render([_USER], add_generation_prompt=True, **options)
+    except Exception:  # what a template says of its own
+        return None
+
+
+def _written(renderer: Renderer) -> list[str]:
+    """An answer with reasoning, as the template writes it under each of the names for that."""
+    found = []
+    for key in _KEYS:
+        message = {"role": "assistant", "content": _CONTENT, key: _REASON}
+        try:
+            text = renderer.render([_USER, message], add_generation_prompt=False)
+        except Exception:
+            continue
+        if _REASON in text:
+            found.append(text)
+    return found
+
+
+def _markers(prompts: list[str], written: list[str], source: str) -> tuple[str, str] | None:
+    for begin, end in THINKS:
+        ends = (begin.strip(), end.strip())
+        if any(prompt.rstrip().endswith(ends) for prompt in prompts):
+            return begin, end
+    for begin, end in THINKS:
+        around = re.escape(begin) + r"\s*" + re.escape(_REASON) + r"\s*" + re.escape(end)
+        if any(re.search(around, text) for text in written):
+            return begin, end
+    return next(((begin, end) for begin, end in THINKS if begin in source and end in source), None)
+
+
+def _with_blanks(begin: str, end: str, prompts: list[str], written: list[str]) -> ReasoningFormat:
+    """The markers with the blanks that the template writes around them."""
+    after_begin = before_end = after_end = ""
+    for prompt in prompts:
+        if prompt.rstrip().endswith(begin.strip()):
+            after_begin = prompt[len(prompt.rstrip()) :]
+        elif prompt.rstrip().endswith(end.strip()):
+            after_end = prompt[len(prompt.rstrip()) :]
+    around = re.compile(
+        re.escape(begin.rstrip())
+        + rf"(\s*){re.escape(_REASON)}(\s*){re.escape(end)}(\s*){re.escape(_CONTENT)}"
+    )
+    for text in written:
+        shown = around.search(text)
+        if shown is not None:
+            after_begin, before_end, after_end = shown.groups()
+            break
+    return ReasoningFormat(
+        begin=begin.rstrip() + after_begin, end=end, closing=before_end, answer=after_end
+    )

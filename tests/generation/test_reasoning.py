@@ -1,0 +1,320 @@
+"""Reasoning before the answer: markers in odd places, exact budgets, every loop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, ReasoningFormat, TokenizerInfo
+from stencilm.generation.trace import Reasoned
+from stencilm.matching.reasoning import ReasoningMatcher, ReasoningTokens
+from stencilm.tool_calls.reasoning import reasoning_format
+
+MARKERS = ["</think>", "aba", "aa", "[/T]", "</think>\n</think>", "é|"]
+ALPHABET = 'ab</think>[]T\né|{}"x: 1'
+
+
+def vocabulary(marker: str, rng: random.Random) -> TokenizerInfo:
+    """Every byte, pieces of the marker with more around them, `</s>`, and sometimes the marker."""
+    tokens = {bytes([byte]) for byte in range(256)}
+    raw = marker.encode()
+    for _ in range(120):
+        begin, end = sorted(rng.choices(range(len(raw) + 1), k=2))
+        before = "".join(rng.choices(ALPHABET, k=rng.randint(0, 2))).encode()
+        after = "".join(rng.choices(ALPHABET, k=rng.randint(0, 2))).encode()
+        tokens.add(before + raw[begin:end] + after)
+    if rng.random() < 0.5:
+        tokens.add(raw)
+    listed: list[Any] = sorted(one for one in tokens if one)
+    return TokenizerInfo([*listed, "</s>"], stop_token_ids=[len(listed)])
+
+
+def pushed(info: TokenizerInfo, marker: str, rng: random.Random) -> np.ndarray[Any, Any]:
+    """Logits that like pieces of the marker, so that it comes by chance."""
+    raw = marker.encode()
+    liked = [
+        2.0 * any(raw[at : at + 2] in one for at in range(len(raw))) for one in info.decoded_vocab
+    ]
+    noise = np.array([rng.gauss(0, 1) for _ in liked])
+    return (noise + liked).astype(np.float32)
+
+
+def first_end(tokens: list[bytes], marker: bytes, answer: bytes) -> int | None:
+    """The slow twin: how many tokens there are when the marker is first in the text."""
+    text = b""
+    for count, token in enumerate(tokens, 1):
+        text += token
+        place = text.find(marker)
+        if place >= 0:
+            assert answer.startswith(text[place + len(marker) :]), "the answer begins at a token"
+            return count
+    return None
+
+
+def check_text(number: int) -> None:
+    rng = random.Random(number)
+    marker = rng.choice(MARKERS)
+    form = ReasoningFormat(
+        begin=rng.choice(["<think>\n", "[T]"]),
+        end=marker,
+        answer=rng.choice(["", "\n\n"]),
+        closing=rng.choice(["", "\n"]),
+    )
+    info = vocabulary(marker, rng)
+    tokens = ReasoningTokens(info, form)
+    # A string of the answer may hold any marker.
+    answer = GrammarMatcher(
+        GrammarCompiler(info).compile(Grammar.from_ebnf(r'root ::= "\"" [^"]{0,12} "\""'))
+    )
+    budget, is_open = rng.randint(0, 24), rng.random() < 0.5
+    matcher = ReasoningMatcher(answer, tokens, budget, is_open=is_open)
+    mask = np.zeros((1, -(-info.vocab_size // 32)), dtype=np.int32)
+    logits = pushed(info, marker, rng)
+    held = info.decoded_vocab
+    ids: list[int] = []
+    drawn: list[int] = []
+    while matcher.is_reasoning:
+        forced = matcher.find_jump_forward_tokens()
+        assert matcher.fill_next_token_bitmask(mask)
+        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: info.vocab_size]
+        if forced:
+            assert np.flatnonzero(bits).tolist() == forced[:1]
+            token_id = forced[0]
+        else:
+            # All tokens, but the end of the text, and those that end the marker and go on.
+            before = [held[one] for one in drawn]
+            for other in rng.sample(range(info.vocab_size), 24):
+                text = b"".join(before) + held[other]
+                place = text.find(marker.encode())
+                rest = text[place + len(marker.encode()) :] if place >= 0 else b""
+                wanted = other not in info.stop_token_ids and form.answer.encode().startswith(rest)
+                assert bool(bits[other]) == wanted == matcher.is_allowed(other)
+            weights = np.where(bits, np.exp(logits), 0.0)
+            token_id = rng.choices(range(info.vocab_size), weights=weights.tolist())[0]
+            drawn.append(token_id)
+        refused = np.flatnonzero(bits == 0)
+        if len(refused):
+            assert not matcher.accept_token(int(rng.choice(refused.tolist())))
+        assert matcher.accept_token(token_id)
+        ids.append(token_id)
+        if rng.random() < 0.1:  # a step back and forward again
+            copy = matcher.fork()
+            back = rng.randint(1, len(ids))
+            matcher.rollback(back)
+            for again in ids[len(ids) - back :]:
+                assert matcher.accept_token(again)
+            assert copy.reasoning_token_ids == matcher.reasoning_token_ids
+    raw = marker.encode()
+    end = first_end([held[one] for one in drawn], raw, form.answer.encode())
+    assert matcher.num_drawn == len(drawn) <= budget
+    assert len(drawn) == (budget if end is None else end)
+    text = b"".join(held[one] for one in ids)
+    begin = b"" if is_open else form.begin.encode()
+    assert text.startswith(begin)
+    text = text[len(begin) :]
+    # The marker comes once, and only what stands between it and the answer follows.
+    assert text[text.index(raw) + len(raw) :] == form.answer.encode()
+    if end is not None:
+        said = text[: text.index(raw)].decode("utf-8", "replace").strip()
+        assert matcher.reasoning == said
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_markers_in_odd_places(part: int) -> None:
+    for number in range(100 * part, 100 * part + 100):
+        check_text(number)
+
+
+QWEN = (
+    "{% for m in messages %}<|{{ m.role }}|>"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"
+    "{{ m.content }}{% endfor %}{% if add_generation_prompt %}<|assistant|>"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+    "{% endif %}"
+)
+OPENED = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content.split('</think>')[-1] }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|><think>\n{% endif %}"
+)
+SWITCHED = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>"
+    "{% if thinking %}<think>{% else %}</think>{% endif %}{% endif %}"
+)
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
+HARMONY = "<|start|>{{ messages[0].content }}<|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (QWEN, ("<think>\n", "</think>", "\n\n", "\n", True, ("enable_thinking",))),
+        (OPENED, ("<think>\n", "</think>", "", "", True, ())),
+        (SWITCHED, ("<think>", "</think>", "", "", False, ("thinking",))),
+        (PLAIN, None),
+        ("{{ 1 / 0 }}</think>", None),
+    ],
+)
+def test_how_a_model_reasons_is_in_its_chat_template(template: str, expected: Any) -> None:
+    form = reasoning_format(template)
+    if expected is None:
+        assert form is None
+        return
+    assert form is not None
+    found = (form.begin, form.end, form.answer, form.closing, form.is_on, form.switches)
+    assert found == expected
+
+
+def test_a_channel_of_its_own() -> None:
+    form = reasoning_format(HARMONY)
+    assert form is not None and form.without == "<|channel|>final<|message|>"
+
+
+@pytest.mark.parametrize("values", [("", ""), ("aba", "aba"), ("</think>", "x</think>")])
+def test_formats_that_cannot_be(values: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"end marker"):
+        ReasoningFormat(begin="<think>", end=values[0], closing=values[1])
+
+
+@pytest.fixture(scope="module")
+def runner() -> Any:
+    small_models = pytest.importorskip("generation.small_models")
+    return small_models.random_llama(max_position_embeddings=400)
+
+
+def model_of(runner: Any, template: str | None) -> Any:
+    import stencilm
+    from generation.small_models import byte_tokenizer
+
+    tokenizer = byte_tokenizer()
+    tokenizer.chat_template = template
+    return stencilm.from_transformers(runner, tokenizer)
+
+
+CHAT = [{"role": "user", "content": "Is it </think> so?"}]
+
+
+@pytest.mark.parametrize(
+    ("template", "reasoning", "begins", "count"),
+    [
+        (QWEN, "auto", "<think>\n", None),
+        (QWEN, 9, "<think>\n", 9),
+        (QWEN, 0, "<think>\n", 0),
+        (QWEN, False, None, None),
+        (OPENED, "auto", "", None),
+        (OPENED, 5, "", 5),
+        (OPENED, False, "", 0),  # it cannot be switched off, so it is closed at once
+        (SWITCHED, "auto", None, None),
+        (SWITCHED, 7, "", 7),
+        (SWITCHED, False, None, None),
+    ],
+)
+def test_a_template_says_whether_it_reasons(
+    runner: Any, template: str, reasoning: Any, begins: str | None, count: int | None
+) -> None:
+    model = model_of(runner, template)
+    found = model.generate(CHAT, bool, reasoning=reasoning, max_tokens=8, temperature=1.0, seed=1)
+    assert isinstance(found.value, bool)
+    told = [event for event in found.trace if isinstance(event, Reasoned)]
+    assert [type(one).from_json(one.to_json()) for one in found.trace] == [*found.trace]
+    if begins is None:
+        assert (told, found.reasoning, found.stats.reasoning_tokens) == ([], None, 0)
+        return
+    text = b"".join(event.text for event in told)
+    assert text.startswith(begins.encode()) and b"</think>" in text
+    drawn = sum(event.logprob is not None for event in told)
+    # As many as the context leaves, where none are given.
+    assert drawn == count if count is not None else 100 < drawn < 400
+    assert found.stats.reasoning_tokens == len(text)
+    assert found.stats.tokens == len(found.text) == len(found.token_ids)
+
+
+def test_a_text_is_gone_on_with_where_its_end_says_so(runner: Any) -> None:
+    model = model_of(runner, QWEN)
+    assert model.generate("It is <think>\n", bool, reasoning=4, max_tokens=8).reasoning is not None
+    assert model.generate("It is ", bool, max_tokens=8).reasoning is None
+    assert model.generate("It is ", bool, reasoning=4, max_tokens=8).reasoning is not None
+
+
+def test_every_loop_reasons_alike(runner: Any) -> None:
+    model = model_of(runner, QWEN)
+    options: dict[str, Any] = {"reasoning": 6, "max_tokens": 8, "temperature": 1.0, "seed": 3}
+    one = model.generate(CHAT, bool, **options)
+    assert one.reasoning
+    assert model(CHAT, bool, **options) == one.value
+    assert list(model.stream(CHAT, bool, **options))[-1] == one.value
+    together = model.generate_batch([CHAT, CHAT], bool, **options)
+    assert (together[0].text, together[0].reasoning) == (one.text, one.reasoning)
+    assert model.samples(CHAT, bool, n=2, **options)[0] == one.value
+
+    async def awaited() -> list[Any]:
+        found = (await model.agenerate(CHAT, bool, **options)).value
+        return [found, [value async for value in model.astream(CHAT, bool, **options)][-1]]
+
+    assert asyncio.run(awaited()) == [one.value, one.value]
+
+
+@pytest.mark.parametrize("prompt", ["It is ", CHAT])
+def test_a_model_without_markers_is_asked_twice(runner: Any, prompt: Any) -> None:
+    model = model_of(runner, PLAIN)
+    assert model.generate(prompt, bool, max_tokens=8).reasoning is None
+    found = model.generate(prompt, bool, max_tokens=8, reasoning=6, temperature=1.0, seed=0)
+    assert isinstance(found.value, bool)
+    assert found.stats.reasoning_tokens <= 6 and found.reasoning is not None
+    drafted = model.generate(prompt, bool, max_tokens=8, reasoning="draft", temperature=1.0, seed=0)
+    assert isinstance(drafted.value, bool)
+    assert drafted.reasoning is not None and drafted.stats.reasoning_tokens <= 8
+    pair = model.generate_batch([prompt, prompt], bool, max_tokens=8, reasoning=6)
+    assert [one.reasoning is not None for one in pair] == [True, True]
+    shown = list(model.stream(prompt, bool, max_tokens=8, reasoning=6, temperature=1.0, seed=0))
+    assert all(isinstance(value, bool) for value in shown) and shown[-1] == found.value
+
+
+@pytest.mark.parametrize("reasoning", ["yes", -1, 1.5, None])
+def test_options_that_are_none(runner: Any, reasoning: Any) -> None:
+    with pytest.raises(ValueError, match="reasoning is"):
+        model_of(runner, QWEN)(CHAT, bool, reasoning=reasoning)
+
+
+def test_loops_of_transformers(runner: Any) -> None:
+    import torch
+
+    import stencilm
+
+    model = model_of(runner, QWEN)
+    tokenizer = model.backend.tokenizer
+    form = stencilm.reasoning_format(tokenizer)
+    compiled = model.compile(bool)
+    tokenizer.pad_token = tokenizer.eos_token
+    prompt = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)
+    inputs = tokenizer([prompt, prompt + "<think>\n", prompt + "<think>\n\n</think>\n\n"],
+                       return_tensors="pt", padding=True, padding_side="left",
+                       add_special_tokens=False)  # fmt: skip
+    inputs.pop("token_type_ids", None)
+    start = inputs["input_ids"].shape[1]
+
+    def texts(**how: Any) -> list[str]:
+        torch.manual_seed(0)
+        ids = runner.generate(
+            **inputs, max_new_tokens=60, pad_token_id=257, eos_token_id=257, **how
+        )
+        found: list[str] = tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
+        return found
+
+    processor = stencilm.LogitsProcessor(compiled, reasoning=form, reasoning_budget=5)
+    custom = stencilm.CustomGenerate(compiled, reasoning=form, reasoning_budget=5)
+    written = texts(logits_processor=[processor], do_sample=False)
+    assert written == texts(custom_generate=custom, do_sample=False)
+    closed, opened, answered = written
+    assert closed.startswith("<think>\n") and "</think>\n\n" in closed
+    assert closed.removeprefix("<think>\n").index("</think>") <= 5 + 1
+    assert opened.partition("</think>\n\n")[2] in ("true", "false")
+    assert answered in ("true", "false")
+    beams = texts(logits_processor=[processor], num_beams=3, do_sample=False)
+    assert all(text.endswith(("true", "false")) for text in beams)
+    with pytest.raises(ValueError, match="budget of reasoning is -1"):
+        stencilm.LogitsProcessor(compiled, reasoning=form, reasoning_budget=-1)
