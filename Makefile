@@ -20,7 +20,7 @@ LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/d
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test engines lint bench wheel profile clean
+.PHONY: help setup demo test engines lint bench docs wheel profile clean
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -30,6 +30,7 @@ help:
 	@echo "make engines run the tests of vLLM, SGLang, Ray and servers, each in an environment of its own"
 	@echo "make lint    check format, lints and types, Rust and Python"
 	@echo "make bench   run the benchmarks"
+	@echo "make docs    build the documentation as a site of static pages into site/"
 	@echo "make setup   only do what the others need: environment, dependencies, extension"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make profile take the profile anew by which the extension is optimised"
@@ -68,6 +69,9 @@ bench: setup
 	cargo bench --workspace --bench '*'
 	$(BIN)/python -m bench
 
+docs: setup $(VENV)/.docs
+	$(BIN)/python -m website --out site
+
 wheel: $(VENV)/.tools
 	$(BIN)/maturin build --release --out dist $(WITH_PROFILE)
 
@@ -81,7 +85,7 @@ profile: setup
 	rustc -vV > pgo/rustc.txt
 
 clean:
-	rm -rf $(VENV) .engines target dist out python/stencilm/_core*.so python/stencilm/_core*.pyd
+	rm -rf $(VENV) .engines target dist out site python/stencilm/_core*.so python/stencilm/_core*.pyd
 
 $(VENV)/pyvenv.cfg:
 	@test -n "$(PYTHON)" || { echo "stencilm needs Python 3.11 or newer: install it, or name it with make PYTHON=/path/to/python"; exit 1; }
@@ -93,6 +97,11 @@ $(VENV)/.tools: pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "==> Installing the development tools"
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.tools
+	@echo "==> Installing what the site is built with"
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 # The release profile, because a demo and a speed test should not measure the debug build.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import stencilm
-from website.contents import COMING_FROM, FOLDERS, NAVIGATION, REFERENCE
+from website.contents import COMING_FROM, FOLDERS, NAVIGATION, REFERENCE, Group
 from website.package import copy_package
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,11 +81,19 @@ def write_reference(target: Path) -> None:
     """One page for each group of public names, from their docstrings."""
     folder = target / "reference"
     folder.mkdir(parents=True)
-    for group in REFERENCE:
+    for group in groups():
         lines = [f"# {group.title}", "", group.about, ""]
         for name in group.names:
             lines += [f"::: stencilm.{home_of(name)}.{name}", ""]
         (folder / f"{group.page}.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def groups() -> list[Group]:
+    """The groups of the reference, with one more for public names that none of them lists."""
+    listed = {name for group in REFERENCE for name in group.names}
+    rest = tuple(sorted(set(stencilm.__all__) - listed - {"__version__"}))
+    more = [Group("more", "More", "Further public names.", rest)] if rest else []
+    return [*REFERENCE, *more]
 
 
 def home_of(name: str) -> str:
@@ -109,7 +117,7 @@ def navigation() -> list[Any]:
     guides = sorted((ROOT / COMING_FROM).glob("*.md"))
     if guides:
         menu.insert(2, {"Coming from": [_of_root(page) for page in guides]})
-    menu.append({"Reference": [f"reference/{group.page}.md" for group in REFERENCE]})
+    menu.append({"Reference": [f"reference/{group.page}.md" for group in groups()]})
     return menu
 
 

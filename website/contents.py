@@ -123,7 +123,7 @@ REFERENCE: tuple[Group, ...] = (
         "Making bitmasks, and applying them to logits.",
         (
             "allocate_token_bitmask", "apply_token_bitmask_inplace", "reset_token_bitmask",
-            "get_bitmask_shape", "bitmask_dtype", "MaskRows", "MaskPatch",
+            "get_bitmask_shape", "bitmask_dtype", "MaskRows", "MaskPatch", "MaskPatches",
         ),
     ),
     Group(

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
+import threading
+import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +24,7 @@ from starlette.testclient import TestClient
 
 from stencilm.cli import main
 from stencilm.playground.guard import MOST_BODY_BYTES, is_own_host
-from stencilm.playground.server import STATIC, create_app, listen
+from stencilm.playground.server import MOST_AT_ONCE, STATIC, create_app, listen
 from stencilm.playground.session import Session
 
 STATE = {"notation": "regex", "grammar": "yes|no", "tokenizer": "tiny", "text": "y"}
@@ -126,6 +132,28 @@ def test_the_page_makes_no_markup_of_texts_and_loads_nothing_from_elsewhere() ->
     assert "style=" not in page and "<style" not in page and "onclick" not in page
 
 
+def test_no_more_questions_are_worked_on_than_there_is_room_for() -> None:
+    going = threading.Barrier(MOST_AT_ONCE + 1)
+    released = threading.Event()
+
+    class Slow(Session):
+        def read(self, record: Any) -> dict[str, Any]:
+            going.wait(60)
+            released.wait(60)
+            return {"ok": True}
+
+    with (
+        TestClient(create_app(Slow()), base_url="http://127.0.0.1") as client,
+        ThreadPoolExecutor(MOST_AT_ONCE) as pool,
+    ):
+        asked = [pool.submit(client.post, "/api/read", json=STATE) for _ in range(MOST_AT_ONCE)]
+        going.wait(60)
+        assert client.post("/api/read", json=STATE).status_code == 503
+        assert client.get("/").status_code == 200
+        released.set()
+        assert [each.result(60).status_code for each in asked] == [200] * MOST_AT_ONCE
+
+
 def test_a_taken_port_is_one_sentence(capsys: Any) -> None:
     with listen("127.0.0.1", 0) as taken:
         # Without this option a second socket may listen on the same port on some systems.
@@ -138,3 +166,20 @@ def test_a_taken_port_is_one_sentence(capsys: Any) -> None:
 def test_a_tokenizer_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: Any) -> None:
     assert main(["playground", "--no-browser", "-t", str(tmp_path / "none")]) == 1
     assert "there is no tokenizer file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal ends a child politely there")
+def test_the_command_serves_until_it_is_interrupted() -> None:
+    pytest.importorskip("uvicorn")
+    command = [sys.executable, "-m", "stencilm", "playground", "--no-browser", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None and server.stderr is not None
+        address = server.stdout.readline().split()[4].rstrip(";")
+        with urllib.request.urlopen(address, timeout=60) as page:  # answered: it serves
+            assert b"stencilm playground" in page.read()
+        server.send_signal(signal.SIGINT)
+        errors = server.stderr.read()
+        assert server.wait(60) == 130
+    assert "Traceback" not in errors

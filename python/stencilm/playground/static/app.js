@@ -9,6 +9,7 @@ const DEFAULTS = {
 const state = { ...DEFAULTS };
 const element = (id) => document.getElementById(id);
 const QUIET_MS = 150;
+const BUSY_MS = 300;
 const PAGE = 120;
 
 let start = null;
@@ -53,6 +54,11 @@ async function ask(name, question) {
     });
     const found = await response.json();
     if (running[name] !== controller) return null;
+    if (response.status === 503) {
+      // Questions that this page gave up are still worked on: wait for one of them to end.
+      await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
+      return running[name] === controller ? ask(name, question) : null;
+    }
     trouble(found.refused ?? null);
     return found.refused ? null : found;
   } catch (error) {
