@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,8 @@ from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.stats import Stats
 from stencilm.generation.trace import Trace
 from stencilm.models.prompts import Conversation
-from stencilm.tool_calls.chat import chat
+from stencilm.tool_calls import chat as conversations
+from stencilm.tool_calls.chat import Chat, Talk
 from stencilm.tool_calls.functions import read_docstring, tool_of
 
 STATS = Stats(
@@ -61,6 +63,18 @@ class Scripted:
             trace=Trace(),
             stats=STATS,
         )
+
+    async def agenerate(self, prompt: Any, output_type: Any = str, **_: Any) -> Generation[Any]:
+        await asyncio.sleep(0)
+        return self.generate(prompt, output_type)
+
+
+def chat(model: Scripted, messages: Any, **wishes: Any) -> Chat[Any]:
+    return conversations.chat(model, Talk(messages, **wishes))
+
+
+def awaited(model: Scripted, messages: Any, **wishes: Any) -> Chat[Any]:
+    return asyncio.run(conversations.achat(model, Talk(messages, **wishes)))
 
 
 CHAT_TEMPLATE = (
@@ -128,8 +142,11 @@ def model(request: pytest.FixtureRequest) -> Iterator[Scripted]:
     yield Scripted(LOCAL if is_local else REMOTE, TemplateTokenizer() if is_local else None)
 
 
-def test_calls_are_run_until_there_is_an_answer(model: Scripted) -> None:
-    found = chat(model, "How is Rome?", tools=[weather, clock], output_type=Answer)
+@pytest.mark.parametrize("talk", [chat, awaited])
+def test_calls_are_run_until_there_is_an_answer(
+    model: Scripted, talk: Callable[..., Chat[Any]]
+) -> None:
+    found = talk(model, "How is Rome?", tools=[weather, clock], output_type=Answer)
     assert found.value == Answer(city="Rome", degrees=21)
     assert [result.value for result in found.results] == [
         {"city": "Rome", "day": "2026-05-01", "unit": "C"},
@@ -287,13 +304,57 @@ def test_refusals() -> None:
     with pytest.raises(GrammarSyntaxError, match="'clock'"):
         chat(Scripted([]), "x", tools=[clock, clock])
     with pytest.raises(GrammarSyntaxError, match="3"):
-        chat(Scripted([]), "x", tools=[3])  # type: ignore[list-item]
+        chat(Scripted([]), "x", tools=[3])
     with pytest.raises(ValueError, match="max_rounds"):
         chat(Scripted([]), "x", max_rounds=-1)
     with pytest.raises(ValueError, match="on_error"):
         chat(Scripted([]), "x", on_error="hide")
     with pytest.raises(TypeError, match="messages"):
-        chat(Scripted([]), 3)  # type: ignore[arg-type]
+        chat(Scripted([]), 3)
+
+
+async def tide(port: str) -> str:
+    """The tide in a port."""
+    await asyncio.sleep(0)
+    if port == "Atlantis":
+        raise LookupError("no such port")
+    return f"high in {port}"
+
+
+def read(path: str) -> Awaitable[str]:
+    """Reads a file."""
+
+    async def reading() -> str:
+        return f"all of {path}"
+
+    return reading()
+
+
+def test_asynchronous_tools_are_awaited() -> None:
+    calls = '{"name": "tide", "arguments": {"port": "%s"}}, {"name": "clock", "arguments": {}}'
+    calls += ', {"name": "read", "arguments": {"path": "a"}}'
+    texts = ['{"turn": {"tool_calls": [' + calls + "]}}", '{"turn": {"answer": "high"}}']
+    given = {"tools": [tide, clock, read]}
+    found = awaited(Scripted([texts[0] % "Oslo", texts[1]]), "Oslo?", **given)
+    assert found.value == "high"
+    assert [result.value for result in found.results] == ["high in Oslo", "noon", "all of a"]
+    found = awaited(Scripted([texts[0] % "Atlantis", texts[1]]), "Atlantis?", **given)
+    assert isinstance(found.results[0].error, LookupError)
+    with pytest.raises(LookupError, match="no such port"):
+        awaited(Scripted([texts[0] % "Atlantis"]), "Atlantis?", **given, on_error="raise")
+
+
+def stop() -> str:
+    """Raises what ends generators."""
+    raise StopIteration("no more")
+
+
+@pytest.mark.parametrize("talk", [chat, awaited])
+def test_whatever_a_function_raises_is_told(talk: Callable[..., Chat[Any]]) -> None:
+    texts = ['{"turn": {"tool_calls": [{"name": "stop", "arguments": {}}]}}']
+    texts.append('{"turn": {"answer": "none"}}')
+    found = talk(Scripted(texts), "Go on.", tools=[stop])
+    assert found.value == "none" and "no more" in json.dumps(found.messages)
 
 
 def test_the_tiny_model_ends_with_a_valid_answer() -> None:
@@ -303,6 +364,12 @@ def test_the_tiny_model_ends_with_a_valid_answer() -> None:
     )
     assert isinstance(found.value, Answer)
     assert all(result.value == "noon" for result in found.results)
+    again = asyncio.run(
+        model.achat(
+            "What time is it?", [clock], output_type=Answer, max_rounds=1, max_tokens=200, seed=1
+        )
+    )
+    assert again.messages == found.messages
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -326,3 +393,28 @@ def test_a_model_behind_an_api_calls_tools(provider: str) -> None:
     assert [result.value for result in found.results][1] == "noon"
     assert all(turn.generation.guided is not None for turn in found.turns)
     assert "You can call these functions" in told[0] and "noon" in told[-1]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_an_asynchronous_client_is_awaited(provider: str) -> None:
+    library = pytest.importorskip(provider)
+
+    def answer(_: dict[str, Any], number: int) -> str:
+        return REMOTE[number - 1]
+
+    async def talk(address: str) -> Chat[Any]:
+        if provider == "openai":
+            client = library.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+            model = stencilm.from_openai(client, "gpt-5.2")
+        else:
+            client = library.AsyncAnthropic(base_url=address, api_key="k", max_retries=0)
+            model = stencilm.from_anthropic(client, "claude-sonnet-5")
+        with pytest.raises(TypeError, match=r"model\.achat"):
+            model.chat("How is Rome?", [clock])
+        async with client:
+            return await model.achat("How is Rome?", [weather, clock], output_type=Answer)
+
+    with served(answer) as (address, _):
+        found = asyncio.run(talk(address))
+    assert found.value == Answer(city="Rome", degrees=21)
+    assert [result.value for result in found.results][1] == "noon"

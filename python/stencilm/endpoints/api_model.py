@@ -332,7 +332,7 @@ class ApiModel(TypedModel):
         if self.is_async and not is_async:
             raise TypeError(
                 "the client is asynchronous: await model.acall, model.agenerate, model.abatch, "
-                "model.astream or stencilm.aguide"
+                "model.astream, model.achat or stencilm.aguide"
             )
 
     def _remember(self, ask: Ask) -> None:

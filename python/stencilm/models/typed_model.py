@@ -645,21 +645,59 @@ class TypedModel(ABC):
             InvalidOutput: The type's own validators refuse the last answer.
             IncompleteOutput: `max_tokens` cut a turn.
         """
-        from stencilm.tool_calls.chat import chat
+        from stencilm.tool_calls.chat import Talk, chat
 
-        writer: Any = self  # a protocol cannot say that any overload will do
-        return chat(
-            writer,
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            output_type=output_type,
-            parallel=parallel,
-            max_rounds=max_rounds,
-            on_error=on_error,
-            family=family,
-            options=options,
+        talk = Talk(
+            messages, tools, tool_choice, output_type, parallel, max_rounds, on_error, family
         )
+        return chat(self, talk, options)
+
+    async def achat(
+        self,
+        messages: Prompt,
+        tools: Sequence[Callable[..., Any] | Mapping[str, Any]] = (),
+        *,
+        tool_choice: Any = "auto",
+        output_type: Any = str,
+        parallel: bool = True,
+        max_rounds: int = 8,
+        on_error: Literal["tell", "raise"] = "tell",
+        family: Any = None,
+        **options: Unpack[Drawing],
+    ) -> Chat[Any]:
+        """`chat`, awaited, for local models and for asynchronous clients of endpoints.
+
+        Tools may also be asynchronous functions, which are awaited; others run in a thread. The
+        calls of a turn are run one after the other. A task that is cancelled stops between two
+        steps of the model, or within a function that is awaited.
+
+        Args:
+            messages: As in `chat`; so are the others.
+            tools: Python functions, asynchronous or not, and dicts.
+            tool_choice: Of the first turn.
+            output_type: What the answer is.
+            parallel: Several calls may come in one turn.
+            max_rounds: The most turns with calls.
+            on_error: Whether the model is told what a function raises, or it is raised.
+            family: A family of tool calls by name.
+            options: Those of `Drawing`, for every turn.
+
+        Returns:
+            As `chat`.
+
+        Raises:
+            UnsupportedFeature: A function cannot be called by the names of its parameters, or the
+                output type cannot stand beside tools.
+            GrammarSyntaxError: Two tools have the same name, or `tool_choice` names none of them.
+            InvalidOutput: The type's own validators refuse the last answer.
+            IncompleteOutput: `max_tokens` cut a turn.
+        """
+        from stencilm.tool_calls.chat import Talk, achat
+
+        talk = Talk(
+            messages, tools, tool_choice, output_type, parallel, max_rounds, on_error, family
+        )
+        return await achat(self, talk, options)
 
     # What a model says of itself
 

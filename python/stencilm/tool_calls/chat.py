@@ -8,7 +8,7 @@ everywhere else, and for every model behind an API, it is one JSON object.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -96,51 +96,124 @@ class Chat(Generic[T]):
         return tuple(result for turn in self.turns for result in turn.results)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the model is asked for: a text of this grammar."""
+
+    prompt: Any
+    output_type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A function that is to be run."""
+
+    tool: CallableTool
+    call: ToolCall
+
+
 class _Dialect(Protocol):
     """How turns are asked for, read, and told to the model in later ones."""
 
-    def turn(
-        self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
-    ) -> tuple[Turn, str | None]:
-        """A turn, and the text of the answer where it is one."""
+    def ask(
+        self, messages: list[dict[str, Any]], choice: ToolChoice
+    ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
+        """What is asked of the model, and how what it wrote is read.
+
+        Reading takes the number of the first call, and gives the turn and, where it is an answer,
+        its text.
+        """
 
     def told(self, turn: Turn) -> list[dict[str, Any]]:
         """The turn and the results of its calls as messages."""
 
 
-def chat(
-    model: Any,
-    messages: str | Sequence[Mapping[str, Any]],
-    *,
-    tools: Sequence[ToolSource] = (),
-    tool_choice: ToolChoice = "auto",
-    output_type: Any = str,
-    parallel: bool = True,
-    max_rounds: int = DEFAULT_MAX_ROUNDS,
-    on_error: str = "tell",
-    family: Any = None,
-    options: Mapping[str, Any] | None = None,
-) -> Chat[Any]:
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What a conversation is asked for; see `TypedModel.chat`."""
+
+    messages: str | Sequence[Mapping[str, Any]]
+    tools: Sequence[ToolSource] = ()
+    tool_choice: ToolChoice = "auto"
+    output_type: Any = str
+    parallel: bool = True
+    max_rounds: int = DEFAULT_MAX_ROUNDS
+    on_error: str = "tell"
+    family: Any = None
+
+    def __post_init__(self) -> None:
+        rounds = self.max_rounds
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 0:
+            raise ValueError(f"max_rounds is {rounds!r}, but must be 0 or more")
+        if self.on_error not in ("tell", "raise"):
+            raise ValueError(f"on_error is {self.on_error!r}, but must be 'tell' or 'raise'")
+
+
+def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
     """See `TypedModel.chat`; of a model no more than `generate` is asked, and its tokenizer."""
-    if isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 0:
-        raise ValueError(f"max_rounds is {max_rounds!r}, but must be 0 or more")
-    if on_error not in ("tell", "raise"):
-        raise ValueError(f"on_error is {on_error!r}, but must be 'tell' or 'raise'")
-    known = callable_tools(tools)
-    output = resolve(output_type)
-    told = _messages(messages)
-    dialect = _dialect(model, known, output, parallel=parallel, family=family)
+    steps = _steps(model, talk, callable_tools(talk.tools))
+    step = next(steps)
+    while True:
+        sent: Any
+        if isinstance(step, _Asked):
+            sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
+        else:
+            sent = _result(talk, step.call, *step.tool.outcome(step.call))
+        try:
+            step = steps.send(sent)
+        except StopIteration as end:
+            return _chat_of(end)
+
+
+async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
+    """See `TypedModel.achat`; of a model no more than `agenerate` is asked, and its tokenizer."""
+    steps = _steps(model, talk, callable_tools(talk.tools, may_await=True))
+    step = next(steps)
+    while True:
+        sent: Any
+        if isinstance(step, _Asked):
+            sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
+        else:
+            sent = _result(talk, step.call, *await step.tool.aoutcome(step.call))
+        try:
+            step = steps.send(sent)
+        except StopIteration as end:
+            return _chat_of(end)
+
+
+def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> ToolResult:
+    if error is not None and talk.on_error == "raise":
+        raise error
+    return ToolResult(call, value, error)
+
+
+def _chat_of(end: StopIteration) -> Chat[Any]:
+    found: Chat[Any] = end.value
+    return found
+
+
+def _steps(
+    model: Any, talk: Talk, known: list[CallableTool]
+) -> Generator[_Asked | _Called, Any, Chat[Any]]:
+    """The conversation as what is to be written and run, whoever waits for it."""
+    output = resolve(talk.output_type)
+    told = _messages(talk.messages)
+    dialect = _dialect(model, known, output, parallel=talk.parallel, family=talk.family)
     turns: list[Turn] = []
     count = 0
-    for number in range(max_rounds + 1):
+    for number in range(talk.max_rounds + 1):
         # After the last round only an answer may come, and a call that was asked for is asked for
         # once.
         choice: ToolChoice = "auto"
-        if number == max_rounds or not known:
+        if number == talk.max_rounds or not known:
             choice = "none"
         elif number == 0:
-            choice = tool_choice
-        turn, text = dialect.turn(told, choice, count, dict(options or {}))
+            choice = talk.tool_choice
+        asked, read = dialect.ask(told, choice)
+        generation: Generation[Any] = yield asked
+        if generation.error is not None:
+            raise generation.error
+        turn, text = read(generation, count)
         if text is not None:
             turns.append(turn)
             told += dialect.told(turn)
@@ -149,7 +222,7 @@ def chat(
             except ValueError as error:
                 # The type's own validators ask for more than the grammar holds.
                 refused = f"the answer is refused by {output.name}: {error}"
-                if number >= max_rounds:
+                if number >= talk.max_rounds:
                     raise InvalidOutput(refused, text=text) from error
                 told.append({"role": "user", "content": f"{refused}\nGive another answer."})
                 continue
@@ -159,20 +232,13 @@ def chat(
             turns.append(turn)
             told += dialect.told(turn)
             return Chat(None, tuple(turns), tuple(told), turn.calls)
-        results = tuple(_run(by_name[call.name], call, on_error) for call in turn.calls)
-        turn = Turn(turn.generation, turn.content, turn.reasoning, turn.calls, results)
+        results: list[ToolResult] = []
+        for call in turn.calls:
+            results.append((yield _Called(by_name[call.name], call)))
+        turn = Turn(turn.generation, turn.content, turn.reasoning, turn.calls, tuple(results))
         turns.append(turn)
         told += dialect.told(turn)
     raise AssertionError("invariant: the last round is an answer")
-
-
-def _run(tool: CallableTool, call: ToolCall, on_error: str) -> ToolResult:
-    try:
-        return ToolResult(call, tool.run(call))
-    except Exception as error:
-        if on_error == "raise":
-            raise
-        return ToolResult(call, None, error)
 
 
 def _messages(messages: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -200,13 +266,13 @@ def _dialect(
                 raise
         else:
             source = family if family is not None else tokenizer
-            return _Family(model, tokenizer, source, tools, answer, parallel)
+            return _Family(tokenizer, source, tools, answer, parallel)
     elif family is not None:
         raise UnsupportedFeature(
             "a family says how a model with a chat template writes calls, and this one has none: "
             "leave family out"
         )
-    return _Json(model, tools, output, parallel)
+    return _Json(tools, output, parallel)
 
 
 def _answer_format(output: Output) -> Format | None:
@@ -226,20 +292,19 @@ class _Family:
 
     def __init__(
         self,
-        model: Any,
         tokenizer: Any,
         source: Any,
         tools: list[CallableTool],
         answer: Format | None,
         parallel: bool,
     ) -> None:
-        self.model, self.tokenizer, self.source = model, tokenizer, source
+        self.tokenizer, self.source = tokenizer, source
         self.definitions = [tool.definition for tool in tools]
         self.answer, self.parallel = answer, parallel
 
-    def turn(
-        self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
-    ) -> tuple[Turn, str | None]:
+    def ask(
+        self, messages: list[dict[str, Any]], choice: ToolChoice
+    ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
         form = reasoning_format(self.tokenizer)
         # The loop lets the model reason, in markers that the template shows. Where the answers of
         # a family have markers as well, its grammar holds both.
@@ -256,13 +321,14 @@ class _Family:
             reasoning="disabled" if is_by_loop else "auto",
             answer=self.answer,
         )
-        generation = self.model.generate(conversation, written.tag, **options)
-        if generation.error is not None:
-            raise generation.error
-        found = written.parse(generation.text, prompt=prompt, first_id=first_id)
-        reasoning = found.reasoning or generation.reasoning or ""
-        turn = Turn(generation, found.content, reasoning, found.calls)
-        return turn, None if found.calls else found.content
+
+        def read(generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
+            found = written.parse(generation.text, prompt=prompt, first_id=first_id)
+            reasoning = found.reasoning or generation.reasoning or ""
+            turn = Turn(generation, found.content, reasoning, found.calls)
+            return turn, None if found.calls else found.content
+
+        return _Asked(conversation, written.tag), read
 
     def told(self, turn: Turn) -> list[dict[str, Any]]:
         message: dict[str, Any] = {"role": "assistant", "content": turn.content}
@@ -292,10 +358,8 @@ class _Family:
 class _Json:
     """Turns as one JSON object, with calls or an answer as its `turn`."""
 
-    def __init__(
-        self, model: Any, tools: list[CallableTool], output: Output, parallel: bool
-    ) -> None:
-        self.model, self.tools, self.output, self.parallel = model, tools, output, parallel
+    def __init__(self, tools: list[CallableTool], output: Output, parallel: bool) -> None:
+        self.tools, self.output, self.parallel = tools, output, parallel
         source = output.grammar().source
         if isinstance(source, JsonSchemaSource) and output.is_json:
             self.answer: dict[str, Any] = json.loads(source.text)
@@ -311,24 +375,23 @@ class _Json:
                 "output type"
             )
 
-    def turn(
-        self, messages: list[dict[str, Any]], choice: ToolChoice, first_id: int, options: Any
-    ) -> tuple[Turn, str | None]:
-        schema = self._schema(choice)
-        prompt = self._told_of_tools(messages)
-        generation = self.model.generate(prompt, JsonSchema(schema), **options)
-        if generation.error is not None:
-            raise generation.error
+    def ask(
+        self, messages: list[dict[str, Any]], choice: ToolChoice
+    ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
+        asked = _Asked(self._told_of_tools(messages), JsonSchema(self._schema(choice)))
+        return asked, self._read
+
+    def _read(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
         written = json.loads(generation.text)["turn"]
         if "answer" in written:
             answer = written["answer"]
             text = json.dumps(answer, ensure_ascii=False) if self.output.is_json else answer
-            return Turn(generation, text, "", ()), text
+            return Turn(generation, text, generation.reasoning or "", ()), text
         calls = tuple(
             ToolCall(call["name"], call["arguments"], f"call_{first_id + number}")
             for number, call in enumerate(written["tool_calls"])
         )
-        return Turn(generation, "", "", calls), None
+        return Turn(generation, "", generation.reasoning or "", calls), None
 
     def _schema(self, choice: ToolChoice) -> dict[str, Any]:
         definitions: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import re
@@ -59,14 +60,35 @@ class CallableTool:
             raise TypeError(f"{self.name!r} has no function to run")
         return self.function(**self.arguments.validate_json(json.dumps(dict(call.arguments))))
 
+    def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
+        """What the function returns, or what it raises."""
+        try:
+            return self.run(call), None
+        except Exception as error:
+            return None, error
 
-def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
+    async def aoutcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
+        """The same of an asynchronous function, which is awaited; any other runs in a thread."""
+        if inspect.iscoroutinefunction(self.function):
+            value, error = self.outcome(call)
+        else:
+            # No future can hold every exception, so the thread returns what was raised.
+            value, error = await asyncio.to_thread(self.outcome, call)
+        if error is None and inspect.isawaitable(value):
+            try:
+                return await value, None
+            except Exception as raised:
+                return None, raised
+        return value, error
+
+
+def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> list[CallableTool]:
     """Functions and tools in the form of OpenAI as one list.
 
     Raises:
         GrammarSyntaxError: Two have the same name, or one is neither.
         UnsupportedFeature: A function cannot be called by the names of its parameters, or is
-            asynchronous.
+            asynchronous where nothing awaits it.
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
         raise GrammarSyntaxError(
@@ -83,7 +105,7 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
             definition = {"type": "function", "function": dict(function)}
             tool = CallableTool(definition, None, None)
         elif callable(source):
-            tool = tool_of(source)
+            tool = tool_of(source, may_await=may_await)
         else:
             raise GrammarSyntaxError(
                 f"a tool is a function or a dict, not {source!r:.60}", place=f"#/tools/{number}"
@@ -96,18 +118,20 @@ def callable_tools(tools: Sequence[ToolSource]) -> list[CallableTool]:
     return [*found.values()]
 
 
-def tool_of(function: Callable[..., Any]) -> CallableTool:
+def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> CallableTool:
     """A function as a tool.
 
     Its name is the tool's; the beginning of its docstring describes it, and what the docstring says
     of parameters, in the form of Google, NumPy or Sphinx, describes these.
 
     Raises:
-        UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous.
+        UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous
+            where nothing awaits it.
     """
-    if inspect.iscoroutinefunction(function):
+    if inspect.iscoroutinefunction(function) and not may_await:
         raise UnsupportedFeature(
-            f"the function {function.__name__} is asynchronous: wrap it in one that runs it"
+            f"the function {getattr(function, '__name__', 'of a tool')} is asynchronous: await "
+            "model.achat, or wrap it in one that runs it"
         )
     kind = arguments_of(function)
     schema = json_schema_of(kind)
