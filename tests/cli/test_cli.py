@@ -84,6 +84,26 @@ class TestGenerate:
         assert done.exit_code == 0, done.err
         assert set(json.loads(done.out)) == {"name", "age", "job", "address", "hobbies"}
 
+    def test_the_layout_and_the_reasoning(self, run: Run) -> None:
+        schema = ["--schema", str(EXAMPLES / "person.schema.json")]
+        asked = ["generate", *schema, "--prompt", "Describe a person as JSON.\n"]
+        layout = ["--compact", "--escapes", "minimal"]
+        done = run(*asked, *layout, "--reasoning", "8", "--json")
+        assert done.exit_code == 0, done.err
+        record = json.loads(done.out)
+        value = json.loads(record["text"])
+        compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        assert record["text"] == compact
+        assert record["reasoning"] is not None and record["stats"]["reasoning_tokens"] <= 8
+        for wrong, says in (
+            (["--compact", "--indent", "2"], "exclude each other"),
+            (["--escapes", "few"], "escapes is 'few'"),
+            (["--reasoning", "maybe"], "reasoning is 'maybe'"),
+        ):
+            done = run(*asked, *wrong)
+            assert done.exit_code == 2
+            assert says in done.sentence
+
     @pytest.mark.parametrize(
         ("arguments", "texts"),
         [

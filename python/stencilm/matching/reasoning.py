@@ -16,7 +16,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +87,6 @@ class ReasoningTokens:
         self._marker = form.end.encode()
         self._answer = form.answer.encode()
         self._borders = _borders(self._marker)
-        self._sorted: list[tuple[bytes, int]] | None = None
         self._rows: dict[int, NDArray[np.int32]] = {}
         self.begin = self.encode(form.begin)
         self.end = self.encode(form.end)
@@ -147,23 +146,36 @@ class ReasoningTokens:
         return row
 
     def _made_row(self, at: int) -> NDArray[np.int32]:
-        size = self.info.vocab_size
-        allowed = np.zeros(-(-size // 32) * 32, dtype=np.bool_)
-        allowed[:size] = [bool(one) for one in self.bytes]
-        # Reasoning ends with its marker, and never the text.
-        allowed[[*self.info.special_token_ids, *self.info.stop_token_ids]] = False
-        allowed[list(self.end)] = True
+        allowed = self._text.copy()
         for token_id in self._that_end(at):
             rest = self.step(at, token_id)[1]
             if rest is not None and not self._answer.startswith(rest):
                 allowed[token_id] = False
         return np.packbits(allowed, bitorder="little").view(np.int32)
 
+    @cached_property
+    def _text(self) -> NDArray[np.bool_]:
+        """Which tokens are text, or a part of the end marker: bool, shape [words * 32]."""
+        size = self.info.vocab_size
+        allowed = np.zeros(-(-size // 32) * 32, dtype=np.bool_)
+        allowed[:size] = np.fromiter(map(bool, self.bytes), np.bool_, size)
+        # Reasoning ends with its marker, and never the text.
+        allowed[[*self.info.special_token_ids, *self.info.stop_token_ids]] = False
+        allowed[list(self.end)] = True
+        return allowed
+
+    @cached_property
+    def _sorted(self) -> list[tuple[bytes, int]]:
+        return sorted((one, number) for number, one in enumerate(self.bytes) if one)
+
+    @cached_property
+    def _holding(self) -> list[int]:
+        """The tokens that hold the whole marker."""
+        return [number for number, one in enumerate(self.bytes) if self._marker in one]
+
     def _that_end(self, at: int) -> set[int]:
         """The tokens that may end the marker: they go on with it, or hold the whole of it."""
-        if self._sorted is None:
-            self._sorted = sorted((one, number) for number, one in enumerate(self.bytes) if one)
-        found = {number for one, number in self._sorted if self._marker in one}
+        found = set(self._holding)
         while at:
             rest = self._marker[at:]
             place = bisect_left(self._sorted, (rest, -1))
