@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from stencilm.errors import MatcherError
 from stencilm.integrations.transformers.logits_processor import check_width, closed_rows
 from stencilm.integrations.transformers.row_states import checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
-from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
 _READ = {
@@ -38,14 +38,25 @@ class CustomGenerate:
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch;
             `num_return_sequences` repeats the prompts.
+        finish: "valid": near `max_new_tokens` or `max_length` the masks leave only what still lets
+            each row be whole within them, where a text of the grammar can be. "cut": rows are cut.
 
     Raises:
         TypeError: `compiled` is something else.
         TokenizerError: The grammars were compiled for different vocabularies.
+        ValueError: `finish` is something else.
     """
 
-    def __init__(self, compiled: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar | Sequence[CompiledGrammar],
+        *,
+        finish: Literal["valid", "cut"] = "valid",
+    ) -> None:
+        if finish not in ("valid", "cut"):
+            raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
         self._grammars = checked_grammars("CustomGenerate", compiled)
+        self._finish = finish
         self.forward_passes = 0
 
     def __reduce__(self) -> NoReturn:
@@ -57,11 +68,11 @@ class CustomGenerate:
 
     def __copy__(self) -> CustomGenerate:
         """Another of the same grammars, which never change."""
-        return CustomGenerate(self._grammars)
+        return CustomGenerate(self._grammars, finish=self._finish)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomGenerate:
         """The same as `copy.copy`."""
-        return CustomGenerate(self._grammars)
+        return CustomGenerate(self._grammars, finish=self._finish)
 
     # `generate` compares this signature with that of its own loop, so the names are theirs.
     def __call__(
@@ -110,17 +121,18 @@ class CustomGenerate:
                 "stencilm.LogitsProcessor with generate"
             )
         mask = model_kwargs.get("attention_mask")
+        most = generation_config.max_length - input_ids.shape[1]
         rows = [
             _Row(
                 ids, [] if mask is None else mask[number].tolist(),
                 self._grammars[number * len(self._grammars) // len(input_ids)],
                 stop_token_ids=_stops(generation_config),
+                most=most if self._finish == "valid" else None,
             )
             for number, ids in enumerate(input_ids.tolist())
         ]  # fmt: skip
         batch = runner.start_batch([row.prompt for row in rows])
         live = list(range(len(rows)))
-        most = generation_config.max_length - input_ids.shape[1]
         self.forward_passes = 0
         for row in rows:
             row.force(most)
@@ -198,6 +210,7 @@ class _Row:
         mask: list[int],
         compiled: CompiledGrammar,
         stop_token_ids: Sequence[int],
+        most: int | None,
     ) -> None:
         seen = mask or [1] * len(ids)
         self.ids = ids
@@ -209,6 +222,8 @@ class _Row:
                 stop_token_ids or compiled.tokenizer_info.stop_token_ids
             ),
         )
+        if most is not None and most > 0:
+            self.matcher, _ = closing_within(self.matcher, most)
         self.vocab_size = compiled.tokenizer_info.vocab_size
         self._start = len(ids)
         self._shown = len(ids)

@@ -47,17 +47,30 @@ class LogitsProcessor:
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch; beams and
             `num_return_sequences` repeat the prompts.
+        max_new_tokens: What `generate` is given as `max_new_tokens`, which a processor is not told:
+            near it the masks leave only what still lets each row be whole within so many tokens.
+            Where none is given, rows are cut there, and so are rows of a grammar whose shortest
+            text takes more.
 
     Raises:
         TypeError: `compiled` is something else.
         TokenizerError: The grammars were compiled for different vocabularies.
+        ValueError: `max_new_tokens` is less than 1.
     """
 
     supports_continuous_batching = _NoContinuousBatching()
 
-    def __init__(self, compiled: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar | Sequence[CompiledGrammar],
+        *,
+        max_new_tokens: int | None = None,
+    ) -> None:
+        most = max_new_tokens
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise ValueError(f"max_new_tokens is {most!r}, but must be at least 1, or None")
         self._grammars = checked_grammars("LogitsProcessor", compiled)
-        self._states = RowStates(self._grammars)
+        self._states = RowStates(self._grammars, most)
         self._drafts_follow = False
         self._width = -1  # of the scores, once they are known to be of this vocabulary
 
@@ -68,11 +81,11 @@ class LogitsProcessor:
 
     def __copy__(self) -> LogitsProcessor:
         """A processor of the same grammars that has met no row yet."""
-        return LogitsProcessor(self._grammars)
+        return LogitsProcessor(self._grammars, max_new_tokens=self._states.max_new_tokens)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
         """The same as `copy.copy`: grammars never change."""
-        return LogitsProcessor(self._grammars)
+        return self.__copy__()
 
     def __reduce__(self) -> NoReturn:
         """Refused, because a compiled grammar would carry the whole tokenizer with it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from stencilm.errors import TokenizerError
 from stencilm.matching.compiler import CompiledGrammar
-from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher, closing_within
 
 _MOST_KEPT = 8
 """How many sets of prompts are kept, for a loop may call with several of them in turn."""
@@ -61,7 +61,12 @@ class Written:
 class Rows:
     """The rows that one set of prompts has led to."""
 
-    def __init__(self, prompts: list[list[int]], grammars: Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        prompts: list[list[int]],
+        grammars: Sequence[CompiledGrammar],
+        max_new_tokens: int | None = None,
+    ) -> None:
         self._prompts = prompts
         self._start = len(prompts[0])
         self._grammar_of = [
@@ -82,7 +87,8 @@ class Rows:
             )
             if same is None:
                 self._texts_of.append(len(self._texts))
-                self._texts.append(Written([], new_matcher(self._grammar_of[number])))
+                matcher = new_matcher(self._grammar_of[number], max_new_tokens)
+                self._texts.append(Written([], matcher))
             else:
                 self._texts_of.append(self._texts_of[same])
         self._family = list(self._texts_of)
@@ -142,8 +148,11 @@ class Rows:
 class RowStates:
     """The rows of one call after another: which prompts they come from, and what they wrote."""
 
-    def __init__(self, grammars: Sequence[CompiledGrammar]) -> None:
+    def __init__(
+        self, grammars: Sequence[CompiledGrammar], max_new_tokens: int | None = None
+    ) -> None:
         self.grammars = grammars
+        self.max_new_tokens = max_new_tokens
         self._known: deque[Rows] = deque(maxlen=_MOST_KEPT)
 
     def forget(self) -> None:
@@ -176,7 +185,7 @@ class RowStates:
                 f"{len(rows)} rows cannot be shared out among {len(self.grammars)} grammars: give "
                 "one grammar for all, or one for each prompt of the batch"
             )
-        begun = Rows(rows, self.grammars)
+        begun = Rows(rows, self.grammars, self.max_new_tokens)
         self._known.appendleft(begun)
         return begun, begun.go_to(rows)
 
@@ -201,11 +210,12 @@ def common_length(left: Sequence[int], right: Sequence[int]) -> int:
     return low
 
 
-def new_matcher(compiled: CompiledGrammar) -> GrammarMatcher:
+def new_matcher(compiled: CompiledGrammar, max_new_tokens: int | None = None) -> GrammarMatcher:
     """A matcher at the beginning; without stop tokens a text can end only where it must."""
-    return GrammarMatcher(
+    matcher = GrammarMatcher(
         compiled, terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids
     )
+    return matcher if max_new_tokens is None else closing_within(matcher, max_new_tokens)[0]
 
 
 def checked_grammars(
