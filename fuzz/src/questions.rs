@@ -155,7 +155,7 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
         Err(error) => panic!("{error}: {what}"),
     };
     assert_eq!(state(&mut plain), before, "{what}");
-    if plain.is_terminated() || needed > MOST {
+    if plain.is_terminated() || needed > 100 {
         return Ok(());
     }
     if let Some(less) = needed.checked_sub(1) {
