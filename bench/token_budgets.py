@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import stencilm
 from numpy.typing import NDArray
+
+import stencilm
 from stencilm import CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,8 +7,9 @@ import random
 
 import numpy as np
 import pytest
-import stencilm
 from pydantic import BaseModel
+
+import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher
 from stencilm.generation.result import IncompleteOutput
 from stencilm.generation.trace import Stopped
