@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import stencilm
 from numpy.typing import NDArray
+
+import stencilm
 from stencilm import CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,7 +85,9 @@ def write(
         choices = allowed(mask, info.vocab_size)
         token = int(choices[draw.randrange(len(choices))])
         if worst:
-            token = furthest(matcher, [int(choices[draw.randrange(len(choices))]) for _ in range(LOOKED_AT)])
+            token = furthest(
+                matcher, [int(choices[draw.randrange(len(choices))]) for _ in range(LOOKED_AT)]
+            )
         if token in stop:
             break
         if len(tokens) == budget:
@@ -101,6 +104,7 @@ def write(
 
 def furthest(matcher: GrammarMatcher, tokens: list[int]) -> int:
     """The token behind which the end is furthest; a stop token is the nearest."""
+
     def distance(token: int) -> int:
         if not matcher.accept_token(token) or matcher.is_terminated():
             return -1
@@ -143,10 +147,14 @@ def check(
             outcome.steps += len(tokens)
             outcome.narrowed += narrowed
             if wrong:
-                outcome.wrong.append(f"{name}, budget {budget}, shortest {shortest}, worst {worst}: {wrong}")
+                outcome.wrong.append(
+                    f"{name}, budget {budget}, shortest {shortest}, worst {worst}: {wrong}"
+                )
 
 
-def paired(compiled: CompiledGrammar, info: TokenizerInfo, text: list[int], rounds: int) -> list[float]:
+def paired(
+    compiled: CompiledGrammar, info: TokenizerInfo, text: list[int], rounds: int
+) -> list[float]:
     """Microseconds by which a mask far from the end of a budget costs more, one for each round."""
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     differences = []
@@ -199,7 +207,10 @@ def main() -> None:
                 more.append(statistics.median(paired(compiled, info, text, 7)))
         if options.show:
             took = time.perf_counter() - start
-            print(f"{name}: shortest {shortest}, {outcome.seconds - seconds:.1f} of {took:.1f} s", flush=True)
+            print(
+                f"{name}: shortest {shortest}, {outcome.seconds - seconds:.1f} of {took:.1f} s",
+                flush=True,
+            )
         for line in outcome.wrong[before:]:
             print(line, flush=True)
     print(f"schemas {outcome.schemas}, skipped {dict(outcome.skipped)}")
@@ -207,7 +218,9 @@ def main() -> None:
     print(f"wrong {len(outcome.wrong)}, {outcome.seconds:.0f} s")
     if more:
         more.sort()
-        print(f"a mask far from the end costs {statistics.median(more):+.2f} µs (median of schemas)")
+        print(
+            f"a mask far from the end costs {statistics.median(more):+.2f} µs (median of schemas)"
+        )
 
 
 if __name__ == "__main__":

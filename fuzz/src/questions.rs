@@ -145,6 +145,56 @@ pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
     Ok(())
 }
 
+/// A text whose tokens come from the masks is complete within its budget, of whatever size and wherever it begins.
+pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
+    let (mut plain, what) = (setting.walked(choices)?, &setting.what);
+    let before = state(&mut plain);
+    let needed = match plain.tokens_to_end() {
+        Ok(needed) => needed,
+        Err(MatcherError::NoTokensComplete | MatcherError::Engine(_)) => return Ok(()),
+        Err(error) => panic!("{error}: {what}"),
+    };
+    assert_eq!(state(&mut plain), before, "{what}");
+    if plain.is_terminated() || needed > 100 {
+        return Ok(());
+    }
+    if let Some(less) = needed.checked_sub(1) {
+        match plain.fork_within(less) {
+            Err(MatcherError::BudgetTooSmall { .. } | MatcherError::Engine(_)) => {}
+            other => panic!("{:?} of {needed}: {what}", other.map(|other| other.token_budget_left())),
+        }
+    }
+    let budget = needed + choices.below(12);
+    let mut matcher = match plain.fork_within(budget) {
+        Ok(matcher) => matcher,
+        Err(MatcherError::Engine(_)) => return Ok(()),
+        Err(error) => panic!("{error}: {what}"),
+    };
+    let size = matcher.compiled().vocabulary().vocab_size();
+    let (mut ours, mut theirs) = (TokenSet::empty(size), TokenSet::empty(size));
+    for left in (0..=budget).rev() {
+        if matcher.is_terminated() {
+            break;
+        }
+        assert_eq!(matcher.token_budget_left(), Some(left as i64), "{what}");
+        match matcher.fill_mask(ours.words_mut()) {
+            Err(MatcherError::NoStopToken) if matcher.is_completed() => break,
+            filled => filled?,
+        };
+        plain.fill_mask(theirs.words_mut())?;
+        counts.masks += 1;
+        let allowed: Vec<u32> = ours.iter().collect();
+        assert!(allowed.iter().all(|&token| theirs.contains(token)), "{left} left of {budget}: {what}");
+        assert_eq!(matcher.is_narrowed(), ours != theirs, "{left} left of {budget}: {what}");
+        let token = *choices.pick(&allowed);
+        assert!(matcher.accept_token(token)?, "token {token} with {left} left of {budget}: {what}");
+        assert!(plain.accept_token(token)?, "{what}");
+    }
+    assert!(matcher.is_terminated() || matcher.is_completed(), "{needed} of {budget}: {what}");
+    counts.texts += 1;
+    Ok(())
+}
+
 /// What is forced, and the tokens over its end.
 pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);

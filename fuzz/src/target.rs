@@ -111,6 +111,7 @@ pub const TARGETS: &[Target] = &[
     },
     asks("queries", "which tokens and texts fit and why, masks as rows", |g, w, c| ask(g, w, c, questions::queries)),
     asks("completions", "the shortest completion completes", |g, w, c| ask(g, w, c, questions::completions)),
+    asks("budgets", "texts are complete within their budgets", |g, w, c| ask(g, w, c, questions::budgets)),
     asks("forced", "forced bytes and tokens, and tokens over their end", |g, w, c| ask(g, w, c, questions::forced)),
     asks("drafts", "rows of draft trees against masks behind their nodes", |g, w, c| ask(g, w, c, questions::drafts)),
     asks("index", "token indexes against masks", |g, w, c| ask(g, w, c, questions::index)),

@@ -57,14 +57,15 @@ def test_free_text_is_returned_as_far_as_it_came(model: stencilm.Model) -> None:
 def test_a_cut_text_is_never_a_value(model: stencilm.Model) -> None:
     digits = stencilm.Regex("[0-9]{4,}")
     with pytest.raises(IncompleteOutput, match=r"max_tokens=6 cut .* raise max_tokens") as caught:
-        model("Count: ", digits, max_tokens=6)
-    generation = model.generate("Count: ", digits, max_tokens=6)
+        model("Count: ", digits, max_tokens=6, finish="cut")
+    generation = model.generate("Count: ", digits, max_tokens=6, finish="cut")
     assert caught.value.text == generation.text
     assert len(generation.text) == 6
     assert (generation.finish_reason, generation.value) == ("length", None)
     assert generation.is_complete  # a whole text, but perhaps not the whole number
     assert isinstance(generation.error, StencilError)
     assert not model.generate("Count: ", digits, max_tokens=3).is_complete
+    assert model.generate("Count: ", digits, max_tokens=6).value == generation.text
 
 
 def test_a_full_context_says_so(model: stencilm.Model) -> None:

@@ -13,7 +13,7 @@ import codecs
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,10 @@ from stencilm.generation.trace import (
     Stopped,
     Trace,
 )
+from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.models.protocol import LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
-
-if TYPE_CHECKING:
-    from stencilm.matching.matcher import GrammarMatcher
 
 DEFAULT_MAX_TOKENS = 512
 
@@ -154,12 +152,7 @@ class Decoding:
             if isinstance(matcher, ReasoningMatcher):
                 before += matcher.most_reasoning_tokens
             room = min(room, max(1, self._model.context_size + 1 - before))
-        try:
-            self.shortest = matcher.tokens_to_end()
-            bounded = matcher.fork(token_budget=room) if self.shortest <= room else matcher
-        except MatcherError:
-            # Of a grammar with budgets of its own parts, or a vocabulary that lacks bytes.
-            return matcher
+        bounded, self.shortest = closing_within(matcher, room)
         self._has_budget = bounded is not matcher
         return bounded
 

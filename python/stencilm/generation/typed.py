@@ -101,8 +101,8 @@ def _unwritten(generation: Generation[Any], output: Output, max_tokens: int) -> 
     else:
         limit, way_out = f"max_tokens={max_tokens}", "raise max_tokens"
     message = (
-        f"{limit} leaves room for a shortest text of {output.name} only, {text}, of which the model "
-        f"chose nothing: {way_out}"
+        f"{limit} leaves room for a shortest text of {output.name} only, {text}, in which the "
+        f"model chose nothing: {way_out}"
     )
     return IncompleteOutput(message, text=generation.text)
 

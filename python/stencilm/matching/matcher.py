@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stencilm import _core
 from stencilm.bitmask.rows import MaskPatch
+from stencilm.errors import MatcherError
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
 
@@ -263,6 +264,32 @@ class GrammarMatcher(_core.Matcher):
             _numbers("draft_tokens", draft_tokens),
             root_position,
         )
+
+
+class _Closing(typing.Protocol):
+    """A matcher that may have a budget of tokens."""
+
+    def tokens_to_end(self) -> int: ...
+
+    def fork(self, *, token_budget: int | None = None) -> Self: ...
+
+
+_Matcher = typing.TypeVar("_Matcher", bound=_Closing)
+
+
+def closing_within(matcher: _Matcher, max_tokens: int) -> tuple[_Matcher, int | None]:
+    """A matcher whose text is complete within so many tokens, and what a shortest one takes.
+
+    The matcher as it is where it knows of no way to the end that short, has budgets in its grammar,
+    or cannot spell the end; None where no shortest text is known.
+    """
+    try:
+        shortest = matcher.tokens_to_end()
+        return (
+            matcher.fork(token_budget=max_tokens) if shortest <= max_tokens else matcher
+        ), shortest
+    except MatcherError:
+        return matcher, None
 
 
 def traverse_draft_tree(

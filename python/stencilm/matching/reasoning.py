@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.tokenizers import TokenizerInfo
 
 DEFAULT_REASONING = 2_048
@@ -225,6 +225,18 @@ def begun(
     if reasoning.is_closed(end):
         return matcher
     return ReasoningMatcher(matcher, tokens, budget, is_open=reasoning.is_open(end))
+
+
+def closing_after_reasoning(
+    matcher: GrammarMatcher | ReasoningMatcher, max_tokens: int
+) -> GrammarMatcher | ReasoningMatcher:
+    """The matcher of a text that is complete within so many tokens, its reasoning included.
+
+    It stays as it is where no way to the end is known that leaves room for all the reasoning.
+    """
+    if isinstance(matcher, ReasoningMatcher):
+        max_tokens -= matcher.most_reasoning_tokens
+    return closing_within(matcher, max_tokens)[0] if max_tokens > 0 else matcher
 
 
 def checked_budget(budget: Any) -> int:

@@ -26,7 +26,7 @@ from stencilm.grammars.output_types import Output, resolve
 from stencilm.guiding.texts import all_texts
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
-from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.models.loading import (
     load_backend,
     wrap_llama_cpp,
@@ -67,9 +67,7 @@ class _Task:
 
     def result(self, decoding: Decoding, known: Known | None = None) -> Generation[Any]:
         """A finished text with its value."""
-        return with_value(
-            decoding.result(), self.output, self.max_tokens, known, decoding.shortest
-        )
+        return with_value(decoding.result(), self.output, self.max_tokens, known, decoding.shortest)
 
 
 class Model(TypedModel):
@@ -152,8 +150,8 @@ class Model(TypedModel):
         """The values that a beam search finds, most probable first, each with its log probability.
 
         A value that several of the texts found have stands there once, with the probability of all
-        of them. Texts that `max_tokens` cut are left out, and so are those that the type's own
-        validators refuse.
+        of them. Every text is whole within `max_tokens`, where a text of the type can be; those
+        that are cut are left out, and so are those that the type's own validators refuse.
 
         Args:
             prompt: As for `__call__`.
@@ -168,9 +166,12 @@ class Model(TypedModel):
             raise ValueError(f"beams is {beams!r}, but must be at least 1")
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._prompt_ids(prompt)
+        matcher = _new_matcher(compiled, self.tokenizer_info)
+        if not output.accepts_cut_text:
+            matcher, _ = closing_within(matcher, max_tokens)
         found = beam_search(
             self.backend,
-            _new_matcher(compiled, self.tokenizer_info),
+            matcher,
             prompt_ids,
             beams=beams,
             max_tokens=max_tokens,

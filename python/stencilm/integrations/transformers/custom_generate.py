@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from stencilm.matching.reasoning import (
     ReasoningFormat,
     begun,
     checked_budget,
+    closing_after_reasoning,
 )
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
@@ -48,21 +49,28 @@ class CustomGenerate:
             `stencilm.reasoning_format(tokenizer)`; None where it does not. A prompt that ends with
             its end marker is answered at once.
         reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
+        finish: "valid": near `max_new_tokens` or `max_length` the masks leave only what still lets
+            each row be whole within them, where a text of the grammar can be. "cut": rows are cut.
 
     Raises:
         TypeError: `compiled` is something else.
         ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
+        ValueError: `finish` is something else.
     """
 
     def __init__(
         self,
         compiled: CompiledGrammar | Sequence[CompiledGrammar],
         *,
+        finish: Literal["valid", "cut"] = "valid",
         reasoning: ReasoningFormat | None = None,
         reasoning_budget: int = DEFAULT_REASONING,
     ) -> None:
+        if finish not in ("valid", "cut"):
+            raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
         self._grammars = checked_grammars("CustomGenerate", compiled)
+        self._finish = finish
         self._reasoning = (reasoning, checked_budget(reasoning_budget))
         self.forward_passes = 0
 
@@ -76,12 +84,13 @@ class CustomGenerate:
     def __copy__(self) -> CustomGenerate:
         """Another of the same grammars, which never change."""
         reasoning, budget = self._reasoning
-        return CustomGenerate(self._grammars, reasoning=reasoning, reasoning_budget=budget)
+        return CustomGenerate(
+            self._grammars, finish=self._finish, reasoning=reasoning, reasoning_budget=budget
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomGenerate:
         """The same as `copy.copy`."""
-        reasoning, budget = self._reasoning
-        return CustomGenerate(self._grammars, reasoning=reasoning, reasoning_budget=budget)
+        return self.__copy__()
 
     # `generate` compares this signature with that of its own loop, so the names are theirs.
     def __call__(
@@ -130,18 +139,19 @@ class CustomGenerate:
                 "stencilm.LogitsProcessor with generate"
             )
         mask = model_kwargs.get("attention_mask")
+        most = generation_config.max_length - input_ids.shape[1]
         rows = [
             _Row(
                 ids, [] if mask is None else mask[number].tolist(),
                 self._grammars[number * len(self._grammars) // len(input_ids)],
                 stop_token_ids=_stops(generation_config),
                 reasoning=self._reasoning,
+                most=most if self._finish == "valid" else None,
             )
             for number, ids in enumerate(input_ids.tolist())
         ]  # fmt: skip
         batch = runner.start_batch([row.prompt for row in rows])
         live = list(range(len(rows)))
-        most = generation_config.max_length - input_ids.shape[1]
         self.forward_passes = 0
         for row in rows:
             row.force(most)
@@ -220,6 +230,7 @@ class _Row:
         compiled: CompiledGrammar,
         stop_token_ids: Sequence[int],
         reasoning: tuple[ReasoningFormat | None, int],
+        most: int | None,
     ) -> None:
         seen = mask or [1] * len(ids)
         self.ids = ids
@@ -232,6 +243,8 @@ class _Row:
             ),
         )
         self.matcher = begun(answer, compiled.tokenizer_info, *reasoning, self.prompt)
+        if most is not None:
+            self.matcher = closing_after_reasoning(self.matcher, most)
         self.vocab_size = compiled.tokenizer_info.vocab_size
         self._start = len(ids)
         self._shown = len(ids)

@@ -52,11 +52,16 @@ class LogitsProcessor:
             `stencilm.reasoning_format(tokenizer)`; None where it does not. A prompt that ends with
             its end marker is answered at once.
         reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
+        max_new_tokens: What `generate` is given as `max_new_tokens`, which a processor is not told:
+            near it the masks leave only what still lets each row be whole within so many tokens.
+            Where none is given, rows are cut there, and so are rows of a grammar whose shortest
+            text takes more.
 
     Raises:
         TypeError: `compiled` is something else.
         ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
+        ValueError: `max_new_tokens` is less than 1.
     """
 
     supports_continuous_batching = _NoContinuousBatching()
@@ -65,12 +70,16 @@ class LogitsProcessor:
         self,
         compiled: CompiledGrammar | Sequence[CompiledGrammar],
         *,
+        max_new_tokens: int | None = None,
         reasoning: ReasoningFormat | None = None,
         reasoning_budget: int = DEFAULT_REASONING,
     ) -> None:
+        most = max_new_tokens
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise ValueError(f"max_new_tokens is {most!r}, but must be at least 1, or None")
         self._grammars = checked_grammars("LogitsProcessor", compiled)
         self._reasoning = (reasoning, checked_budget(reasoning_budget))
-        self._states = RowStates(self._grammars, self._reasoning)
+        self._states = RowStates(self._grammars, self._reasoning, most)
         self._drafts_follow = False
         self._width = -1  # of the scores, once they are known to be of this vocabulary
 
@@ -82,12 +91,16 @@ class LogitsProcessor:
     def __copy__(self) -> LogitsProcessor:
         """A processor of the same grammars that has met no row yet."""
         reasoning, budget = self._reasoning
-        return LogitsProcessor(self._grammars, reasoning=reasoning, reasoning_budget=budget)
+        return LogitsProcessor(
+            self._grammars,
+            max_new_tokens=self._states.max_new_tokens,
+            reasoning=reasoning,
+            reasoning_budget=budget,
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
         """The same as `copy.copy`: grammars never change."""
-        reasoning, budget = self._reasoning
-        return LogitsProcessor(self._grammars, reasoning=reasoning, reasoning_budget=budget)
+        return self.__copy__()
 
     def __reduce__(self) -> NoReturn:
         """Refused, because a compiled grammar would carry the whole tokenizer with it."""

@@ -13,7 +13,12 @@ from collections.abc import Iterable, Sequence
 from stencilm.errors import TokenizerError
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher
-from stencilm.matching.reasoning import ReasoningFormat, ReasoningMatcher, begun
+from stencilm.matching.reasoning import (
+    ReasoningFormat,
+    ReasoningMatcher,
+    begun,
+    closing_after_reasoning,
+)
 
 _MOST_KEPT = 8
 """How many sets of prompts are kept, for a loop may call with several of them in turn."""
@@ -67,6 +72,7 @@ class Rows:
         prompts: list[list[int]],
         grammars: Sequence[CompiledGrammar],
         reasoning: tuple[ReasoningFormat | None, int],
+        max_new_tokens: int | None = None,
     ) -> None:
         self._prompts = prompts
         self._start = len(prompts[0])
@@ -90,6 +96,8 @@ class Rows:
                 self._texts_of.append(len(self._texts))
                 compiled = self._grammar_of[number]
                 matcher = begun(new_matcher(compiled), compiled.tokenizer_info, *reasoning, prompt)
+                if max_new_tokens is not None:
+                    matcher = closing_after_reasoning(matcher, max_new_tokens)
                 self._texts.append(Written([], matcher))
             else:
                 self._texts_of.append(self._texts_of[same])
@@ -154,9 +162,11 @@ class RowStates:
         self,
         grammars: Sequence[CompiledGrammar],
         reasoning: tuple[ReasoningFormat | None, int] = (None, 0),
+        max_new_tokens: int | None = None,
     ) -> None:
         self.grammars = grammars
         self._reasoning = reasoning
+        self.max_new_tokens = max_new_tokens
         self._known: deque[Rows] = deque(maxlen=_MOST_KEPT)
 
     def forget(self) -> None:
@@ -189,7 +199,7 @@ class RowStates:
                 f"{len(rows)} rows cannot be shared out among {len(self.grammars)} grammars: give "
                 "one grammar for all, or one for each prompt of the batch"
             )
-        new = Rows(rows, self.grammars, self._reasoning)
+        new = Rows(rows, self.grammars, self._reasoning, self.max_new_tokens)
         self._known.appendleft(new)
         return new, new.go_to(rows)
 

@@ -1,0 +1,150 @@
+"""Texts that are whole within `max_tokens`: every budget, in every loop."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+import stencilm
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher
+from stencilm.generation.result import IncompleteOutput
+from stencilm.generation.trace import Stopped
+
+
+class Person(BaseModel):
+    """What the tiny model is asked for."""
+
+    name: str
+    tags: list[str]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> stencilm.Model:
+    return stencilm.load("tiny")
+
+
+@pytest.fixture(scope="module")
+def compiled(tiny: stencilm.Model) -> stencilm.CompiledGrammar:
+    return tiny.compile(Person)
+
+
+def test_every_budget_from_the_shortest_on_gives_a_value(
+    tiny: stencilm.Model, compiled: stencilm.CompiledGrammar
+) -> None:
+    shortest = GrammarMatcher(compiled).tokens_to_end()
+    reasons = set()
+    for max_tokens in range(shortest, shortest + 25):
+        for seed in range(2):
+            written = tiny.generate(
+                "A person:", Person, max_tokens=max_tokens, temperature=1.5, seed=seed
+            )
+            assert len(written.token_ids) <= max_tokens
+            json.loads(written.text)
+            if written.error is not None:
+                assert max_tokens <= shortest + 1
+                assert "model chose nothing" in str(written.error)
+                continue
+            assert written.is_complete
+            assert written.closed is (written.finish_reason == "length")
+            reasons.add(written.finish_reason)
+            if written.closed:
+                (filled,) = written.filled
+                assert filled.means == "closed"
+                assert filled.end == len(written.text)
+                assert written.text[filled.start :] == filled.text
+                last = written.trace[-1]
+                assert isinstance(last, Stopped)
+                assert last.limit == "max_tokens"
+    assert reasons == {"stop", "length"}
+
+
+def test_what_stands_before_is_as_the_model_wrote_it(tiny: stencilm.Model) -> None:
+    free = tiny.generate("A person:", Person)
+    assert not free.closed
+    for max_tokens in range(9, 16):
+        closed = tiny.generate("A person:", Person, max_tokens=max_tokens)
+        (filled,) = closed.filled
+        assert free.text.startswith(closed.text[: filled.start])
+
+
+def test_cut_is_an_error_and_so_is_a_budget_that_no_text_fits(tiny: stencilm.Model) -> None:
+    with pytest.raises(IncompleteOutput, match=r"max_tokens=12 cut the text of Person"):
+        tiny("A person:", Person, max_tokens=12, finish="cut")
+    with pytest.raises(IncompleteOutput, match=r"shortest text that was found takes \d+ tokens"):
+        tiny("A person:", Person, max_tokens=3)
+    assert isinstance(tiny("A person:", Person, max_tokens=12), Person)
+
+
+def test_streams_batches_samples_and_beams_close_too(tiny: stencilm.Model) -> None:
+    *_, last = tiny.stream("A person:", Person, max_tokens=12)
+    assert isinstance(last, Person)
+    assert all(isinstance(one, Person) for one in tiny.batch(["A:", "B:"], Person, max_tokens=12))
+    for one in tiny.samples("A person:", Person, n=3, max_tokens=12, seed=1):
+        assert isinstance(one, Person)
+    assert tiny.beam_search("A person:", Person, beams=2, max_tokens=12)
+
+
+def test_a_matcher_says_what_its_budget_takes(compiled: stencilm.CompiledGrammar) -> None:
+    matcher = GrammarMatcher(compiled)
+    shortest = matcher.tokens_to_end()
+    assert (matcher.token_budget, matcher.token_budget_left) == (None, None)
+    with pytest.raises(stencilm.MatcherError, match=rf"is {shortest - 1}, .* takes {shortest} tok"):
+        GrammarMatcher(compiled, token_budget=shortest - 1)
+    matcher = matcher.fork(token_budget=shortest)
+    assert (matcher.token_budget, matcher.token_budget_left) == (shortest, shortest)
+    info = compiled.tokenizer_info
+    mask = np.zeros(-(-info.vocab_size // 32), dtype=np.int32)
+    plain = mask.copy()
+    matcher.fill_next_token_bitmask(mask)
+    GrammarMatcher(compiled).fill_next_token_bitmask(plain)
+    assert matcher.is_narrowed
+    withheld = np.zeros(mask.size * 32, dtype=np.uint8)
+    withheld[matcher.withheld_tokens()] = 1
+    assert np.array_equal(np.packbits(withheld, bitorder="little").view(np.int32), plain & ~mask)
+    allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+    assert matcher.num_allowed_tokens() == len(allowed)
+    assert all(matcher.is_allowed(int(token)) for token in allowed)
+    assert not any(matcher.is_allowed(int(token)) for token in matcher.withheld_tokens()[:50])
+    for name in ("token_budget",):
+        with pytest.raises((TypeError, ValueError)):
+            GrammarMatcher(compiled, **{name: -1})
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+        {"type": "array", "items": {"enum": ["red", "green", "blue"]}, "uniqueItems": True},
+        {"type": "array", "items": {}, "minItems": 2},
+        {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}},
+        {"type": "string", "format": "date-time"},
+        {"type": "object", "minProperties": 3},
+    ],
+)
+def test_random_models_close_their_texts(
+    tiny: stencilm.Model, schema: dict[str, object], canonical: bool
+) -> None:
+    info = tiny.tokenizer_info
+    compiled = GrammarCompiler(info).compile(Grammar.from_json_schema(json.dumps(schema)))
+    shortest = GrammarMatcher(compiled, canonical=canonical).tokens_to_end()
+    mask = np.zeros(-(-info.vocab_size // 32), dtype=np.int32)
+    for budget in [*range(shortest, shortest + 6), shortest + 12, shortest + 20]:
+        draw = random.Random(budget)
+        matcher = GrammarMatcher(compiled, token_budget=budget, canonical=canonical)
+        tokens: list[int] = []
+        while not matcher.is_terminated():
+            matcher.fill_next_token_bitmask(mask)
+            allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+            tokens.append(int(draw.choice(list(allowed))))
+            assert matcher.accept_token(tokens[-1])
+        assert len(tokens) - 1 <= budget
+        text = b"".join(info.decoded_vocab[token] or b"" for token in tokens[:-1])
+        json.loads(text)
+        if canonical:
+            written = tiny.backend.encode(text.decode())
+            assert tokens[:-1] == list(written[len(written) - len(tokens) + 1 :])
