@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from compat.llguidance_cases import DIFFERENT, SAME, matcher
-from compat.tables import rows
 
 import stencilm
 import stencilm.compat.llguidance as llguidance
+from compat.llguidance_cases import DIFFERENT, SAME, matcher
+from compat.tables import rows
 
 TINY = Path(stencilm.__file__).parent / "tiny"
 

@@ -30,6 +30,7 @@ _OPTIONS = frozenset(
     {
         *("item_separator", "key_separator", "whitespace_pattern", "whitespace_flexible"),
         *("coerce_one_of", "lenient", "json_allowed_escapes"),
+        "json_allow_general_unicode_escapes",
     }
 )
 
@@ -204,6 +205,8 @@ class JsonCompiler:
         coerce_one_of: Kept for callers that know this option: `oneOf` is enforced.
         whitespace_pattern: As for `LLMatcher.grammar_from_json_schema`.
         json_allowed_escapes: Not offered.
+        json_allow_general_unicode_escapes: Kept for callers that know this option: they are
+            allowed.
     """
 
     def __init__(
@@ -213,6 +216,7 @@ class JsonCompiler:
         coerce_one_of: bool = False,
         whitespace_pattern: str | None = None,
         json_allowed_escapes: str | None = None,
+        json_allow_general_unicode_escapes: bool = False,
     ) -> None:
         item, key = separators or (", ", ": ")
         self._options = {
