@@ -1,7 +1,7 @@
 """What the original and the package that stands in for it are both asked.
 
-`SAME` has one answer for both. `DIFFERENT` is the table of differences in `docs/compat.md`: each row
-has what the original answers and what is answered here.
+`SAME` has one answer for both. `DIFFERENT` is the table of differences in `docs/compat.md`: each
+row has what the original answers and what is answered here.
 """
 
 from __future__ import annotations

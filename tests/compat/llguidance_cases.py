@@ -207,8 +207,8 @@ def _notations(lib: Package) -> Any:
 def _validated(lib: Package) -> Any:
     check = lib.LLMatcher.validate_grammar
     both = lib.LLMatcher.validate_grammar_with_warnings
-    lists = '{"grammars": [{"lark_grammar": "start: @x"}, {"name": "x", "lark_grammar": "start: \\"a\\""}]}'
-    unknown = '{"grammars": [{"lark_grammar": "start: @x"}]}'
+    using, used = {"lark_grammar": "start: @x"}, {"name": "x", "lark_grammar": 'start: "a"'}
+    lists, unknown = json.dumps({"grammars": [using, used]}), json.dumps({"grammars": [using]})
     return [
         [bool(check(grammar)) for grammar in ('start: "a', 'start: "a"', "", "{", lists, unknown)],
         both('start: "a"'),

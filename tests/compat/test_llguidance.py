@@ -105,6 +105,12 @@ def test_lenient_schemas_say_what_is_left_out() -> None:
     assert at.get_grammar_warnings()[0].startswith("#: pattern is not enforced")
 
 
+def test_what_is_nested_too_deeply_is_an_error_of_the_matcher() -> None:
+    schema = '{"items":' * 20_000 + "true" + "}" * 20_000
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(schema)
+    assert matcher(llguidance, grammar).is_error()
+
+
 def test_grammars_that_use_themselves_by_name_are_refused() -> None:
     listed = {"grammars": [{"name": "x", "lark_grammar": "start: @x"}]}
     assert "uses itself by @name" in matcher(llguidance, json.dumps(listed)).get_error()

@@ -67,6 +67,21 @@ def test_standing_in_is_refused_beside_the_original(monkeypatch: pytest.MonkeyPa
         stand_in("outlines")  # type: ignore[arg-type]
 
 
+def test_what_is_nested_too_deeply_is_an_error() -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    tag: dict[str, Any] = {"type": "any_text"}
+    for _ in range(20_000):
+        schema = {"type": "array", "items": schema}
+        tag = {"type": "optional", "content": tag}
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        xgr.Grammar.from_json_schema(schema)
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        xgr.Grammar.from_structural_tag({"type": "structural_tag", "format": tag})
+    text = '{"items":' * 20_000 + "true" + "}" * 20_000
+    with pytest.raises(RuntimeError, match="deep"):
+        xgr.Grammar.from_json_schema(text)
+
+
 def _compiler() -> Any:
     return xgr.GrammarCompiler(xgr.TokenizerInfo(TOKENS, stop_token_ids=[257]))
 

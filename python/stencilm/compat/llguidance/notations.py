@@ -1,4 +1,4 @@
-"""What a grammar is as a text: Lark, or JSON that lists grammars; and how other notations become it."""
+"""Grammars as texts, Lark or JSON that lists grammars, and how other notations become one."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def read_grammar(text: str) -> Grammar:
             "max_tokens of a whole grammar is not enforced here: bound the number of tokens where "
             "they are sampled, or give a rule max_tokens"
         )
-    return _Listed(listed).build(0, ())
+    try:
+        return _Listed(listed).build(0, ())
+    except RecursionError:
+        raise ValueError("the grammar is nested too deeply: flatten it") from None
 
 
 class _Listed:
