@@ -1,13 +1,14 @@
 """What the original and the package that stands in for it are both asked.
 
-`SAME` has one answer for both. `DIFFERENT` is the table of differences in `docs/compat.md`: each row
-has what the original answers and what is answered here.
+`SAME` has one answer for both. `DIFFERENT` is the table of differences in `docs/compat.md`: each
+row has what the original answers and what is answered here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 Ask = Callable[[Any], Any]
@@ -38,3 +39,8 @@ def fails(call: Callable[[], Any]) -> Any:
     """As `raised`, with True for whatever a call gives."""
     outcome = raised(call)
     return outcome if isinstance(outcome, str) and outcome.endswith("Error") else True
+
+
+def each_fails(call: Callable[[Any], Any], *given: Any) -> list[Any]:
+    """As `fails`, for each of several arguments."""
+    return [fails(partial(call, one)) for one in given]

@@ -207,8 +207,8 @@ def _notations(lib: Package) -> Any:
 def _validated(lib: Package) -> Any:
     check = lib.LLMatcher.validate_grammar
     both = lib.LLMatcher.validate_grammar_with_warnings
-    lists = '{"grammars": [{"lark_grammar": "start: @x"}, {"name": "x", "lark_grammar": "start: \\"a\\""}]}'
-    unknown = '{"grammars": [{"lark_grammar": "start: @x"}]}'
+    using, used = {"lark_grammar": "start: @x"}, {"name": "x", "lark_grammar": 'start: "a"'}
+    lists, unknown = json.dumps({"grammars": [using, used]}), json.dumps({"grammars": [using]})
     return [
         [bool(check(grammar)) for grammar in ('start: "a', 'start: "a"', "", "{", lists, unknown)],
         both('start: "a"'),
@@ -236,13 +236,34 @@ def _tags(lib: Package) -> Any:
 SAME: dict[str, tuple[Any, Any]] = {
     "the end of a text, and back": (
         _end,
-        [[False, False, False, False, "NotStopped"], True, True]
-        + [[False, False, True, False, "NotStopped"], [99, STOP], 2, 1, 0, 1]
-        + [[False, False, True, True, "NoExtension"], [STOP], [], 0, 0, True, True]
-        + [[False, False, True, False, "NotStopped"], True]
-        + [[False, False, True, True, "EndOfSentence"], [STOP]]
-        + [True, [False, False, True, True, "EndOfSentence"], True, True]
-        + [[False, False, True, False, "NotStopped"], [99, STOP]],
+        [
+            [False, False, False, False, "NotStopped"],
+            True,
+            True,
+            [False, False, True, False, "NotStopped"],
+            [99, STOP],
+            2,
+            1,
+            0,
+            1,
+            [False, False, True, True, "NoExtension"],
+            [STOP],
+            [],
+            0,
+            0,
+            True,
+            True,
+            [False, False, True, False, "NotStopped"],
+            True,
+            [False, False, True, True, "EndOfSentence"],
+            [STOP],
+            True,
+            [False, False, True, True, "EndOfSentence"],
+            True,
+            True,
+            [False, False, True, False, "NotStopped"],
+            [99, STOP],
+        ],
     ),
     "errors are a state that stays": (
         _errors,
@@ -370,7 +391,7 @@ SAME: dict[str, tuple[Any, Any]] = {
 }
 
 
-def MASKS(lib: Package) -> Any:  # noqa: N802
+def MASKS(lib: Package) -> Any:
     """The same masks for the same grammar; too long to write down."""
     return [
         masks_along(lib, 'start: "b" x* | "c"\nx: /[d-f]/ | "g" start "h"', "bdgbeh"),
@@ -407,10 +428,10 @@ DIFFERENT: dict[str, Difference] = {
         there=True,
         here=False,
     ),
-    r"`\/` and U+007F in a string": Difference(
-        lambda lib: schema(lib, {"type": "string"}, r'"\/"', '"\x7f"'),
-        there=[False, False],
-        here=[True, True],
+    r"`\/`, `\u0041` and U+007F in a string": Difference(
+        lambda lib: schema(lib, {"type": "string"}, r'"\/"', r'"\u0041"', '"\x7f"'),
+        there=[False, False, False],
+        here=[True, True, True],
     ),
     "A declared key with escapes": Difference(
         lambda lib: schema(lib, {**TWO, "required": []}, '{"\\u0061":"x"}'),

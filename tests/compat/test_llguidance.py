@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from compat.llguidance_cases import DIFFERENT, SAME, matcher
-from compat.tables import rows
 
 import stencilm
 import stencilm.compat.llguidance as llguidance
+from compat.llguidance_cases import DIFFERENT, SAME, matcher
+from compat.tables import rows
 
 TINY = Path(stencilm.__file__).parent / "tiny"
 
@@ -103,6 +103,12 @@ def test_lenient_schemas_say_what_is_left_out() -> None:
         at.get_grammar_warnings() == llguidance.LLMatcher.validate_grammar_with_warnings(grammar)[1]
     )
     assert at.get_grammar_warnings()[0].startswith("#: pattern is not enforced")
+
+
+def test_what_is_nested_too_deeply_is_an_error_of_the_matcher() -> None:
+    schema = '{"items":' * 20_000 + "true" + "}" * 20_000
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(schema)
+    assert matcher(llguidance, grammar).is_error()
 
 
 def test_grammars_that_use_themselves_by_name_are_refused() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,9 @@ import pytest
 
 pytest.importorskip("torch", reason="bitmasks are tensors of torch, as the original's are")
 
+import stencilm.compat.xgrammar as xgr
 from compat.tables import rows
 from compat.xgrammar_cases import DIFFERENT, SAME, TOKENS, fits, masks_along
-
-import stencilm.compat.xgrammar as xgr
 from stencilm.compat import stand_in
 
 
@@ -32,22 +33,26 @@ def test_the_documented_table_has_these_rows() -> None:
     assert rows("xgrammar") == list(DIFFERENT)
 
 
+def test_importing_the_package_imports_nothing_of_it() -> None:
+    program = "import stencilm, sys; print([n for n in sys.modules if 'stencilm.compat' in n])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_names_under_both_packages_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(sys.modules):
         if name.split(".")[0] == "xgrammar":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "xgrammar", xgr)
-    import importlib
-
     for module, names in {
         "xgrammar.structural_tag": ("StructuralTag", "TagFormat"),
         "xgrammar.openai_tool_call_schema": ("FunctionToolParam",),
         "xgrammar.matcher": ("GrammarMatcher",),
         "xgrammar.exception": ("InvalidJSONError",),
     }.items():
-        read = importlib.import_module(module)
+        read = import_module(module)
         for name in names:
-            own = importlib.import_module(f"stencilm.compat.{module}")
+            own = import_module(f"stencilm.compat.{module}")
             assert getattr(read, name) is getattr(own, name)
         monkeypatch.delitem(sys.modules, module)
 
@@ -60,6 +65,21 @@ def test_standing_in_is_refused_beside_the_original(monkeypatch: pytest.MonkeyPa
     assert stand_in("xgrammar") is xgr
     with pytest.raises(ValueError, match="name is 'outlines'"):
         stand_in("outlines")  # type: ignore[arg-type]
+
+
+def test_what_is_nested_too_deeply_is_an_error() -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    tag: dict[str, Any] = {"type": "any_text"}
+    for _ in range(20_000):
+        schema = {"type": "array", "items": schema}
+        tag = {"type": "optional", "content": tag}
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        xgr.Grammar.from_json_schema(schema)
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        xgr.Grammar.from_structural_tag({"type": "structural_tag", "format": tag})
+    text = '{"items":' * 20_000 + "true" + "}" * 20_000
+    with pytest.raises(RuntimeError, match="deep"):
+        xgr.Grammar.from_json_schema(text)
 
 
 def _compiler() -> Any:

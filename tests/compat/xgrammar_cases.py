@@ -6,7 +6,7 @@ import json
 import warnings
 from typing import Any
 
-from compat.cases import Difference, Package, fails, raised
+from compat.cases import Difference, Package, each_fails, fails, raised
 
 STOP = 257
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"<stop>"]
@@ -273,9 +273,8 @@ def _depth(xgr: Package) -> Any:
     before = xgr.get_max_recursion_depth()
     with xgr.max_recursion_depth(77):
         within = xgr.get_max_recursion_depth()
-    return [before, within, xgr.get_max_recursion_depth()] + [
-        fails(lambda: xgr.set_max_recursion_depth(depth)) for depth in (-1, 2_000_000)
-    ]
+    refused = each_fails(xgr.set_max_recursion_depth, -1, 2_000_000)
+    return [before, within, xgr.get_max_recursion_depth(), *refused]
 
 
 def _testing(xgr: Package) -> Any:
@@ -336,8 +335,25 @@ def _masks_of_schema(xgr: Package) -> Any:
 SAME: dict[str, tuple[Any, Any]] = {
     "the end of a text, and back": (
         _end,
-        [True, False, True, True, False, [99, STOP], True, True, True, False, False, False]
-        + ["RuntimeError", "RuntimeError", False, True, [STOP]],
+        [
+            True,
+            False,
+            True,
+            True,
+            False,
+            [99, STOP],
+            True,
+            True,
+            True,
+            False,
+            False,
+            False,
+            "RuntimeError",
+            "RuntimeError",
+            False,
+            True,
+            [STOP],
+        ],
     ),
     "rolling back, where a text counts as one token": (
         _rollback,
@@ -373,15 +389,29 @@ SAME: dict[str, tuple[Any, Any]] = {
     ),
     "a batch": (
         _batch,
-        [None]
-        + [[[0, 0, 0, 4] + [0] * 5, [-1] * 9, [0, 0, 0, 2] + [0] * 5]]
-        + [[True, False], [True, True], None, [97], [98], "RuntimeError", "RuntimeError"],
+        [
+            None,
+            [[0, 0, 0, 4] + [0] * 5, [-1] * 9, [0, 0, 0, 2] + [0] * 5],
+            [True, False],
+            [True, True],
+            None,
+            [97],
+            [98],
+            "RuntimeError",
+            "RuntimeError",
+        ],
     ),
     "temperatures": (_temperature, [0.5, None, [0.5, -1.0]]),
     "logits": (
         _apply,
-        [[0, 2], list(range(32)) + list(range(34, 40)), [0, 2, *range(64, 70)], 1]
-        + ["RuntimeError", "ValueError"],
+        [
+            [0, 2],
+            list(range(32)) + list(range(34, 40)),
+            [0, 2, *range(64, 70)],
+            1,
+            "RuntimeError",
+            "ValueError",
+        ],
     ),
     "what is saved is read again, and what is not is refused": (
         _saved,
@@ -391,16 +421,18 @@ SAME: dict[str, tuple[Any, Any]] = {
     ),
     "vocabularies": (
         _tokenizer,
-        [6, "BYTE_FALLBACK", 1, [2], [3, 4, 5], [b" a", b"\n"], False]
-        + [
-            {
-                "vocab_type": 1,
-                "vocab_size": 6,
-                "add_prefix_space": False,
-                "stop_token_ids": [2],
-            }
-        ]
-        + [[2], "RuntimeError"],
+        [
+            6,
+            "BYTE_FALLBACK",
+            1,
+            [2],
+            [3, 4, 5],
+            [b" a", b"\n"],
+            False,
+            {"vocab_type": 1, "vocab_size": 6, "add_prefix_space": False, "stop_token_ids": [2]},
+            [2],
+            "RuntimeError",
+        ],
     ),
     "schemas, strict and as declared": (
         lambda xgr: schema(
@@ -455,17 +487,14 @@ SAME: dict[str, tuple[Any, Any]] = {
     "regular expressions": (
         lambda xgr: [
             *fits(xgr, compiler(xgr).compile_regex("a.c|^d$"), "abc", "a\nc", "xabc", "d"),
-            *(fails(lambda: xgr.Grammar.from_regex(bad)) for bad in ("a(", r"(a)\1", "[b-a]")),
+            *each_fails(xgr.Grammar.from_regex, "a(", r"(a)\1", "[b-a]"),
         ],
         [True, True, False, True, "RuntimeError", "RuntimeError", "RuntimeError"],
     ),
     "EBNF": (
         lambda xgr: [
             fits(xgr, compiler(xgr).compile_grammar('x ::= "a"', root_rule_name="x"), "a"),
-            *(
-                fails(lambda: xgr.Grammar.from_ebnf(bad))
-                for bad in ("", "root ::= y", 'root ::= "')
-            ),
+            *each_fails(xgr.Grammar.from_ebnf, "", "root ::= y", 'root ::= "'),
         ],
         [[True], "RuntimeError", "RuntimeError", "RuntimeError"],
     ),
@@ -520,8 +549,7 @@ SAME: dict[str, tuple[Any, Any]] = {
     "the bound on recursion": (_depth, [10_000, 77, 10_000, "RuntimeError", "RuntimeError"]),
     "helpers for tests": (
         _testing,
-        [True, False, True, [0, 2, 3, 4], (True, 1)]
-        + [[[False, True, False]], [[True, False, True]]],
+        [True, False, True, [0, 2, 3, 4], (True, 1), [[False, True, False]], [[True, False, True]]],
     ),
     "choices of tools": (
         _choices,
@@ -587,7 +615,7 @@ DIFFERENT: dict[str, Difference] = {
         lambda xgr: schema(xgr, {"type": "integer"}, "-0"), there=[False], here=[True]
     ),
     "Flags, and classes of Unicode, in a regular expression": Difference(
-        lambda xgr: [fails(lambda: xgr.Grammar.from_regex(p)) for p in ("(?i)a", r"\p{L}")],
+        lambda xgr: each_fails(xgr.Grammar.from_regex, "(?i)a", r"\p{L}"),
         there=["RuntimeError", "RuntimeError"],
         here=[True, True],
     ),

@@ -1,8 +1,19 @@
 #!/usr/bin/env bash
-# xgrammar and llguidance beside this package, in an environment of their own: install.sh FOLDER
+# An environment with xgrammar and llguidance, in which the tests of this folder compare them with what stands in for them.
+#
+#     tests/engines/compat/install.sh FOLDER
+#     FOLDER/bin/python -m pytest tests/engines/compat
+#
+# xgrammar needs torch and transformers: about 1 GB, and torch's own 4 GB where the index has it with CUDA only.
 set -euo pipefail
-folder=${1:?"say where the environment is to be"}
+folder=${1:?"say where the environment is to be, as in: install.sh ../env-compat"}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
-python3 -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet torch --index-url "${TORCH_INDEX:-https://download.pytorch.org/whl/cpu}"
-"$folder/bin/python" -m pip install --quiet "xgrammar>=0.2,<0.3" llguidance transformers pytest "$root"
+
+"${PYTHON:-python3}" -m venv "$folder"
+pip() { "$folder/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+pip install "xgrammar==${XGRAMMAR_VERSION:-0.2.8}" "llguidance==${LLGUIDANCE_VERSION:-1.7.6}" tiktoken
+# The package under test as it stands here: its sources, and the extension that was built for them.
+pip install "pydantic>=2.10" "numpy>=2.0" "typer>=0.20" "pytest>=9.0"
+packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+echo "$root/python" >"$packages/stencilm.pth"
+"$folder/bin/python" -c 'import stencilm; print("stencilm", stencilm.__version__)'

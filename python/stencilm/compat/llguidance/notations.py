@@ -1,4 +1,4 @@
-"""What a grammar is as a text: Lark, or JSON that lists grammars; and how other notations become it."""
+"""Grammars as texts, Lark or JSON that lists grammars, and how other notations become one."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _OPTIONS = frozenset(
     {
         *("item_separator", "key_separator", "whitespace_pattern", "whitespace_flexible"),
         *("coerce_one_of", "lenient", "json_allowed_escapes"),
+        "json_allow_general_unicode_escapes",
     }
 )
 
@@ -143,7 +144,10 @@ def read_grammar(text: str) -> Grammar:
             "max_tokens of a whole grammar is not enforced here: bound the number of tokens where "
             "they are sampled, or give a rule max_tokens"
         )
-    return _Listed(listed).build(0, ())
+    try:
+        return _Listed(listed).build(0, ())
+    except RecursionError:
+        raise ValueError("the grammar is nested too deeply: flatten it") from None
 
 
 class _Listed:
@@ -204,6 +208,8 @@ class JsonCompiler:
         coerce_one_of: Kept for callers that know this option: `oneOf` is enforced.
         whitespace_pattern: As for `LLMatcher.grammar_from_json_schema`.
         json_allowed_escapes: Not offered.
+        json_allow_general_unicode_escapes: Kept for callers that know this option: they are
+            allowed.
     """
 
     def __init__(
@@ -213,6 +219,7 @@ class JsonCompiler:
         coerce_one_of: bool = False,
         whitespace_pattern: str | None = None,
         json_allowed_escapes: str | None = None,
+        json_allow_general_unicode_escapes: bool = False,
     ) -> None:
         item, key = separators or (", ", ": ")
         self._options = {

@@ -205,7 +205,10 @@ def read_schema(
             with suppress(ValueError, RecursionError):
                 text = json.dumps(opened(json.loads(schema)))
     elif isinstance(schema, dict):
-        text = json.dumps(opened(schema) if strict_mode else schema)
+        try:
+            text = json.dumps(opened(schema) if strict_mode else schema)
+        except RecursionError:
+            raise RuntimeError("the schema is nested too deeply: flatten it") from None
     else:
         raise ValueError(
             f"schema is a {type(schema).__name__}, but must be JSON text, a dict or a pydantic "
