@@ -1,4 +1,4 @@
-"""Where the end of a Lark rule begins that is a pattern: against Python's own regular expressions."""
+"""Where a suffix begins that is a pattern, against Python's own regular expressions."""
 
 from __future__ import annotations
 
