@@ -23,6 +23,9 @@ PACKAGES: dict[str, tuple[str, str, dict[str, str]]] = {
 }
 
 
+NAMES = {'a "b" & c': "x", "&quot;": "y", "a&copy=1": "z", "&amp;amp;": "<|&quot;"}
+
+
 class Answers:
     """What the parsers of a package read from every text, asked once for all."""
 
@@ -79,3 +82,28 @@ def test_what_is_not_read_is_listed_with_reason(answers: tuple[str, Answers]) ->
     package, read = answers
     listed = checked.NOT_READ[package]
     assert [key for key in listed if read.are_read(*key)] == []
+
+
+@pytest.mark.parametrize("package", [*PACKAGES])
+def test_names_with_entities_are_read_alike(package: str) -> None:
+    properties = {name: {"type": "string"} for name in NAMES}
+    schema = {"type": "object", "properties": properties}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    known = stencilm.tools("kimi_k3", tools, reasoning=False)
+    (way, *_) = TEMPLATES["kimi_k3"].ways()
+    text = write_calls(way, [("f", NAMES)], {"f": schema}, ids=["0"])
+    assert "&amp;amp;amp;" in text
+    assert known.parse(text).calls[0].arguments == NAMES
+    variable, script, _ = PACKAGES[package]
+    if not (python := os.environ.get(variable, "")):
+        pytest.skip(f"{variable} names no Python with {package}")
+    case = {"parser": "kimi_k3", "markers": [*known.special_tokens], "tools": tools, "text": text}
+    run = subprocess.run(
+        [python, str(READERS / script)],
+        input=json.dumps(case) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (answer,) = (json.loads(line[1:]) for line in run.stdout.splitlines() if line[:1] == "=")
+    assert answer.get("calls") == [["f", NAMES]]

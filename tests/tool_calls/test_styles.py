@@ -213,6 +213,150 @@ def test_what_literals_cannot_hold_is_refused(
         stencilm.Grammar.from_structural_tag(tag)
 
 
+EXCLUDING: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string"},
+        "b": {"type": "array", "items": {"type": "string"}},
+        "c": {"enum": ["x<y", "z"]},
+        "d": {"type": "string", "pattern": "^<[xy]$"},
+        "m<y": {"type": "integer"},
+    },
+}
+# How an argument is written, with a string in JSON and as it is.
+WRITTEN = {
+    "qwen_xml": ("<parameter={0}>\n{1}\n</parameter>", "{0}"),
+    "minimax_xml": ('<parameter name="{0}">{1}</parameter>', "{0}"),
+    "glm_xml": ("<arg_key>{0}</arg_key><arg_value>{1}</arg_value>", "{0}"),
+    "kimi_k3_xml": (
+        '<|open|>argument key="{0}" type="string"<|sep|>{1}<|close|>argument<|sep|>',
+        "{0}",
+    ),
+    "minimax_m3_xml": ("]<]minimax[>[<{0}>{1}]<]minimax[>[</{0}>", "{0}"),
+    "python": ("{0}={1}", "'{0}'"),
+    "gemma": ("{0}:{1}", QUOTE + "{0}" + QUOTE),
+}
+
+
+@pytest.mark.parametrize("style", [*WRITTEN])
+def test_excluded_texts_come_in_no_string_and_no_name(
+    compiler: GrammarCompiler, style: str
+) -> None:
+    schema = EXCLUDING
+    if style in ("python", "gemma"):
+        known = schema["properties"]
+        schema = {**schema, "properties": {name: known[name] for name in ("a", "b", "c", "d")}}
+    tag = {"type": "json_schema", "style": style, "json_schema": schema, "excludes": ["<y", "!!"]}
+    compiled = compiler.compile_structural_tag(tag)
+    argument, string = WRITTEN[style]
+
+    def fits(name: str, value: str) -> bool:
+        matcher = GrammarMatcher(compiled)
+        text = argument.format(name, string.format(value))
+        return matcher.accept_string(text) and matcher.is_completed()
+
+    assert fits("a", "one <x two!")
+    assert not fits("a", "one <y two") and not fits("a", "one!!")
+    assert fits("c", "z") and not fits("c", "x<y")
+    assert fits("d", "<x") and not fits("d", "<y")
+    if style != "minimax_m3_xml":
+        assert fits("other", "o") and not fits("other", "o!!")
+    if style not in ("minimax_m3_xml", "python", "gemma"):
+        assert not fits("o!!", "o")
+
+
+@pytest.mark.parametrize("style", ["qwen_xml", "glm_xml"])
+def test_excluded_texts_come_in_no_json_but_with_escapes(
+    compiler: GrammarCompiler, style: str
+) -> None:
+    tag = {"type": "json_schema", "style": style, "json_schema": EXCLUDING, "excludes": ["<y"]}
+    compiled = compiler.compile_structural_tag(tag)
+    for value, belongs in [('["<x"]', True), ('["<y"]', False), ('["\\u003cy"]', True)]:
+        matcher = GrammarMatcher(compiled)
+        found = matcher.accept_string(WRITTEN[style][0].format("b", value))
+        assert (found and matcher.is_completed()) == belongs, value
+
+
+@pytest.mark.parametrize("style", ["qwen_xml", "python", "gemma"])
+def test_a_name_that_is_excluded_and_required_leaves_nothing(style: str) -> None:
+    schema = {"type": "object", "properties": {"a_y": {"type": "string"}}, "required": ["a_y"]}
+    tag = {"type": "json_schema", "style": style, "json_schema": schema, "excludes": ["_y"]}
+    with pytest.raises(stencilm.Unsatisfiable):
+        stencilm.Grammar.from_structural_tag(tag)
+
+
+LOOSE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+        "b": {"type": ["object", "null"], "minProperties": 1},
+        "c d:": {"type": "string"},
+    },
+    "required": ["c d:"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("style", ["python", "gemma"])
+def test_what_literals_cannot_hold_is_left_out_and_reported(
+    compiler: GrammarCompiler, style: str
+) -> None:
+    tag = {"type": "json_schema", "style": style, "json_schema": LOOSE}
+    with pytest.raises(stencilm.UnsupportedFeature):
+        stencilm.Grammar.from_structural_tag(tag)
+    tag["on_unsupported"] = "relax"
+    report = stencilm.Grammar.from_structural_tag(tag).report
+    assert {(found.keyword, found.place.rpartition("/")[2]) for found in report.relaxed} == {
+        ("uniqueItems", "a"),
+        ("minProperties", "b"),
+        ("properties", "c d:"),
+    }
+    compiled = compiler.compile_structural_tag(tag)
+    sign = "=" if style == "python" else ":"
+    comma = ", " if style == "python" else ","
+    for text, belongs in [
+        (f"a{sign}[1{comma}1]", True),
+        (f"a{sign}[1]{comma}b{sign}{{}}", True),
+        (f"a{sign}['x']", False),
+        ("", True),
+    ]:
+        matcher = GrammarMatcher(compiled)
+        assert (matcher.accept_string(text) and matcher.is_completed()) == belongs, text
+
+
+@pytest.mark.parametrize("style", ["python", "gemma"])
+def test_one_tool_that_cannot_be_held_leaves_the_others_as_they_are(style: str) -> None:
+    family = "llama_4_pythonic" if style == "python" else "gemma_4"
+    good = {"name": "good", "parameters": {"type": "object", "properties": {"n": {"minimum": 3}}}}
+    bad = {"name": "bad", "parameters": LOOSE}
+    with pytest.raises(stencilm.UnsupportedFeature, match="bad"):
+        stencilm.Grammar.from_structural_tag(stencilm.get_model_structural_tag(family, [good, bad]))
+    tag = stencilm.get_model_structural_tag(family, [good, bad], on_unsupported="relax")
+    relaxed = stencilm.Grammar.from_structural_tag(tag).report.relaxed
+    assert {found.keyword for found in relaxed} == {"uniqueItems", "minProperties", "properties"}
+
+
+def test_objects_and_arrays_that_are_given_are_literals(compiler: GrammarCompiler) -> None:
+    values = [1, [1, {"k": True}], {"x": None}, "s"]
+    schema = {
+        "type": "object",
+        "properties": {"v": {"enum": values, "type": ["array", "object", "integer"]}},
+        "required": ["v"],
+    }
+    tag = {"type": "json_schema", "style": "python", "json_schema": schema}
+    compiled = compiler.compile_structural_tag(tag)
+    for text, belongs in [
+        ("v=1", True),
+        ("v=[1, {'k': True}]", True),
+        ('v={"x": None}', True),
+        ("v='s'", False),
+        ("v=[1]", False),
+        ("v={}", False),
+    ]:
+        matcher = GrammarMatcher(compiled)
+        assert (matcher.accept_string(text) and matcher.is_completed()) == belongs, text
+
+
 COHERE = (
     '<cofl:tool_calls>\n<cofl:tool_call id="0" name="f">\n'
     '<cofl:value name="a&amp;b" type="raw">x &amp; y</cofl:value>\n'

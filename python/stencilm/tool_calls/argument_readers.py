@@ -6,7 +6,6 @@ piece by piece.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable, Generator
@@ -38,7 +37,7 @@ class Markers:
         wrapped: What a value may stand between where it holds signs of XML.
         own_lines: One line break before a value and one after it are not part of it.
         nested: Objects and arrays are written between markers, too; the name of an element.
-        escaped: Names are written with the entities of XML.
+        entities: Characters of names and what is written for them, those of `&` first.
     """
 
     open: str
@@ -48,8 +47,22 @@ class Markers:
     wrapped: tuple[str, str] | None = None
     own_lines: bool = False
     nested: str | None = None
-    escaped: bool = False
+    entities: tuple[tuple[str, str], ...] = ()
 
+    def written_name(self, name: str) -> str:
+        """A name as it stands between markers."""
+        for plain, entity in self.entities:
+            name = name.replace(plain, entity)
+        return name
+
+    def read_name(self, text: str) -> str:
+        """The name that was written so; what is none of the entities is as it stands."""
+        for plain, entity in reversed(self.entities):
+            text = text.replace(entity, plain)
+        return text if self.entities else text.strip()
+
+
+_ATTRIBUTE = (("&", "&amp;"), ('"', "&quot;"))
 
 MARKERS: dict[str, Markers] = {
     "qwen_xml": Markers(open="<parameter=", middle=">", close="</parameter>", own_lines=True),
@@ -97,14 +110,14 @@ MARKERS: dict[str, Markers] = {
         middle='" type="{}">',
         close="</cofl:value>",
         string="raw",
-        escaped=True,
+        entities=(*_ATTRIBUTE, ("<", "&lt;"), (">", "&gt;")),
     ),
     "kimi_k3_xml": Markers(
         open='<|open|>argument key="',
         middle='" type="{}"<|sep|>',
         close="<|close|>argument<|sep|>",
         string="string",
-        escaped=True,
+        entities=_ATTRIBUTE,
     ),
 }
 # What begins a value of Cohere without a name: an element of a list.
@@ -165,16 +178,13 @@ class _Marked:
     def __init__(self, text: Text, markers: Markers, schema: Any, emit: Emit) -> None:
         self.text, self.markers, self.root, self.emit = text, markers, schema, emit
         self.begin = _pattern(markers.open, markers.middle)
-        self.read_names = html.unescape if markers.escaped else str
 
     def read(self) -> Arguments:
         arguments: dict[str, Any] = {}
         written = 0
         while (yield from self._begins(self.markers.open)):
             match = yield from self.text.match(self.begin)
-            name = self.read_names(
-                match["name"].strip() if not self.markers.escaped else match["name"]
-            )
+            name = self.markers.read_name(match["name"])
             word = match.groupdict().get("word")
             self.emit(("{" if written == 0 else ", ") + json.dumps(name, ensure_ascii=False) + ": ")
             schema = property_schema(self.root, name, self.root)
@@ -257,7 +267,7 @@ class _Marked:
         while (yield from self._begins(opening)):
             match = yield from self.text.match(pattern)
             if isinstance(value, dict):
-                name = html.unescape(match["name"])
+                name = self.markers.read_name(match["name"])
                 of_part = property_schema(schema, name, self.root)
                 value[name] = yield from self._value(name, match["word"], of_part, None)
             else:

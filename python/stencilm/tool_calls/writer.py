@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -94,7 +93,7 @@ def _gemma(value: Any, quote: str) -> str:
 def _marked(markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n") -> str:
     written = ""
     for name, value in arguments.items():
-        shown = html.escape(name, quote=True) if markers.escaped else name
+        shown = markers.written_name(name)
         if markers.open.startswith(("<|open|>", "]<]")):
             line = ""
         if markers.nested is not None:

@@ -3,12 +3,13 @@
 //! Every gap between two tokens belongs to exactly one expression, so a run of blanks is never read in two ways. The
 //! indented form is that of Python's `json.dumps(indent=n)`: there the gaps depend on how deep the container stands.
 
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
 use super::values::common;
 use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Surface;
-use crate::json_schema::JsonSchemaOptions;
+use crate::json_schema::{GapPatterns, JsonSchemaOptions};
 
 /// How deep an indented text may nest: its blanks differ on every level.
 pub(crate) const MAX_INDENT_DEPTH: u32 = 64;
@@ -22,6 +23,8 @@ enum Layout {
     Compact { item: String, colon: String },
     /// One entry per line.
     Indented { item: String, colon: String, width: u32 },
+    /// What these patterns match.
+    Patterns(GapPatterns),
 }
 
 /// The gaps of arrays and objects, by depth.
@@ -35,6 +38,10 @@ impl Surfaces {
     /// For sets of expressions that begin with the common ones.
     pub(crate) fn new(options: &JsonSchemaOptions) -> Result<Surfaces, GrammarError> {
         let invalid = |message: String| Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        if let Some(patterns) = &options.gaps {
+            patterns.check()?;
+            return Ok(Surfaces { layout: Layout::Patterns(patterns.clone()), known: [None; 2] });
+        }
         if options.any_whitespace {
             let known = common().surfaces(options.max_whitespace).unwrap_or([None; 2]);
             return Ok(Surfaces { known, ..Surfaces::of_blanks(options.max_whitespace) });
@@ -102,15 +109,14 @@ impl Surfaces {
             Layout::Blanks(max) => {
                 let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
                 let blanks = exprs.repeat(blank, 0, *max);
-                let mut gap = |before: bool, token: &str, after: bool| {
-                    let token = exprs.literal(token.as_bytes());
-                    let side = |wanted: bool| if wanted { blanks } else { ExprId::EMPTY };
-                    exprs.concat_all(&[side(before), token, side(after)])
-                };
-                let (open, colon, item) = (gap(false, left, true), gap(true, ":", true), gap(true, ",", true));
-                let close = gap(true, right, false);
-                let right = exprs.literal(right.as_bytes());
-                Surface { empty: exprs.concat(open, right), open, colon, item, close }
+                let (item, colon) = (exprs.literal(b","), exprs.literal(b":"));
+                spaced(exprs, blanks, (item, colon), (left, right))
+            }
+            Layout::Patterns(patterns) => {
+                let mut read = |pattern: &str| read(exprs, pattern).expect("the patterns were read when they came");
+                let (blanks, item, colon) = (read(&patterns.blanks), read(&patterns.item), read(&patterns.colon));
+                let blanks = exprs.optional(blanks);
+                spaced(exprs, blanks, (item, colon), (left, right))
             }
             Layout::Compact { item, colon } => {
                 let mut text = |text: &str| exprs.literal(text.as_bytes());
@@ -129,5 +135,62 @@ impl Surfaces {
                 }
             }
         }
+    }
+}
+
+/// The gaps of a container where the same blanks may stand around every token.
+fn spaced(
+    exprs: &mut ExprSet,
+    blanks: ExprId,
+    (item, colon): (ExprId, ExprId),
+    (left, right): (&str, &str),
+) -> Surface {
+    let (left, right) = (exprs.literal(left.as_bytes()), exprs.literal(right.as_bytes()));
+    let open = exprs.concat(left, blanks);
+    let colon = exprs.concat_all(&[blanks, colon, blanks]);
+    let item = exprs.concat_all(&[blanks, item, blanks]);
+    let close = exprs.concat(blanks, right);
+    Surface { empty: exprs.concat(open, right), open, colon, item, close }
+}
+
+fn read(exprs: &mut ExprSet, pattern: &str) -> Result<ExprId, GrammarError> {
+    let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+    parse_pattern(exprs, pattern, &options, &mut Utf8).map_err(|inner| {
+        let kind = match inner.kind {
+            PatternErrorKind::Syntax => ErrorKind::Syntax,
+            PatternErrorKind::Unsupported => ErrorKind::Unsupported,
+            PatternErrorKind::Limit => ErrorKind::Limit,
+        };
+        let message = format!("the pattern {pattern:?} at offset {}: {}", inner.offset, inner.message);
+        GrammarError::new(kind, "", message)
+    })
+}
+
+impl GapPatterns {
+    /// Refuses patterns that match more than blanks, or than a separator of JSON with blanks around it.
+    fn check(&self) -> Result<(), GrammarError> {
+        let mut exprs = ExprSet::default();
+        let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+        let blanks = exprs.repeat(blank, 0, None);
+        for (pattern, token, what) in [
+            (&self.blanks, "", "blanks, which are spaces, tabs and line breaks"),
+            (&self.item, ",", "\",\" with blanks around it"),
+            (&self.colon, ":", "\":\" with blanks around it"),
+        ] {
+            let read = read(&mut exprs, pattern)?;
+            let token = exprs.literal(token.as_bytes());
+            let json = exprs.concat_all(&[blanks, token, blanks]);
+            let others = exprs.not(json);
+            let others = exprs.and(&[read, others]);
+            let mut deriver = Deriver::over(std::mem::take(&mut exprs), Limits::default());
+            let live =
+                |deriver: &mut Deriver, expr| deriver.is_live(expr).map_err(|limit| GrammarError::limit("", limit));
+            if live(&mut deriver, others)? || !live(&mut deriver, read)? {
+                let message = format!("the pattern {pattern:?} does not make JSON; match {what}, and nothing else");
+                return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+            }
+            exprs = deriver.exprs;
+        }
+        Ok(())
     }
 }

@@ -52,8 +52,8 @@ pub(crate) struct Strings {
     /// What is built once for all.
     common: Option<&'static Tables>,
     own: Tables,
-    /// What no string may hold as it is written, and the texts that do not hold it.
-    pub(crate) without: Option<(&'static str, ExprId)>,
+    /// What no string may hold as it is written, and the strings that do not hold it.
+    without: Option<(Box<[Box<str>]>, ExprId)>,
 }
 
 impl Strings {
@@ -72,10 +72,15 @@ impl Strings {
         Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
 
-    /// Lets no string hold this text, which begins what ends the value around it: it is written with escapes. `without` are the
-    /// texts that do not hold it.
-    pub(crate) fn never(&mut self, text: &'static str, without: ExprId) {
-        self.without = Some((text, without));
+    /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written with
+    /// escapes. `without` are the strings that hold none, with their quotes.
+    pub(crate) fn never(&mut self, texts: Box<[Box<str>]>, without: ExprId) {
+        self.without = Some((texts, without));
+    }
+
+    /// Whether a text would have to be written with escapes for what it holds.
+    fn is_forbidden(&self, text: &str) -> bool {
+        self.without.as_ref().is_some_and(|(never, _)| never.iter().any(|never| text.contains(&**never)))
     }
 
     /// Whether strings stand as they are, without quotes and escapes.
@@ -85,8 +90,8 @@ impl Strings {
 
     /// Those of some strings that may be written.
     fn allowed(&self, exprs: &mut ExprSet, strings: ExprId) -> ExprId {
-        match self.without {
-            Some((_, without)) => exprs.and(&[strings, without]),
+        match &self.without {
+            Some((_, without)) => exprs.and(&[strings, *without]),
             None => strings,
         }
     }
@@ -161,11 +166,11 @@ impl Strings {
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
         let mark = exprs.literal(if self.spelling == Spelling::Bare { &b""[..] } else { b"\"" });
-        let Some((never, _)) = self.without.filter(|(never, _)| texts.iter().any(|text| text.contains(never))) else {
+        let (escaped, plain): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| self.is_forbidden(text));
+        if escaped.is_empty() {
             let rest = self.trie(exprs, texts, mark, may_go_on)?;
             return Ok(exprs.concat(mark, rest));
-        };
-        let (escaped, plain): (Vec<&str>, Vec<&str>) = texts.iter().partition(|text| text.contains(never));
+        }
         let plain = self.trie(exprs, &plain, mark, &may_go_on)?;
         let spelling = std::mem::replace(&mut self.spelling, Spelling::Any);
         let escaped = self.trie(exprs, &escaped, mark, may_go_on);
@@ -180,8 +185,7 @@ impl Strings {
     /// # Errors
     /// Where it takes too long.
     pub(crate) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
-        let is_allowed = self.without.is_none_or(|(never, _)| !name.contains(never));
-        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name) && is_allowed;
+        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name) && !self.is_forbidden(name);
         if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
     }
 

@@ -47,6 +47,17 @@ pub enum Spelling {
     Bare,
 }
 
+/// What may stand between the tokens of a JSON text, as [regular expressions](crate::Grammar::from_regex).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GapPatterns {
+    /// Matched at most once wherever JSON allows whitespace.
+    pub blanks: String,
+    /// Between two members or elements.
+    pub item: String,
+    /// Between the name of a member and its value.
+    pub colon: String,
+}
+
 /// How a schema is read and how its instances are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonSchemaOptions {
@@ -56,6 +67,8 @@ pub struct JsonSchemaOptions {
     pub indent: Option<u32>,
     /// What stands between entries and between key and value; by default as Python's `json.dumps` has it.
     pub separators: Option<(String, String)>,
+    /// What stands between tokens, in place of what the fields above say.
+    pub gaps: Option<GapPatterns>,
     /// Whether members and elements that the schema does not speak of are forbidden.
     pub strict_mode: bool,
     /// Most blanks in a row where `any_whitespace`; `None` without limit.
@@ -90,6 +103,7 @@ impl Default for JsonSchemaOptions {
             any_whitespace: true,
             indent: None,
             separators: None,
+            gaps: None,
             strict_mode: false,
             max_whitespace: Some(64),
             any_order: false,

@@ -134,6 +134,8 @@ pub(crate) struct Marking<'a> {
     /// Values whose rules are still to be laid out, where markers nest.
     pub(crate) work: Vec<Nested<'a>>,
     blanks: ExprId,
+    /// Texts that hold nothing that ends a value or is excluded.
+    clean: ExprId,
 }
 
 /// A way to write a value: the word for its type, and what stands behind the name's marker.
@@ -173,6 +175,7 @@ impl<'a> Marking<'a> {
             alike: Map::default(),
             work: Vec::new(),
             blanks: ExprId::EMPTY,
+            clean: ExprId::NOTHING,
         }
     }
 }
@@ -196,11 +199,17 @@ impl<'a> Lowering<'a> {
         let Some(marking) = &mut self.marking else { return };
         let exprs = &mut self.builder.exprs;
         marking.blanks = blanks(exprs, self.options);
-        let stop = exprs.literal(marking.marked.stop().as_bytes());
-        let any = exprs.bytes(ByteSet::ALL);
-        let any = exprs.repeat(any, 0, None);
-        let holding = exprs.concat_all(&[any, stop, any]);
-        self.strings.never(marking.marked.stop(), exprs.not(holding));
+        let stop = marking.marked.stop();
+        let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
+        let unended = without(exprs, &[stop]);
+        let clean = without(exprs, &excludes);
+        marking.clean = exprs.and(&[unended, clean]);
+        // Quotes are no part of what is excluded.
+        let quote = exprs.literal(b"\"");
+        let clean = exprs.concat_all(&[quote, clean, quote]);
+        let strings = if excludes.is_empty() { unended } else { exprs.and(&[unended, clean]) };
+        let never = std::iter::once(stop).chain(excludes).map(Box::from).collect();
+        self.strings.never(never, strings);
     }
 
     fn marking(&mut self) -> &mut Marking<'a> {
@@ -521,6 +530,10 @@ impl<'a> Lowering<'a> {
             let ended = exprs.concat_all(&[any, end, any]);
             all.push(exprs.not(ended));
         }
+        if !self.options.excludes.is_empty() {
+            let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
+            all.push(without(exprs, &excludes));
+        }
         if !known.is_empty() {
             let known: Vec<&str> = known.iter().map(|member| member.name).collect();
             let known = exprs.literals(&known);
@@ -541,6 +554,13 @@ impl<'a> Lowering<'a> {
             self.relax(at, "properties", &reason)?;
             return Ok(None);
         };
+        if self.options.excludes.iter().any(|exclude| written.contains(&**exclude)) {
+            let message = format!("the name {name:?} holds what is excluded");
+            let node = self.builder.choice(&[]);
+            let clash = Clash { place: self.schemas.place(at), message };
+            self.reasons.add(node, at, &mut vec![Branch::Impossible(vec![clash])]);
+            return Ok(Some(node));
+        }
         let open = markers::literal(&mut self.builder, &format!("{}{written}", marked.open));
         let close = marked.close.replace("{}", &written);
         let node = self.between(open, marked.middle, ways, &close);
@@ -632,7 +652,11 @@ impl<'a> Lowering<'a> {
         if text == ExprId::NOTHING {
             missed.append(&mut branches);
         } else if text != any && !self.leaves_marker_out(text) {
-            let message = format!("every string that is valid holds {:?}, which ends the value", marked.stop());
+            let message = if self.has_clean_text(text, &[marked.stop()]) {
+                "every string that is valid holds what is excluded".to_string()
+            } else {
+                format!("every string that is valid holds {:?}, which ends the value", marked.stop())
+            };
             missed.push(Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }]));
         } else {
             let way = self.text_way((text != any).then_some(text));
@@ -719,15 +743,21 @@ impl<'a> Lowering<'a> {
         checker.is_live(copy).unwrap_or(false)
     }
 
-    /// Whether some text does not hold what ends it.
+    /// Whether some text does not hold what ends it or is excluded.
     fn leaves_marker_out(&mut self, text: ExprId) -> bool {
-        let without = match &self.strings.without {
-            Some((_, without)) => *without,
-            None => return true,
-        };
-        let left = self.builder.exprs.and(&[text, without]);
+        let clean = self.marking().clean;
+        let left = self.builder.exprs.and(&[text, clean]);
         let (checker, copy) = self.checker(left);
         // Where that takes too long to tell, the grammar as a whole is told of it.
+        checker.is_live(copy).unwrap_or(true)
+    }
+
+    /// Whether some text holds none of these.
+    fn has_clean_text(&mut self, text: ExprId, never: &[&str]) -> bool {
+        let exprs = &mut self.builder.exprs;
+        let clean = without(exprs, never);
+        let left = exprs.and(&[text, clean]);
+        let (checker, copy) = self.checker(left);
         checker.is_live(copy).unwrap_or(true)
     }
 
@@ -801,14 +831,16 @@ impl<'a> Lowering<'a> {
     fn text_way(&mut self, text: Option<ExprId>) -> Way {
         let marked = self.marking().marked;
         let stop = marked.stop();
+        let excludes: Vec<&str> =
+            marked.control.iter().copied().chain(self.options.excludes.iter().map(|text| &**text)).collect();
         let exprs = &mut self.builder.exprs;
         let free = match text {
-            None => FreeText::new(exprs, &[stop], marked.control, None),
+            None => FreeText::new(exprs, &[stop], &excludes, None),
             Some(text) if marked.own_lines => {
                 let text = on_own_lines(exprs, text);
-                FreeText::of(exprs, text, &[stop], marked.control)
+                FreeText::of(exprs, text, &[stop], &excludes)
             }
-            Some(text) => FreeText::of(exprs, text, &[stop], marked.control),
+            Some(text) => FreeText::of(exprs, text, &[stop], &excludes),
         };
         if marked.close.contains("{}") {
             let text = free.unended(exprs);
@@ -828,6 +860,15 @@ impl<'a> Lowering<'a> {
         };
         Way { word: marked.string, value, end: End::Read }
     }
+}
+
+/// Texts that hold none of these.
+fn without(exprs: &mut stencilm_regex::ExprSet, texts: &[&str]) -> ExprId {
+    let any = exprs.bytes(ByteSet::ALL);
+    let any = exprs.repeat(any, 0, None);
+    let texts = exprs.literals(texts);
+    let holding = exprs.concat_all(&[any, texts, any]);
+    exprs.not(holding)
 }
 
 /// Whether markers that nest can hold the members that an object may have: those of names that are known.

@@ -3,6 +3,7 @@
 use stencilm_regex::{Expr, ExprId, ExprSet};
 
 use super::SyntaxError;
+use super::divided::divided;
 use super::tree::{Part, PartId, Text};
 use super::{array, object};
 use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
@@ -47,6 +48,28 @@ pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> R
             Part::And(_) | Part::Complement(_) | Part::Not(_) | Part::Lexeme(_) | Part::Lazy(_) => {
                 let expr = terminals.expr(builder, id)?;
                 builder.lexeme(expr)
+            }
+            Part::Divided(parts) => {
+                let place = text.places[index];
+                let (body, ending) = (terminals.expr(builder, parts.body)?, terminals.expr(builder, parts.ending)?);
+                let whole = parts.whole.map(|whole| terminals.expr(builder, whole)).transpose()?;
+                let groups = divided(builder, body, ending, whole).ok().flatten().ok_or_else(|| {
+                    let message = "telling where the end of this text begins takes too long; give a simpler end, or one \
+                                   that is a plain text";
+                    SyntaxError::limit(place, message.to_string())
+                })?;
+                let mut ways = Vec::with_capacity(groups.len());
+                for (body, ending) in groups {
+                    let (mut body, mut ending) = (builder.lexeme(body), builder.lexeme(ending));
+                    for mark in &parts.marks {
+                        body = builder.marked(mark.clone(), body);
+                    }
+                    if let Some(mark) = &parts.ending_mark {
+                        ending = builder.marked(mark.clone(), ending);
+                    }
+                    ways.push(builder.sequence(&[body, ending]));
+                }
+                builder.choice(&ways)
             }
             Part::Token(pattern) => builder.node(Node::Token(Box::new(pattern.clone()))),
             Part::Marked { mark, body } => builder.marked(mark.clone(), nodes[body.index()]),
@@ -96,6 +119,7 @@ impl Terminals<'_> {
             &(Part::Complement(body) | Part::Not(body) | Part::Lexeme(body) | Part::Lazy(body)) => vec![body],
             Part::Token(_)
             | Part::Marked { .. }
+            | Part::Divided(_)
             | Part::Object(_)
             | Part::Array(_)
             | Part::Node(_)
@@ -106,6 +130,7 @@ impl Terminals<'_> {
                     Part::Marked { mark: Mark::Capture(_), .. } => "a capture",
                     Part::Marked { mark: Mark::MaxTokens(_), .. } => "a part with max_tokens",
                     Part::Marked { mark: Mark::Temperature(_), .. } => "a part with a temperature",
+                    Part::Divided(_) => "a rule with a suffix that is told apart",
                     Part::Array(_) => "an array",
                     Part::Node(_) => "another grammar",
                     Part::Lookahead(_) | Part::Ahead(_) => "a condition on what follows",
@@ -216,6 +241,7 @@ impl Terminals<'_> {
             }
             Part::Token(_)
             | Part::Marked { .. }
+            | Part::Divided(_)
             | Part::Object(_)
             | Part::Array(_)
             | Part::Node(_)

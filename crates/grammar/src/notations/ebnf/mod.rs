@@ -5,6 +5,7 @@
 //! (nodes and expressions) -> the normalising passes. `print` is the way back.
 
 mod array;
+mod divided;
 mod entries;
 pub(crate) mod escapes;
 pub(crate) mod lower;

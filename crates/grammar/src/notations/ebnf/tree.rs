@@ -37,6 +37,8 @@ pub(crate) enum Part {
     Lexeme(PartId),
     /// `%lazy(a)`: the shortest match.
     Lazy(PartId),
+    /// The shortest matches of a body and an ending, told apart where the ending first begins.
+    Divided(Box<Divided>),
     Token(TokenPattern),
     /// `(= a)`: what follows begins with `a`.
     Lookahead(PartId),
@@ -130,4 +132,17 @@ impl Text {
     pub(crate) fn part(&self, id: PartId) -> &Part {
         &self.parts[id.index()]
     }
+}
+
+/// A body and what ends it, each a terminal of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Divided {
+    pub body: PartId,
+    pub ending: PartId,
+    /// What both together also match.
+    pub whole: Option<PartId>,
+    /// What is said of the body, the innermost first.
+    pub marks: Vec<Mark>,
+    /// What is said of the ending.
+    pub ending_mark: Option<Mark>,
 }

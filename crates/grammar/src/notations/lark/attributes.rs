@@ -85,14 +85,6 @@ pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<W
         }
     }
     if let Some(ends) = &wrapping.ends {
-        let is_text = matches!(&ends.value, Value::Text(_, false));
-        if ends.is_read && wrapping.divides_suffix() && !is_text {
-            let message = format!(
-                "the captures and the max_tokens of `{name}` end where its suffix begins, which is known only of a plain \
-                 text; give one, or leave them out"
-            );
-            return Err(SyntaxError::unsupported(ends.place, message));
-        }
         if !ends.is_read && wrapping.stop_capture.is_some() {
             let message =
                 format!("`stop` of `{name}` reads nothing that could be captured; write `suffix` in its place");
@@ -121,6 +113,12 @@ impl Wrapping {
     /// Whether something is said of the body that is not said of its suffix.
     fn divides_suffix(&self) -> bool {
         self.capture.is_some() || self.stop_capture.is_some() || self.max_tokens.is_some()
+    }
+
+    /// Whether a suffix is a part of its own that may begin in many ways.
+    pub(super) fn divides_pattern(&self) -> bool {
+        let is_pattern = |ends: &Ends| ends.is_read && !matches!(ends.value, Value::Text(_, false));
+        self.divides_suffix() && self.ends.as_ref().is_some_and(is_pattern)
     }
 
     /// What is said of the body, the innermost first.
@@ -161,14 +159,14 @@ impl Wrapping {
                 let without = tree.add(place, Made::Complement(holds));
                 return (tree.add(place, Made::And(vec![body, without])), None);
             }
-            let Value::Text(text, false) = &ends.value else {
-                let both = tree.add(place, Made::Sequence(vec![body, ending]));
-                return (tree.add(place, Made::Lazy(both)), None);
-            };
             if !self.divides_suffix() {
                 let both = tree.add(place, Made::Sequence(vec![body, ending]));
                 return (tree.add(place, Made::Lazy(both)), None);
             }
+            let Value::Text(text, false) = &ends.value else {
+                // Where it begins is told once the body is known as an expression.
+                return (body, Some(ending));
+            };
             // The suffix is a part of its own, so the body must not be one behind which an earlier suffix begins: within
             // it, or at the place where a beginning of the suffix at its end goes on with the suffix itself.
             let earlier = tree.add(place, Made::Sequence(vec![body, ending, anything]));

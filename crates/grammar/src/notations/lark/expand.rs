@@ -18,7 +18,7 @@ use crate::ir::error::GrammarError;
 use crate::ir::grammar::{Mark, NodeId};
 use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
-use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId, Text};
+use crate::notations::ebnf::tree::{Divided, Part as Made, PartId as MadeId, Text};
 
 /// Most rules that templates and parameters may be written out to.
 const MAX_RULES: usize = 50_000;
@@ -306,6 +306,14 @@ impl Expansion<'_, '_> {
         let place = self.tree.places[body.index()];
         let ending = self.ending(scope, wrapping)?;
         let (mut body, behind) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
+        if let Some(ending) = behind.filter(|_| wrapping.divides_pattern()) {
+            let whole = if beside.is_empty() { None } else { Some(self.before_heads_alone(scope, place, beside)?) };
+            let ending_mark = wrapping.stop_capture.as_ref().map(|name| Mark::Capture(name.as_str().into()));
+            let marks = wrapping.marks().collect();
+            let parts = Divided { body, ending, whole: whole.flatten(), marks, ending_mark };
+            let whole = self.tree.add(place, Made::Divided(Box::new(parts)));
+            return Ok(self.followed(scope, whole));
+        }
         if !beside.is_empty() {
             body = self.before_heads(scope, body, beside)?;
         }

@@ -5,12 +5,14 @@ use crate::ir::error::GrammarError;
 use crate::ir::grammar::NodeId;
 use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
-use crate::json_schema::{JsonSchemaOptions, reported};
+use crate::json_schema::{GapPatterns, JsonSchemaOptions, reported};
 use crate::notations::combine;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
 /// Where a schema says how its JSON is laid out.
 const GUIDANCE: &str = "x-guidance";
+/// As many blanks as JSON has by default.
+const ANY_BLANKS: &str = "[ \\t\\n\\r]{0,64}";
 
 impl Expansion<'_, '_> {
     /// A grammar that was given by name.
@@ -81,12 +83,13 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
     let Some(guidance) = guidance.as_object() else {
         return Err(format!("{GUIDANCE} is {guidance}, but must be an object"));
     };
-    let (mut item, mut colon) = (",".to_string(), ":".to_string());
+    let (mut item, mut colon, mut blanks) = (None, None, None);
     for (name, value) in guidance {
         match (name.as_str(), value.as_bool(), value.as_str()) {
             ("whitespace_flexible", Some(flexible), _) => options.any_whitespace = flexible,
-            ("item_separator", _, Some(text)) => item = text.to_string(),
-            ("key_separator", _, Some(text)) => colon = text.to_string(),
+            ("whitespace_pattern", _, Some(pattern)) => blanks = Some(pattern.to_string()),
+            ("item_separator", _, Some(pattern)) => item = Some(pattern.to_string()),
+            ("key_separator", _, Some(pattern)) => colon = Some(pattern.to_string()),
             ("lenient", Some(relax), _) => options.relax = relax,
             // `oneOf` is enforced as it is.
             ("coerce_one_of", Some(_), _) => {}
@@ -94,12 +97,22 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
             _ => {
                 return Err(format!(
                     "the option {name:?} of {GUIDANCE} with {value} is not known; there are whitespace_flexible, \
-                     item_separator, key_separator, lenient and coerce_one_of"
+                     whitespace_pattern, item_separator, key_separator, lenient and coerce_one_of"
                 ));
             }
         }
     }
-    options.separators = Some((item, colon));
+    if blanks.is_none() && item.is_none() && colon.is_none() {
+        // What is built once for all JSON does for blanks without a pattern.
+        options.separators = Some((",".to_string(), ":".to_string()));
+        return Ok(options);
+    }
+    let flexible = || if options.any_whitespace { ANY_BLANKS.to_string() } else { String::new() };
+    options.gaps = Some(GapPatterns {
+        blanks: blanks.unwrap_or_else(flexible),
+        item: item.unwrap_or_else(|| ",".to_string()),
+        colon: colon.unwrap_or_else(|| ":".to_string()),
+    });
     Ok(options)
 }
 

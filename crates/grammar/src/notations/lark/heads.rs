@@ -147,6 +147,20 @@ impl Expansion<'_, '_> {
         beside: &[usize],
     ) -> Result<MadeId, SyntaxError> {
         let place = self.tree.places[body.index()];
+        let first = self.before_heads_alone(scope, place, beside)?;
+        Ok(match first {
+            Some(first) => self.tree.add(place, Made::And(vec![body, first])),
+            None => body,
+        })
+    }
+
+    /// All texts before the end of which none of these heads is complete; `None` where no text may complete one.
+    pub(super) fn before_heads_alone(
+        &mut self,
+        scope: &mut Scope<'_>,
+        place: usize,
+        beside: &[usize],
+    ) -> Result<Option<MadeId>, SyntaxError> {
         let any = Utf8.class(&mut self.builder.exprs, &[('\0', char::MAX)]);
         let any = self.tree.add(place, Made::Terminal(any));
         let more = self.tree.add(place, Made::Repeat { body: any, min: 1, max: None });
@@ -158,11 +172,10 @@ impl Expansion<'_, '_> {
             }
         }
         if earlier.is_empty() {
-            return Ok(body);
+            return Ok(None);
         }
         let earlier = self.tree.add(place, Made::Choice(earlier));
-        let first = self.tree.add(place, Made::Complement(earlier));
-        Ok(self.tree.add(place, Made::And(vec![body, first])))
+        Ok(Some(self.tree.add(place, Made::Complement(earlier))))
     }
 }
 

@@ -14,6 +14,7 @@ use super::lower::Lowering;
 use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::markers;
+use crate::ir::report::Fate;
 use crate::json_schema::read::document::{Entries, Json, JsonId};
 use crate::json_schema::{JsonSchemaOptions, Spelling, reported};
 use crate::notations::free_text::FreeText;
@@ -85,8 +86,35 @@ const SILENT: [&str; 15] = [
     "writeOnly",
     "strict",
 ];
-const OF_OBJECTS: [&str; 4] = ["properties", "required", "additionalProperties", "propertyNames"];
+const OF_OBJECTS: [&str; 3] = ["properties", "required", "additionalProperties"];
 const OF_ARRAYS: [&str; 3] = ["items", "minItems", "maxItems"];
+/// Keywords that say nothing of an object, or of an array, but of values of other types.
+const OF_OTHERS: [&str; 12] = [
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "contentEncoding",
+    "contentMediaType",
+    "nullable",
+];
+const OF_ARRAYS_ALONE: [&str; 8] =
+    ["items", "minItems", "maxItems", "prefixItems", "uniqueItems", "contains", "minContains", "maxContains"];
+const OF_OBJECTS_ALONE: [&str; 8] = [
+    "properties",
+    "required",
+    "additionalProperties",
+    "propertyNames",
+    "patternProperties",
+    "minProperties",
+    "maxProperties",
+    "dependentRequired",
+];
 /// Longest way of `$ref`s.
 const MAX_HOPS: usize = 64;
 /// Longest name that the schema does not declare.
@@ -109,6 +137,13 @@ enum Place {
     Value,
 }
 
+impl Literals<'_> {
+    /// What no string and no name holds.
+    fn excludes(&self) -> Vec<&str> {
+        self.options.excludes.iter().map(|text| &**text).collect()
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// The arguments that a schema of an object allows, without what stands around them.
     pub(super) fn literal_arguments(
@@ -122,7 +157,8 @@ impl<'a> Lowering<'a> {
         let at = self.literal_target(root, root)?;
         let node = match self.document.get(at) {
             Json::Object(entries) => {
-                self.only_keywords(entries, &[&["type"][..], &OF_OBJECTS], "the arguments of a call")?;
+                let read = [&["type"][..], &OF_OBJECTS, &OF_ARRAYS_ALONE, &OF_OTHERS];
+                self.only_keywords(literals.options, at, &read, "the arguments of a call")?;
                 if let Some(&kind) = entries.get("type")
                     && !self.type_names(kind).contains(&"object")
                 {
@@ -172,7 +208,7 @@ impl<'a> Lowering<'a> {
         };
         for keyword in ["anyOf", "oneOf"] {
             let Some(&any) = entries.get(keyword) else { continue };
-            self.only_keywords(entries, &[&[keyword]], "a choice between literals")?;
+            self.only_keywords(literals.options, at, &[&[keyword]], "a choice between literals")?;
             let Json::Array(schemas) = self.document.get(any) else {
                 return Err(error(self.document, any, format!("{keyword} must be an array of schemas")));
             };
@@ -192,16 +228,14 @@ impl<'a> Lowering<'a> {
         let has = |name: &str| declared.as_ref().is_none_or(|types| types.contains(&name));
         let mut ways = Vec::new();
         if has("object") && !listed && (declared.is_some() || says(&OF_OBJECTS)) {
-            if declared.as_ref().is_some_and(|types| types.len() == 1) {
-                self.only_keywords(entries, &[&["type"][..], &OF_OBJECTS], "members as literals")?;
-            }
+            let read = [&["type"][..], &OF_OBJECTS, &OF_ARRAYS_ALONE, &OF_OTHERS];
+            self.only_keywords(literals.options, at, &read, "members as literals")?;
             let members = self.literal_members(literals, at, entries, Place::Value)?;
             ways.push(self.bracketed("{", members, "}"));
         }
         if has("array") && !listed && (declared.is_some() || says(&OF_ARRAYS)) {
-            if declared.as_ref().is_some_and(|types| types.len() == 1) {
-                self.only_keywords(entries, &[&["type"][..], &OF_ARRAYS], "elements as literals")?;
-            }
+            let read = [&["type"][..], &OF_ARRAYS, &OF_OBJECTS_ALONE, &OF_OTHERS];
+            self.only_keywords(literals.options, at, &read, "elements as literals")?;
             ways.push(self.literal_elements(literals, entries)?);
         }
         if has("string") {
@@ -220,11 +254,93 @@ impl<'a> Lowering<'a> {
                 ways.push(self.text(word));
             }
         }
+        ways.extend(self.given_containers(literals, at, entries)?);
         if ways.is_empty() {
             let message = "no value of this schema can be written as a literal; loosen it, or use the style \"json\"";
             return Err(GrammarError::new(ErrorKind::Unsatisfiable, self.document.pointer(at), message));
         }
         Ok(self.builder.choice(&ways))
+    }
+
+    /// Those objects and arrays of `enum` or `const` that are valid.
+    fn given_containers(
+        &mut self,
+        literals: &Literals<'_>,
+        at: JsonId,
+        entries: &'a Entries<'a>,
+    ) -> Result<Vec<NodeId>, GrammarError> {
+        let mut given: Vec<JsonId> = Vec::new();
+        if let Some(&value) = entries.get("const") {
+            given.push(value);
+        } else if let Some(&values) = entries.get("enum")
+            && let Json::Array(values) = self.document.get(values)
+        {
+            given.extend(values.iter().copied());
+        }
+        let mut ways = Vec::new();
+        for value in given {
+            if matches!(self.document.get(value), Json::Object(_) | Json::Array(_)) {
+                let text = self.document.spelled(self.text, value);
+                if self.literal_part(literals, at, "const", text)?.is_some() {
+                    ways.push(self.given_literal(literals, value, 0)?);
+                }
+            }
+        }
+        Ok(ways)
+    }
+
+    /// A value that is given, in its order.
+    fn given_literal(&mut self, literals: &Literals<'_>, value: JsonId, depth: usize) -> Result<NodeId, GrammarError> {
+        if depth > MAX_HOPS {
+            let message = format!("a value is nested more than {MAX_HOPS} deep; use the style \"json\"");
+            return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(value), message));
+        }
+        let comma = self.text(literals.notation.comma);
+        let (mut parts, (open, close)) = match self.document.get(value) {
+            Json::Array(values) => {
+                let mut parts = Vec::with_capacity(values.len());
+                for &value in values {
+                    parts.push(self.given_literal(literals, value, depth + 1)?);
+                }
+                (parts, ("[", "]"))
+            }
+            Json::Object(entries) => {
+                let mut parts = Vec::with_capacity(entries.len());
+                for (name, &value) in entries.iter() {
+                    let Some(key) = self.literal_key(literals, name, Place::Value, value)? else {
+                        return Ok(self.builder.choice(&[]));
+                    };
+                    let value = self.given_literal(literals, value, depth + 1)?;
+                    parts.push(self.builder.sequence(&[key, value]));
+                }
+                (parts, ("{", "}"))
+            }
+            Json::Bool(value) => return Ok(self.text(literals.notation.words[usize::from(!value)])),
+            Json::Null => return Ok(self.text(literals.notation.words[2])),
+            Json::String(text) => {
+                let bare = self.builder.exprs.literal(text.as_bytes());
+                let Some(quote) = literals.notation.quote else {
+                    let schema = format!("{{\"const\": {}}}", self.document.spelled(self.text, value));
+                    let double = self.scalar(&schema, literals.options, &self.document.pointer(value))?;
+                    let single = self.single_quoted(literals, Some(bare));
+                    return Ok(self.builder.choice(&[double, single]));
+                };
+                return Ok(self.quoted_text(literals, Some(bare), quote));
+            }
+            Json::Number(_) => {
+                let schema = format!("{{\"const\": {}}}", self.document.spelled(self.text, value));
+                return self.scalar(&schema, literals.options, &self.document.pointer(value));
+            }
+        };
+        let mut with_commas = Vec::with_capacity(2 * parts.len());
+        for (index, part) in parts.drain(..).enumerate() {
+            if index > 0 {
+                with_commas.push(comma);
+            }
+            with_commas.push(part);
+        }
+        let inside = self.builder.sequence(&with_commas);
+        Ok(self.bracketed(open, inside, close))
     }
 
     /// Any value at all.
@@ -240,10 +356,10 @@ impl<'a> Lowering<'a> {
         let string = match literals.notation.quote {
             None => {
                 let double = self.scalar("{\"type\": \"string\"}", &options, "")?;
-                let single = self.single_quoted(None);
+                let single = self.single_quoted(literals, None);
                 self.builder.choice(&[double, single])
             }
-            Some(quote) => self.quoted_text(None, quote),
+            Some(quote) => self.quoted_text(literals, None, quote),
         };
         let words: Vec<NodeId> = literals.notation.words.iter().map(|word| self.text(word)).collect();
         let comma = self.text(literals.notation.comma);
@@ -289,10 +405,10 @@ impl<'a> Lowering<'a> {
         let mut names: Vec<&str> = Vec::new();
         let mut members = Vec::new();
         for (name, &schema) in properties.into_iter().flat_map(|properties| properties.iter()) {
-            let key = self.literal_key(literals, name, place, schema)?;
+            names.push(name);
+            let Some(key) = self.literal_key(literals, name, place, schema)? else { continue };
             let value = self.literal_rule(literals, schema)?;
             members.push((name, self.builder.sequence(&[key, value]), required.contains(&name)));
-            names.push(name);
         }
         for &name in &required {
             if names.contains(&name) {
@@ -302,13 +418,13 @@ impl<'a> Lowering<'a> {
                 let message = format!("{name:?} is required, but additionalProperties forbids it; declare it");
                 return Err(GrammarError::new(ErrorKind::Unsatisfiable, self.document.pointer(at), message));
             };
-            let key = self.literal_key(literals, name, place, at)?;
+            names.push(name);
+            let Some(key) = self.literal_key(literals, name, place, at)? else { continue };
             let value = match schema {
                 None => self.any_literal(literals)?,
                 Some(schema) => self.literal_rule(literals, schema)?,
             };
             members.push((name, self.builder.sequence(&[key, value]), true));
-            names.push(name);
         }
         let other = match others {
             None => None,
@@ -392,6 +508,10 @@ impl<'a> Lowering<'a> {
         let forbidden = exprs.literals(&forbidden);
         let unknown = exprs.not(forbidden);
         let mut name = exprs.and(&[name, unknown]);
+        let excludes = literals.excludes();
+        if !excludes.is_empty() {
+            name = FreeText::of(exprs, name, &[], &excludes).unended(exprs);
+        }
         let assign = if place == Place::Call { literals.notation.assign } else { literals.notation.colon };
         if place == Place::Value && literals.notation.quote.is_none() {
             let (double, single) = (exprs.literal(b"\""), exprs.literal(b"'"));
@@ -405,15 +525,19 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.sequence(&[key, value]))
     }
 
-    /// The name of a member with what stands between it and its value.
+    /// The name of a member with what stands between it and its value; `None` where the notation has no such name, and it is
+    /// left out.
     fn literal_key(
         &mut self,
         literals: &Literals<'_>,
         name: &str,
         place: Place,
         at: JsonId,
-    ) -> Result<NodeId, GrammarError> {
+    ) -> Result<Option<NodeId>, GrammarError> {
         let notation = literals.notation;
+        if literals.excludes().iter().any(|exclude| name.contains(exclude)) {
+            return Ok(Some(self.builder.choice(&[])));
+        }
         let is_name = !name.is_empty()
             && name.chars().all(|c| c.is_alphanumeric() || c == '_')
             && !name.starts_with(|c: char| c.is_ascii_digit());
@@ -422,17 +546,18 @@ impl<'a> Lowering<'a> {
             let double = format!("{}{}", json_string(name), notation.colon);
             let double = self.text(&double);
             if name.contains(['\'', '\\', '\n', '\r']) {
-                return Ok(double);
+                return Ok(Some(double));
             }
             let single = self.text(&format!("'{name}'{}", notation.colon));
-            return Ok(self.builder.choice(&[double, single]));
+            return Ok(Some(self.builder.choice(&[double, single])));
         }
         let assign = if place == Place::Call { notation.assign } else { notation.colon };
         if plain || notation.quote.is_some() && !name.contains(['{', '}', '[', ']', ':', ',', '<', '\n', ' ']) {
-            return Ok(self.text(&format!("{name}{assign}")));
+            return Ok(Some(self.text(&format!("{name}{assign}"))));
         }
-        let message = format!("{name:?} is no name of an argument in the style {:?}; rename it", notation.name);
-        Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message))
+        let reason = format!("{name:?} is no name of an argument in the style {:?}", notation.name);
+        self.unheld_literal(literals.options, "properties", at, at, &reason)?;
+        Ok(None)
     }
 
     fn literal_elements(
@@ -496,10 +621,10 @@ impl<'a> Lowering<'a> {
                     let is_plain = self.document.entries(at).is_some_and(|entries| {
                         entries.keys().all(|keyword| keyword == "type" || SILENT.contains(&keyword))
                     });
-                    let single = self.single_quoted(if is_plain { None } else { Some(expr) });
+                    let single = self.single_quoted(literals, if is_plain { None } else { Some(expr) });
                     return Ok(double.map(|double| self.builder.choice(&[double, single])));
                 };
-                Ok(Some(self.quoted_text(Some(expr), quote)))
+                Ok(Some(self.quoted_text(literals, Some(expr), quote)))
             }
             Err(inner) if inner.kind == ErrorKind::Unsatisfiable => Ok(None),
             Err(inner) => Err(placed(inner, &self.document.pointer(at), "#/allOf/0")),
@@ -508,7 +633,7 @@ impl<'a> Lowering<'a> {
 
     /// A string in single quotes, as Python writes most; any where it is `None`. One that needs escapes is left to double
     /// quotes where a schema bounds it.
-    fn single_quoted(&mut self, text: Option<ExprId>) -> NodeId {
+    fn single_quoted(&mut self, literals: &Literals<'_>, text: Option<ExprId>) -> NodeId {
         let exprs = &mut self.builder.exprs;
         let mark = exprs.literal(b"'");
         let signs: ByteSet = [b'\'', b'\\', b'\n', b'\r'].into_iter().collect();
@@ -535,16 +660,19 @@ impl<'a> Lowering<'a> {
                 exprs.repeat(character, 0, None)
             }
         };
+        let excludes = literals.excludes();
+        let body = if excludes.is_empty() { body } else { FreeText::of(exprs, body, &[], &excludes).unended(exprs) };
         let whole = exprs.concat_all(&[mark, body, mark]);
         self.builder.lexeme(whole)
     }
 
     /// A string between the marks of the notation, any where it is `None`; it never holds the mark.
-    fn quoted_text(&mut self, text: Option<ExprId>, quote: &'static str) -> NodeId {
+    fn quoted_text(&mut self, literals: &Literals<'_>, text: Option<ExprId>, quote: &'static str) -> NodeId {
         let exprs = &mut self.builder.exprs;
+        let excludes = literals.excludes();
         let free = match text {
-            None => FreeText::new(exprs, &[quote], &[], None),
-            Some(text) => FreeText::of(exprs, text, &[quote], &[]),
+            None => FreeText::new(exprs, &[quote], &excludes, None),
+            Some(text) => FreeText::of(exprs, text, &[quote], &excludes),
         };
         let whole = free.until(exprs, quote);
         let before = free.before(exprs, quote);
@@ -629,16 +757,41 @@ impl<'a> Lowering<'a> {
         Err(error(self.document, from, "its $refs lead to each other and to no schema; let one of them say something"))
     }
 
-    /// Refuses keywords other than these and those that say nothing about what is valid.
-    fn only_keywords(&self, entries: &Entries<'_>, read: &[&[&str]], over: &str) -> Result<(), GrammarError> {
+    /// Refuses, or leaves out and reports, keywords other than these and those that say nothing about what is valid.
+    fn only_keywords(
+        &mut self,
+        options: &JsonSchemaOptions,
+        at: JsonId,
+        read: &[&[&str]],
+        over: &str,
+    ) -> Result<(), GrammarError> {
+        let Some(entries) = self.document.entries(at) else { return Ok(()) };
         for (keyword, &value) in entries.iter() {
-            let is_read = read.iter().any(|some| some.contains(&keyword)) && keyword != "propertyNames";
+            let is_read = read.iter().any(|some| some.contains(&keyword));
             if !is_read && !SILENT.contains(&keyword) && !keyword.starts_with("x-") {
-                let message =
-                    format!("{keyword} cannot be enforced over {over}; leave it out, or use the style \"json\"");
-                return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(value), message));
+                let reason = format!("{keyword} cannot be enforced over {over}");
+                self.unheld_literal(options, keyword, at, value, &reason)?;
             }
         }
+        Ok(())
+    }
+
+    /// An error for what literals cannot hold; where it may be left out, a finding of the report.
+    fn unheld_literal(
+        &mut self,
+        options: &JsonSchemaOptions,
+        keyword: &str,
+        at: JsonId,
+        place: JsonId,
+        reason: &str,
+    ) -> Result<(), GrammarError> {
+        if !options.relax {
+            let message = format!("{reason}; leave it out, relax the format, or use the style \"json\"");
+            return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(place), message));
+        }
+        let place = self.document.pointer(at);
+        let place = self.report.text(|texts| texts.push_str(&place));
+        self.report.add(Fate::Relaxed, keyword, &place, reason);
         Ok(())
     }
 }

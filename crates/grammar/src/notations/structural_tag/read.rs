@@ -424,11 +424,6 @@ impl<'d, 't> Reader<'d, 't> {
             options.max_whitespace = Some(most);
         }
         options.excludes = fields.texts("excludes")?.into_iter().map(Box::from).collect();
-        if let (Some(at), false, false) = (fields.get("excludes"), options.excludes.is_empty(), style == Style::Json) {
-            let message =
-                "excludes needs the style \"json\"; leave it out, and give the strings of the schema a pattern";
-            return Err(GrammarError::new(ErrorKind::Unsupported, self.document.pointer(at), message));
-        }
         Ok(Format::Schema { schema: fields.required("json_schema")?, style, options: Box::new(options) })
     }
 }
