@@ -5,6 +5,9 @@ use stencilm_regex::{ExprId, ExprSet};
 use crate::json::strings::Strings;
 
 const BYTE: &str = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+/// A letter or digit, and one of these or a hyphen.
+const END: &str = "[A-Za-z0-9]";
+const INNER: &str = "[A-Za-z0-9\\-]";
 const GROUP: &str = "[0-9A-Fa-f]{1,4}";
 /// One label of a host name: at most 63 letters, digits and inner hyphens.
 const LABEL: &str = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
@@ -34,9 +37,13 @@ pub(super) fn ipv6() -> String {
     format!("(?:{})", ways.join("|"))
 }
 
-/// The labels of a host name, of any number.
+/// The labels of a host name, of any number. None begins with `xn--`: whether such a label is one hangs on what it decodes to.
 pub(super) fn labels() -> String {
-    format!(r"{LABEL}(?:\.{LABEL})*")
+    let rest = |most: u32| format!("(?:{INNER}{{0,{most}}}{END})?");
+    let behind_x =
+        format!("[A-MO-Za-mo-z0-9]{}|-{INNER}{{0,60}}{END}|[Nn](?:{END}{}|-{END}{})?", rest(60), rest(59), rest(58));
+    let label = format!("(?:[A-WYZa-wyz0-9]{}|[Xx](?:{behind_x})?)", rest(61));
+    format!(r"{label}(?:\.{label})*")
 }
 
 /// Of these names those that are not too long.
