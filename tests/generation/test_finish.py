@@ -147,3 +147,28 @@ def test_random_models_close_their_texts(
         if canonical:
             written = tiny.backend.encode(text.decode())
             assert tokens[:-1] == list(written[len(written) - len(tokens) + 1 :])
+
+
+def test_the_loops_of_transformers_close_their_rows(
+    tiny: stencilm.Model, compiled: stencilm.CompiledGrammar
+) -> None:
+    model, tokenizer = tiny.backend.model, tiny.backend.tokenizer
+    inputs = tokenizer("A person:", return_tensors="pt")
+    most = 12
+
+    def written(**options: object) -> str:
+        ids = model.generate(**inputs, max_new_tokens=most, do_sample=False, **options)
+        new = ids[0, inputs["input_ids"].shape[1] :]
+        assert len(new) <= most
+        return str(tokenizer.decode(new, skip_special_tokens=True))
+
+    processor = stencilm.LogitsProcessor(compiled, max_new_tokens=most)
+    Person.model_validate_json(written(logits_processor=[processor]))
+    Person.model_validate_json(written(custom_generate=stencilm.CustomGenerate(compiled)))
+    cut = stencilm.CustomGenerate(compiled, finish="cut")
+    with pytest.raises(ValueError):
+        Person.model_validate_json(written(custom_generate=cut))
+    with pytest.raises(ValueError, match="finish is 'any'"):
+        stencilm.CustomGenerate(compiled, finish="any")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_new_tokens is 0"):
+        stencilm.LogitsProcessor(compiled, max_new_tokens=0)
