@@ -113,8 +113,13 @@ impl Surfaces {
                 spaced(exprs, blanks, (item, colon), (left, right))
             }
             Layout::Patterns(patterns) => {
-                let mut read = |pattern: &str| read(exprs, pattern).expect("the patterns were read when they came");
-                let (blanks, item, colon) = (read(&patterns.blanks), read(&patterns.item), read(&patterns.colon));
+                let mut json = |pattern: &str, token: &str| {
+                    let read = read(exprs, pattern).expect("the patterns were read when they came");
+                    let json = between_blanks(exprs, token);
+                    exprs.and(&[read, json])
+                };
+                let (blanks, item, colon) =
+                    (json(&patterns.blanks, ""), json(&patterns.item, ","), json(&patterns.colon, ":"));
                 let blanks = exprs.optional(blanks);
                 spaced(exprs, blanks, (item, colon), (left, right))
             }
@@ -166,26 +171,33 @@ fn read(exprs: &mut ExprSet, pattern: &str) -> Result<ExprId, GrammarError> {
     })
 }
 
+/// A token of JSON with any blanks around it.
+fn between_blanks(exprs: &mut ExprSet, token: &str) -> ExprId {
+    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+    let blanks = exprs.repeat(blank, 0, None);
+    let token = exprs.literal(token.as_bytes());
+    exprs.concat_all(&[blanks, token, blanks])
+}
+
 impl GapPatterns {
-    /// Refuses patterns that match more than blanks, or than a separator of JSON with blanks around it.
+    /// Refuses patterns that match more than blanks, or than a separator of JSON with blanks around it. `\s` also matches blanks
+    /// that JSON does not allow; those are left out.
     fn check(&self) -> Result<(), GrammarError> {
         let mut exprs = ExprSet::default();
-        let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
-        let blanks = exprs.repeat(blank, 0, None);
         for (pattern, token, what) in [
-            (&self.blanks, "", "blanks, which are spaces, tabs and line breaks"),
+            (&self.blanks, "", "blanks"),
             (&self.item, ",", "\",\" with blanks around it"),
             (&self.colon, ":", "\":\" with blanks around it"),
         ] {
-            let read = read(&mut exprs, pattern)?;
-            let token = exprs.literal(token.as_bytes());
-            let json = exprs.concat_all(&[blanks, token, blanks]);
-            let others = exprs.not(json);
-            let others = exprs.and(&[read, others]);
+            let texts = read(&mut exprs, pattern)?;
+            let spaced = read(&mut exprs, &format!(r"\s*{token}\s*"))?;
+            let json = between_blanks(&mut exprs, token);
+            let others = exprs.not(spaced);
+            let (json, others) = (exprs.and(&[texts, json]), exprs.and(&[texts, others]));
             let mut deriver = Deriver::over(std::mem::take(&mut exprs), Limits::default());
             let live =
                 |deriver: &mut Deriver, expr| deriver.is_live(expr).map_err(|limit| GrammarError::limit("", limit));
-            if live(&mut deriver, others)? || !live(&mut deriver, read)? {
+            if live(&mut deriver, others)? || !live(&mut deriver, json)? {
                 let message = format!("the pattern {pattern:?} does not make JSON; match {what}, and nothing else");
                 return Err(GrammarError::new(ErrorKind::Syntax, "", message));
             }
