@@ -172,9 +172,15 @@ def test_a_tokenizer_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: A
 def test_the_command_serves_until_it_is_interrupted() -> None:
     pytest.importorskip("uvicorn")
     command = [sys.executable, "-m", "stencilm", "playground", "--no-browser", "--port", "0"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
+    # What runs the tests in the background may have signals ignored, and its children with it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        server = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with server:
         assert server.stdout is not None and server.stderr is not None
         address = server.stdout.readline().split()[4].rstrip(";")
         with urllib.request.urlopen(address, timeout=60) as page:  # answered: it serves
