@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,7 +153,8 @@ def test_random_models_close_their_texts(
 def test_the_loops_of_transformers_close_their_rows(
     tiny: stencilm.Model, compiled: stencilm.CompiledGrammar
 ) -> None:
-    model, tokenizer = tiny.backend.model, tiny.backend.tokenizer
+    backend: Any = tiny.backend
+    model, tokenizer = backend.model, backend.tokenizer
     inputs = tokenizer("A person:", return_tensors="pt")
     most = 12
 
