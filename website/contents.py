@@ -17,6 +17,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/choosing.md",
             "docs/playground.md",
             "docs/command-line.md",
+            "docs/compat.md",
             "docs/index.md",
         ),
     ),
