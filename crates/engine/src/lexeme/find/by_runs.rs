@@ -1,4 +1,4 @@
-//! Rows without a walk of the vocabulary: from runs of characters.
+//! Rows without a walk of the vocabulary: from runs of characters, and from similar rows.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Finding a lexeme mask: the ways in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
-//! One idea: most states of most lexemes read runs of characters, which are counted once and not walked again ([`char_runs`],
-//! [`by_runs`], [`unbounded_runs`], [`bounded_patterns`]); what is left is a walk through the vocabulary ([`by_walk`]). All give the
-//! same mask, which property tests hold.
+//! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
+//! walked ([`char_runs`], [`unbounded_runs`], [`bounded_patterns`]); a state that resembles another takes its mask and mends the
+//! difference ([`by_runs`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
+//! hold.
 //!
 //! Entry point: [`order`].
 //!

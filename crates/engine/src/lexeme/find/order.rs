@@ -1,7 +1,7 @@
-//! How rows are found: counted where characters repeat, or by a walk through the vocabulary.
+//! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
-//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind blanks. Other
-//! states are walked in their place, see `mask/pipeline.rs`.
+//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind blanks that are
+//! met more than once. Other states are walked in their place, see `mask/pipeline.rs`.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
 impl LexemeCache {
     /// The row of a state.
     ///
-    /// The row of a bounded pattern is made from that of the pattern, a larger language, which may be one, too. The languages get
+    /// A row may be made from the row of a larger language, and that one from a still larger one. The languages get
     /// simpler on the way by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked, so this ends;
     /// and they are a list here, so that no input makes it recurse.
     pub fn row(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
@@ -123,7 +123,8 @@ impl LexemeCache {
         }
     }
 
-    /// The row of the start of an automaton behind at most so many blanks.
+    /// The row of the start of an automaton behind at most so many blanks, if it has been asked for before: a lexeme that
+    /// is met once only is walked on its own.
     pub fn row_behind_blanks(
         &mut self,
         vocabulary: &Tokens,
