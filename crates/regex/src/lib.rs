@@ -23,7 +23,7 @@ pub use derivative::dfa::{Dfa, StateId, Tag};
 pub use derivative::split::{Group, split};
 pub use expr::arena::SharedExprs;
 pub use expr::byte_set::ByteSet;
-pub use expr::clamp::Saturation;
+pub use expr::clamp::{Relaxation, Relaxed, Saturation};
 pub use expr::expr_set::{Expr, ExprId, ExprSet};
 pub use expr::hash_table::{Map, Set, Table};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};

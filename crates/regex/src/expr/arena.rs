@@ -22,6 +22,8 @@ pub(crate) struct Facts {
     pub(crate) shortest: u32,
     /// See [`crate::ExprSet::greatest_count`].
     pub(crate) greatest_count: u32,
+    /// See [`crate::ExprSet::agreement`].
+    pub(crate) agreement: u32,
 }
 
 #[derive(Clone, Default)]
@@ -176,7 +178,12 @@ impl Arena {
     /// One byte of a set, and what follows it.
     pub(crate) fn intern_byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         let behind = self.facts(tail);
-        let facts = Facts { nullable: false, shortest: behind.shortest.saturating_add(1), ..behind };
+        let facts = Facts {
+            nullable: false,
+            shortest: behind.shortest.saturating_add(1),
+            agreement: behind.agreement.saturating_add(1),
+            ..behind
+        };
         self.intern_with(Expr::Concat { head, tail }, Some(facts))
     }
 
@@ -214,18 +221,23 @@ impl Arena {
 
     fn facts_of(&self, expr: &Expr) -> Facts {
         // Of leaves: no more than how short they are.
-        let leaf = |nullable, shortest| Facts { nullable, booleans: 0, shortest, greatest_count: 0 };
+        let leaf =
+            |nullable, shortest| Facts { nullable, booleans: 0, shortest, greatest_count: 0, agreement: u32::MAX };
         match expr {
             Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
             Expr::Concat { head, tail } => {
+                let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));
+                // A greatest count makes no difference where what follows reads as much and more.
+                let head_agreement = if swallowed { u32::MAX } else { head.agreement };
                 Facts {
                     nullable: head.nullable && tail.nullable,
                     booleans: head.booleans.saturating_add(tail.booleans),
                     shortest: head.shortest.saturating_add(tail.shortest),
                     greatest_count: head.greatest_count.max(tail.greatest_count),
+                    agreement: head_agreement.min(tail.agreement.saturating_add(head.shortest)),
                 }
             }
             Expr::Or(parts) => {
@@ -235,6 +247,7 @@ impl Arena {
                     booleans: all.booleans.saturating_add(part.booleans),
                     shortest: all.shortest.min(part.shortest),
                     greatest_count: all.greatest_count.max(part.greatest_count),
+                    agreement: all.agreement.min(part.agreement),
                 });
                 Facts { shortest: if parts.is_empty() { 0 } else { all.shortest }, ..all }
             }
@@ -256,11 +269,16 @@ impl Arena {
             }
             Expr::Repeat { body, min, max } => {
                 let body = self.facts(*body);
+                let agreement = match max {
+                    None | Some(0 | 1) => body.agreement,
+                    Some(max) => body.agreement.min(body.shortest.saturating_mul(*max)),
+                };
                 Facts {
                     nullable: *min == 0,
                     booleans: body.booleans,
                     shortest: body.shortest.saturating_mul(*min),
                     greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
+                    agreement,
                 }
             }
         }

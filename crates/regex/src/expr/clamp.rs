@@ -38,8 +38,75 @@ impl Saturation {
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
         let horizon = self.horizon;
         let is_changed = |exprs: &ExprSet, id| exprs.greatest_count(id) > horizon;
-        apply(&mut self.done, exprs, root, is_changed, |exprs, body, min, max| {
+        apply(&mut self.done, exprs, root, is_changed, |exprs, body, min, max, _| {
             exprs.repeat(body, min.min(horizon + 1), max.filter(|&max| max <= horizon))
+        })
+    }
+}
+
+/// An expression without greatest counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Relaxed {
+    /// The expression, which matches whatever the original does.
+    pub expr: ExprId,
+    /// So many bytes, at least, both read alike: for every string of at most that length, both can go on or neither, and
+    /// both match or neither. `u32::MAX` where they are the same.
+    pub agreement: u32,
+}
+
+/// Expressions without their greatest counts.
+#[derive(Clone, Default)]
+pub struct Relaxation {
+    /// By expression, what one pass makes of it.
+    passed: FxHashMap<ExprId, ExprId>,
+    done: FxHashMap<ExprId, Relaxed>,
+}
+
+/// An expression that this many passes leave with greatest counts is given up. One pass is enough for nearly all.
+const MAX_PASSES: usize = 16;
+
+impl Relaxation {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_table::<(ExprId, ExprId)>(self.passed.capacity())
+            + memory::of_table::<(ExprId, Relaxed)>(self.done.capacity())
+    }
+
+    /// The expression in which no repetition has a greatest count, except below an intersection or complement. This is a
+    /// fixed point: relaxed again, it is itself. Where none is found, that is the expression as it is.
+    pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> Relaxed {
+        let unchanged = Relaxed { expr: root, agreement: u32::MAX };
+        if exprs.agreement(root) == u32::MAX {
+            return unchanged;
+        }
+        if let Some(&known) = self.done.get(&root) {
+            return known;
+        }
+        // Bodies that differ in greatest counts only are equal after a pass. Repetitions of them that stand side by side are
+        // then joined to one, which may have a greatest count: `(a{2,3})? (a{2,4})?` gives `(a{2,}){0,2}`.
+        let mut relaxed = unchanged;
+        for _ in 0..MAX_PASSES {
+            let agreement = exprs.agreement(relaxed.expr);
+            let expr = match agreement {
+                u32::MAX => relaxed.expr,
+                _ => self.pass(exprs, relaxed.expr),
+            };
+            if expr == relaxed.expr {
+                self.done.insert(root, relaxed);
+                return relaxed;
+            }
+            relaxed = Relaxed { expr, agreement: relaxed.agreement.min(agreement) };
+        }
+        self.done.insert(root, unchanged);
+        unchanged
+    }
+
+    fn pass(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
+        let is_changed = |exprs: &ExprSet, id| exprs.agreement(id) != u32::MAX;
+        apply(&mut self.passed, exprs, root, is_changed, |exprs, body, min, max, nullable| match max {
+            Some(0 | 1) if nullable => exprs.optional(body),
+            Some(0 | 1) => body,
+            _ => exprs.repeat(body, min, None),
         })
     }
 }
@@ -98,14 +165,14 @@ impl Loosening {
 }
 
 /// Rewrites the repetitions of an expression outside of intersections and complements. `is_changed` tells in which parts
-/// there may be something to rewrite; `repeat` gets the body, rewritten, and the counts. What was rewritten is looked up in
-/// `done`.
+/// there may be something to rewrite; `repeat` gets the body, rewritten, the counts, and whether the repetition may be
+/// empty. What was rewritten is looked up in `done`.
 fn apply(
     done: &mut FxHashMap<ExprId, ExprId>,
     exprs: &mut ExprSet,
     root: ExprId,
     is_changed: impl Fn(&ExprSet, ExprId) -> bool,
-    repeat: impl Fn(&mut ExprSet, ExprId, u32, Option<u32>) -> ExprId,
+    repeat: impl Fn(&mut ExprSet, ExprId, u32, Option<u32>, bool) -> ExprId,
 ) -> ExprId {
     if !is_changed(exprs, root) {
         return root;
@@ -134,7 +201,10 @@ fn apply(
                 let parts: Vec<ExprId> = parts.iter().map(|&part| known(part)).collect();
                 exprs.or(&parts)
             }
-            Expr::Repeat { body, min, max } => repeat(exprs, known(body), min, max),
+            Expr::Repeat { body, min, max } => {
+                let nullable = exprs.is_nullable(id);
+                repeat(exprs, known(body), min, max, nullable)
+            }
         };
         done.insert(id, result);
     }
@@ -221,6 +291,36 @@ mod tests {
                     prop_assert!(!deriver.matches(both, text).unwrap() || deriver.matches(loose, text).unwrap(), "{text:?}");
                 }
                 texts = texts.iter().flat_map(|text| b"ab".map(|byte| [&text[..], &[byte]].concat())).collect();
+            }
+        }
+
+        #[test]
+        fn what_is_relaxed_matches_more_and_stays(program in prop::collection::vec(any::<(u8, u8, u8)>(), 1..16)) {
+            let mut deriver = Deriver::new(Limits::default());
+            let original = build(&mut deriver.exprs, &program);
+            let mut relaxation = Relaxation::default();
+            let Relaxed { expr, agreement } = relaxation.apply(&mut deriver.exprs, original);
+            prop_assert_eq!(deriver.exprs.agreement(expr), u32::MAX, "nothing is left to relax");
+            prop_assert_eq!(relaxation.apply(&mut deriver.exprs, expr), Relaxed { expr, agreement: u32::MAX });
+            prop_assert!((expr == original) == (agreement == u32::MAX));
+            prop_assert!(expr == original || deriver.exprs.complexity(expr) < deriver.exprs.complexity(original));
+            let mut level = vec![(original, expr)];
+            for length in 0..7 {
+                let mut next = Vec::new();
+                for (one, other) in level {
+                    let (ends, other_ends) = (deriver.exprs.is_nullable(one), deriver.exprs.is_nullable(other));
+                    prop_assert!(!ends || other_ends, "more is matched");
+                    if length <= agreement {
+                        prop_assert_eq!(one == ExprId::NOTHING, other == ExprId::NOTHING);
+                        prop_assert_eq!(ends, other_ends);
+                    }
+                    for byte in *b"ab" {
+                        next.push((deriver.after(one, byte).unwrap(), deriver.after(other, byte).unwrap()));
+                    }
+                }
+                next.sort_unstable();
+                next.dedup();
+                level = next;
             }
         }
 

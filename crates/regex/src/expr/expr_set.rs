@@ -113,9 +113,18 @@ impl ExprSet {
     }
 
     /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements it
-    /// holds. To leave out parts of an intersection leads down in this order.
-    pub fn complexity(&self, id: ExprId) -> u16 {
-        self.arena.facts(id).booleans
+    /// holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of more
+    /// matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
+    pub fn complexity(&self, id: ExprId) -> (u16, bool) {
+        let facts = self.arena.facts(id);
+        (facts.booleans, facts.agreement != u32::MAX)
+    }
+
+    /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements
+    /// has a greatest count read alike: for every string of at most that length, both can go on or neither, and both match
+    /// or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
+    pub fn agreement(&self, id: ExprId) -> u32 {
+        self.arena.facts(id).agreement
     }
 
     /// How many expressions the set holds.
