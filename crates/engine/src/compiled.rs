@@ -18,13 +18,13 @@ use crate::limits::{LexiconLimits, Limits};
 use crate::locks::{Mutex, lock, try_lock};
 use crate::machine::layout::Machine;
 use crate::mask::cache::{KeptMask, MaskCache};
+use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::annotations::Marks;
 use crate::parse::stepper::{Doubt, Run};
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::query::captures;
 use crate::shared::Vocabulary;
 use crate::state::stacks::{SetId, Stacks};
-use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
@@ -89,13 +89,19 @@ pub(crate) struct Layout {
     machine: Mutex<Machine>,
     shared: Arc<SharedLexemes>,
     lexemes: Arc<Lexemes>,
-    masks: Mutex<MaskCache>,
+    masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
     /// What is known of the ways to the end of texts, where a budget asked for it.
     endings: Mutex<Option<Endings>>,
     max_stack_bytes: usize,
     /// How long one operation may take.
     milliseconds: u64,
+}
+
+/// What the masks of a layout have found.
+struct Masks {
+    known: MaskCache,
+    suffixes: KnownSuffixes,
 }
 
 /// A mask as [`Layout::fill_mask`] wrote it.
@@ -287,7 +293,10 @@ impl Layout {
             machine: Mutex::new(machine),
             shared: shared.clone(),
             lexemes,
-            masks: Mutex::new(MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth())),
+            masks: Mutex::new(Masks {
+                known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
+                suffixes: KnownSuffixes::new(vocabulary.trie().max_depth()),
+            }),
             canonical: Mutex::default(),
             endings: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
@@ -303,7 +312,8 @@ impl Layout {
     /// Bytes of memory held, without the lexemes; `None` while somebody works with it.
     fn memory_bytes(&self) -> Option<usize> {
         let machine = try_lock(&self.machine)?.memory_bytes();
-        let masks = try_lock(&self.masks)?.memory_bytes();
+        let masks = try_lock(&self.masks)?;
+        let masks = masks.known.memory_bytes() + masks.suffixes.memory_bytes();
         let canonical = try_lock(&self.canonical)?.memory_bytes();
         Some(memory::of_shared::<Layout>(1) + machine + masks + canonical)
     }
@@ -404,20 +414,19 @@ impl Layout {
                 true => _ = run.saturate(&mut threads)?,
                 false => longer = run.saturate_but_for(&mut threads)?,
             }
-            let known = masks.find_of(run.machine, run.stacks, &threads).cloned();
-            let known = known.filter(|_| Switch::MaskCache.is_on());
+            let known = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
             let (mut computed, mut fresh, mut found_reads) = (None, None, None);
             let mut unverified = known.as_ref().map_or_else(Vec::new, |kept| kept.unverified().to_vec());
             if known.is_none() {
                 let saturated = run.stacks.configuration(&mut threads)?;
                 run.stacks.watch();
-                let finished = run.fill_mask(&self.vocabulary, saturated, mask);
+                let finished = run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask);
                 let reads = run.stacks.unwatch();
                 let finished = finished?;
                 computed = match &reads {
                     Some(reads) => {
                         let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
-                        masks.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
+                        masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                         fresh = told.then_some(kept.clone());
                         kept.allowed()
                     }
@@ -438,7 +447,7 @@ impl Layout {
             let is_common = told && unverified.is_empty() && run.without_text(configuration)?.is_some();
             if is_common && known.is_some() {
                 let saturated = run.stacks.configuration(&mut threads)?;
-                found_reads = masks.looks(run.machine, run.stacks, saturated);
+                found_reads = masks.known.looks(run.machine, run.stacks, saturated);
             }
             run.lexeme_cache.scratch.saturated = threads;
             let within_key = run.is_within_free_key(configuration);
@@ -447,7 +456,7 @@ impl Layout {
             for Unverified { token, cause } in unverified {
                 let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
                 let is_new = match cause {
-                    VerifyReason::WholeKey { unclear: false } if !within_key && Switch::VocabularyWholeKeys.is_on() => {
+                    VerifyReason::WholeKey { unclear: false } if !within_key => {
                         !run.may_repeat_a_whole_key(self.vocabulary.whole_keys(), token)
                     }
                     VerifyReason::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),

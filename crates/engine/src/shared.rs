@@ -7,7 +7,7 @@ use crate::canonical;
 use crate::canonical::{Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexeme::shared::SharedLexemes;
-use crate::limits::LexiconLimits;
+use crate::limits::{LexiconLimits, Limits};
 use crate::locks::{Mutex, lock};
 use crate::mask::delta::NamedRows;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};
@@ -44,6 +44,9 @@ impl Vocabulary {
         let vocabulary = Vocabulary { tokens, lexicons, ranks, named, encoding, prepared };
         vocabulary.lengths();
         vocabulary.shapes();
+        let lexemes = vocabulary.lexeme_cache(LexiconLimits::from(&Limits::default())).current();
+        // What a watch of this thread keeps it from finding is found when a mask asks for it.
+        let _ = lexemes.lock().prepare(&vocabulary);
         Ok(vocabulary)
     }
 
@@ -148,7 +151,6 @@ impl Deref for Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Limits;
     use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 

@@ -12,7 +12,6 @@ use stencilm_regex::Held;
 use crate::compiled::CompiledGrammar;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
 use crate::shared::Vocabulary;
-use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
 /// With fewer tokens no first mask takes long.
@@ -55,7 +54,7 @@ impl Vocabulary {
     /// Finds once what the first masks of most grammars of JSON need: numbers, strings, keys, and the common formats. Only
     /// for grammars with the limits that go without saying; a vocabulary of few tokens needs nothing.
     pub fn prepare(self: &Arc<Self>) {
-        if self.vocab_size() >= MANY_TOKENS && Switch::VocabularyWarmUp.is_on() {
+        if self.vocab_size() >= MANY_TOKENS {
             self.once_prepared().call_once(|| {
                 let _held = Held::new();
                 // What a watch of this thread keeps it from finding is found when a mask asks for it.

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use stencilm_grammar::common_exprs;
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_grammar::{common_exprs, common_string};
 use stencilm_regex::{
-    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Saturation, StateId, Tag, memory,
+    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId,
+    Tag, memory,
 };
 
 use crate::lexeme::crossing::Suffixes;
@@ -21,7 +22,6 @@ use crate::mask::known_suffixes::WithinValues;
 use crate::mask::value_keys::ValueShapes;
 use crate::parse::stepper::Scratch;
 use crate::parse::walk::WalkScratch;
-use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
 
@@ -45,10 +45,13 @@ pub struct LexemeCache {
     pub(crate) dfas: Vec<Dfa>,
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
     pub(crate) rows: FxHashMap<RowKey, Arc<Row>>,
+    /// Narrow states that were met once: a row pays where a state is met in more than one place.
+    pub(crate) met: FxHashSet<RowKey>,
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
     pub(crate) behind_runs: Behind,
     pub(crate) rows_bytes: usize,
     saturation: Saturation,
+    pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// The ways behind a byte, where they are not too many.
@@ -79,10 +82,12 @@ impl LexemeCache {
             dfas: Vec::new(),
             dfa_index: FxHashMap::default(),
             rows: FxHashMap::default(),
+            met: FxHashSet::default(),
             classes: FxHashMap::default(),
             behind_runs: Behind::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
+            relaxation: Relaxation::default(),
             completions: Completions::default(),
             blank_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
@@ -130,6 +135,29 @@ impl LexemeCache {
         }
     }
 
+    /// Finds what nearly every grammar asks for sooner or later, so that no mask has to: the body of a JSON string,
+    /// with a greatest length and without.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] when the limits are too small even for that.
+    pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
+        let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
+        let dfa = self.dfa(&[body])?;
+        self.row(vocabulary, dfa, StateId::START)?;
+        if let Some(Run { character, tail, .. }) = Run::of(&self.deriver.exprs, body)
+            && let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)?
+        {
+            for most in 1..runs.longest().unwrap_or(0) {
+                let characters = self.deriver.exprs.repeat(character, 0, Some(most));
+                let residual = self.deriver.exprs.concat(characters, tail);
+                if let Some(row) = self.row_of_run(vocabulary, residual)? {
+                    self.keep((Box::new([residual]), None), row);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Bytes of memory held, where that may have changed since this was asked last.
     #[inline]
     pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
@@ -147,11 +175,13 @@ impl LexemeCache {
         let told = self.deriver.memory_bytes()
             + self.completions.memory_bytes()
             + self.saturation.memory_bytes()
+            + self.relaxation.memory_bytes()
             + self.rows_bytes
             + self.in_keys
             + memory::of_list(&self.dfas)
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
+            + memory::of_table::<RowKey>(self.met.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
             + memory::of_table::<((DfaId, ExprId, StateId), Option<Box<[StateId]>>)>(self.behind_runs.capacity());
         if told > self.measured.0 + self.measured.0 / 8 {
@@ -164,11 +194,13 @@ impl LexemeCache {
     fn memory_bytes_apart(&self) -> usize {
         let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
+        let met: usize = self.met.iter().map(|(residuals, _)| memory::of_slice::<ExprId>(residuals.len())).sum();
         self.scratch.bases.memory_bytes()
             + self.within_values.memory_bytes()
             + self.shapes.memory_bytes()
             + runs
             + kinds
+            + met
     }
 
     /// Begins an operation, which has limits of its own.
@@ -212,9 +244,6 @@ impl LexemeCache {
 
     /// The ways behind a byte; `None` where they are too many to keep.
     pub fn ways_behind(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
-        if !Switch::LexemeSharedSuffixes.is_on() {
-            return None;
-        }
         let ways = self.ways.entry(byte).or_insert_with(|| {
             let ways = Suffixes::behind_byte(vocabulary, byte, MAX_EXITS).map(Arc::new);
             self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
@@ -280,9 +309,6 @@ impl LexemeCache {
 
     /// A state with the same mask, common to all states that differ only in counts far from their bounds.
     pub fn saturated(&mut self, dfa: DfaId, state: StateId) -> Result<StateId, LimitExceeded> {
-        if !Switch::LexemeClamp.is_on() {
-            return Ok(state);
-        }
         self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
     }
 
@@ -294,9 +320,6 @@ impl LexemeCache {
     /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
     /// that one reads. `None` where these are none or not few, or not all that tells the states apart.
     pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
-        if !Switch::LexemeNearlyEndless.is_on() {
-            return Ok(None);
-        }
         // A bound that saturation leaves out is further away than any token is long.
         if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
             return Ok(None);

@@ -17,7 +17,6 @@ use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
 use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::machine::left_corner::{Region, Rest};
 use crate::machine::property_trie::{Filter, Names};
-use crate::switches::Switch;
 
 /// So many frames may be written into the continuations of one expansion.
 const MAX_PUSHES: usize = 4_000_000;
@@ -284,8 +283,7 @@ impl Machine {
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
         }
-        let names =
-            Names::of_texts(&exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES).filter(|_| Switch::MachineTexts.is_on())?);
+        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES)?);
         let first = names.next_bytes(StateId::START);
         if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
             return None;

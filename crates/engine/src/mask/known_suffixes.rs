@@ -1,5 +1,8 @@
 //! What goes on behind a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
 //!
+//! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same: only the names that
+//! the key must not have differ. So what goes on behind the quote is kept with what it depends on, as masks are.
+//!
 //! What goes on up to the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at
 //! all, or strings. So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes
 //! that hold a whole value are read in each object.
@@ -13,11 +16,17 @@ use crate::error::EngineError;
 use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::Blanks;
 use crate::machine::layout::{ExpansionId, Frame};
+use crate::mask::cache::DependencyCache;
 use crate::mask::value_keys::ShapeId;
 use crate::parse::stepper::{Doubt, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
-use crate::switches::Switch;
+
+/// So many lists of suffixes are told apart.
+const MAX_LISTS: usize = 64;
+
+/// Bytes that may be kept by one list of suffixes.
+const BUDGET: usize = 1 << 18;
 
 /// So many kinds of values are kept for all grammars.
 const MAX_VALUES: usize = 256;
@@ -63,22 +72,65 @@ impl WithinValues {
     }
 }
 
-/// Calls `reached` for every suffix of some crossing tokens that is read by some threads, once or more, with what is in doubt then.
-/// `element` says that the lexeme may be an element of an array which is there already.
-pub(crate) fn read_suffixes(
-    run: &mut Run<'_>,
-    crossings: &Crossings,
-    threads: &mut Vec<Entry>,
-    element: bool,
-    mut reached: impl FnMut(u32, Doubt),
-) -> Result<(), EngineError> {
-    let suffixes = crossings.shared_suffixes();
-    if !element && Switch::MaskValues.is_on() && read_within_values(run, suffixes, threads, &mut reached)? {
-        debug_assert!(are_read_alike(run, crossings, threads)?, "a value is read alike in all grammars");
-        return Ok(());
+/// The suffixes that are read behind lexemes. The slow twin is the walk of all of them.
+pub(crate) struct KnownSuffixes {
+    /// By the place of the suffixes in memory, and whether an element of an array was in doubt before.
+    known: FxHashMap<(usize, bool), DependencyCache<Found>>,
+    horizon: usize,
+}
+
+impl KnownSuffixes {
+    /// Nothing yet. No token has more bytes than `horizon`.
+    pub fn new(horizon: usize) -> KnownSuffixes {
+        KnownSuffixes { known: FxHashMap::default(), horizon }
     }
-    run.stacks.join(threads)?;
-    walk(run, crossings, threads, element, reached)
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.values().map(DependencyCache::memory_bytes).sum()
+    }
+
+    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads, once or more, with what is in doubt then.
+    /// `element` says that the lexeme may be an element of an array which is there already.
+    pub fn read(
+        &mut self,
+        run: &mut Run<'_>,
+        crossings: &Crossings,
+        threads: &mut Vec<Entry>,
+        element: bool,
+        mut reached: impl FnMut(u32, Doubt),
+    ) -> Result<(), EngineError> {
+        if !element && read_within_values(run, crossings.shared_suffixes(), threads, &mut reached)? {
+            debug_assert!(are_read_alike(run, crossings, threads)?, "a value is read alike in all grammars");
+            return Ok(());
+        }
+        let start = run.stacks.configuration(threads)?;
+        // What one mask has found out of a very ambiguous grammar it does not look at again.
+        if run.known.is_some() {
+            return walk(run, crossings, start, element, reached);
+        }
+        let name = (Arc::as_ptr(crossings.shared_suffixes()).addr(), element);
+        if self.known.len() >= MAX_LISTS && !self.known.contains_key(&name) {
+            self.known.clear();
+        }
+        let known = self.known.entry(name).or_insert_with(|| DependencyCache::new(BUDGET, self.horizon));
+        if let Some(found) = known.find_and_look(run.machine, run.stacks, start) {
+            debug_assert!(found.suffixes == read(run, crossings, start, element)?, "they were read alike before");
+            found.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
+            return Ok(());
+        }
+        let whole = run.stacks.watch_part();
+        let suffixes = read(run, crossings, start, element);
+        let reads = run.stacks.unwatch_part(whole);
+        let suffixes = suffixes?;
+        suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
+        if let Some(reads) = reads {
+            let size = size_of_val(&*suffixes);
+            let found = Arc::new(Found { _all: crossings.shared_suffixes().clone(), suffixes });
+            known.keep(run.machine, run.stacks, start, &reads, &found, size);
+        }
+        Ok(())
+    }
 }
 
 /// Calls `reached` for every suffix that is read by some threads, once or more, with what is in doubt then, where every thread
@@ -119,9 +171,8 @@ fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<En
     let mut within = Vec::new();
     let suffixes = crossings.shared_suffixes();
     read_within_values(run, suffixes, threads, &mut |suffix, doubt| within.push((suffix, doubt)))?;
-    let mut all = Vec::new();
-    run.stacks.join(threads)?;
-    walk(run, crossings, threads, false, |suffix, doubt| all.push((suffix, doubt)))?;
+    let start = run.stacks.configuration(threads)?;
+    let mut all = read(run, crossings, start, false)?.into_vec();
     for suffixes in [&mut within, &mut all] {
         suffixes.sort_unstable();
         suffixes.dedup();
@@ -172,15 +223,27 @@ impl Run<'_> {
     }
 }
 
-/// The slow twin of what is kept: a walk of all suffixes.
+/// The suffixes that are read from a configuration, each once or more.
+fn read(
+    run: &mut Run<'_>,
+    crossings: &Crossings,
+    start: SetId,
+    element: bool,
+) -> Result<Box<[(u32, Doubt)]>, EngineError> {
+    let mut suffixes = Vec::new();
+    walk(run, crossings, start, element, |suffix, doubt| suffixes.push((suffix, doubt)))?;
+    Ok(suffixes.into())
+}
+
 fn walk(
     run: &mut Run<'_>,
     crossings: &Crossings,
-    threads: &[Entry],
+    start: SetId,
     element: bool,
     reached: impl FnMut(u32, Doubt),
 ) -> Result<(), EngineError> {
     // Of the key that ends here more is known elsewhere.
     let doubt = Doubt { later: true, element, ..Doubt::default() };
-    Walk::new(run).over(crossings.suffixes(), threads, doubt, reached)
+    let threads = run.stacks.entries(start).to_vec();
+    Walk::new(run).over(crossings.suffixes(), &threads, doubt, reached)
 }

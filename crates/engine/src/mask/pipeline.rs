@@ -19,12 +19,11 @@ use crate::lexeme::cache::DfaId;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
-use crate::mask::known_suffixes::read_suffixes;
+use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::stepper::{Doubt, Run, offers_tokens};
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
-use crate::switches::Switch;
 use crate::vocabulary::json_text;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
@@ -121,12 +120,14 @@ impl Run<'_> {
     pub fn fill_mask(
         &mut self,
         vocabulary: &Tokens,
+        suffixes: &mut KnownSuffixes,
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<Finished, EngineError> {
         (self.recording, self.known) = (false, None);
         let mut flipped = std::mem::take(&mut self.lexeme_cache.scratch.flipped);
         flipped.clear();
+        self.lexeme_cache.scratch.taken.walked.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
@@ -159,7 +160,7 @@ impl Run<'_> {
             narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
         }
         if let Some((thread, expansion, here)) = greatest {
-            self.add_wide((thread, &expansion), &here, &mut draft)?;
+            self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?;
         }
         // Several threads before the same blanks share a row.
         blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -171,11 +172,26 @@ impl Run<'_> {
         let mut plain = Vec::new();
         for (thread, expansion, row) in narrow {
             match row {
-                Some(here) => self.add_wide((thread, &expansion), &here, &mut draft)?,
+                Some(here) => self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?,
                 None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
             }
         }
+        let walked = std::mem::take(&mut self.lexeme_cache.scratch.taken.walked);
+        if walked.are_known() {
+            let mut others = Vec::with_capacity(plain.len());
+            for thread in plain {
+                let leads = |token, doubt| {
+                    draft.allow(token);
+                    draft.note(token, doubt, false);
+                };
+                if !Walk::new(self).along_names(vocabulary, thread, &walked, leads)? {
+                    others.push(thread);
+                }
+            }
+            plain = others;
+        }
+        self.lexeme_cache.scratch.taken.walked = walked;
         if !plain.is_empty() {
             Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
                 draft.allow(token);
@@ -232,6 +248,7 @@ impl Run<'_> {
     /// Adds the tokens of one wide thread.
     fn add_wide(
         &mut self,
+        suffixes: &mut KnownSuffixes,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
         draft: &mut Draft<'_>,
@@ -288,8 +305,7 @@ impl Run<'_> {
             for &thread in &threads {
                 first = first.union(&self.first_bytes(thread)?);
             }
-            if Switch::MaskNextNodes.is_on()
-                && let Some(nodes) = crossings.next_nodes(trie, first, FEW_NEXT_NODES)
+            if let Some(nodes) = crossings.next_nodes(trie, first, FEW_NEXT_NODES)
                 && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
             {
                 continue;
@@ -299,7 +315,7 @@ impl Run<'_> {
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
             let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
             match expansion.free {
-                true => read_suffixes(self, known, &mut threads, doubt.element, leaves)?,
+                true => suffixes.read(self, known, &mut threads, doubt.element, leaves)?,
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::mask::delta::difference;
-use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// So many masks are kept to be compared with.
@@ -54,9 +53,7 @@ impl Bases {
     /// [`MAX_LISTED`].
     pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
         let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
-        let alike = (0..self.0.len())
-            .filter(|&place| row != 0 && self.0[place].row == row && Switch::MaskNear.is_on())
-            .take(FEW_BASES);
+        let alike = (0..self.0.len()).filter(|&place| row != 0 && self.0[place].row == row).take(FEW_BASES);
         let mut near = alike.filter_map(|place| Some((place, few_differences(words, &self.0[place].words)?)));
         if let Some((place, flipped)) = near.next() {
             self.0[..=place].rotate_right(1);

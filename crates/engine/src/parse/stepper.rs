@@ -18,7 +18,6 @@ use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::{Continuation, ExpansionId, Frame, FrameId, Machine, Register};
 use crate::mask::reference::Bases;
 use crate::state::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks, UNKNOWN_TEXT};
-use crate::switches::Switch;
 use crate::vocabulary::json_text;
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
@@ -276,7 +275,7 @@ impl Run<'_> {
         }
         let below = work.get(1).map(|&(below, _)| below);
         (self.lexeme_cache.scratch.work, self.lexeme_cache.scratch.leaders) = (work, leaders);
-        if by_text || has_marks || (!many && done <= MANY_STACKS) || !Switch::ParseStarts.is_on() {
+        if by_text || has_marks || (!many && done <= MANY_STACKS) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);
@@ -351,7 +350,7 @@ impl Run<'_> {
             return Ok(found);
         }
         // What is compared with other texts hangs on the byte itself.
-        let key = match self.machine.keeps_text() || !Switch::ParseByStates.is_on() {
+        let key = match self.machine.keeps_text() {
             true => None,
             false => Some((configuration, self.states_behind(configuration, byte)?)),
         };

@@ -38,8 +38,16 @@ impl Automaton for Derived<'_> {
 pub(crate) trait Reader: Automaton {
     /// Where a walk stands: a state of the automaton, and what else is to be known.
     type At: Copy;
+    /// Why a walk ends early.
+    type Stopped: From<LimitExceeded>;
+
     /// The state of the automaton.
     fn state(at: Self::At) -> StateId;
+
+    /// A node of the shapes is looked at.
+    fn look(&mut self) -> Result<(), Self::Stopped> {
+        Ok(())
+    }
 
     /// All characters of a kind lead from here to a state, where something may end; these are the nodes of the trie to which
     /// they lead. Gives where the walk stands then, and whether that is as good as where it stood.
@@ -50,19 +58,21 @@ pub(crate) trait Reader: Automaton {
 
     /// Reads a byte that leads to a node of the trie; `None` where it does not lead on. Nothing is made of it where there
     /// is no node.
-    fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, LimitExceeded>;
+    fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, Self::Stopped>;
 
-    /// Whether the tokens that are read are asked for.
-    const FINDS: bool = true;
+    /// The groups of characters that lead back to where the walk stands, see
+    /// [`Trie::walk_mask`](crate::vocabulary::trie::Trie::walk_mask).
+    fn loops(&mut self, _at: Self::At) -> Result<u32, Self::Stopped> {
+        Ok(0)
+    }
 
-    /// Whether it is to be told where tokens end.
+    /// Whether it is to be told where tokens end; then a walk is never as good as where it stood.
     fn lists(&self) -> bool {
         false
     }
 
-    /// These tokens are read to their ends, where the walk stands here, or as good as that; with the position of the first one
-    /// among those of all shapes, if they have any.
-    fn ends(&mut self, _at: Self::At, _tokens: &[u32], _first: Option<usize>) {}
+    /// These tokens are read to their ends.
+    fn ends(&mut self, _at: Self::At, _tokens: &[u32]) {}
 }
 
 /// The tokens that are read, while they are found.
@@ -85,12 +95,22 @@ impl Found {
 
     /// The tokens of a shape and of those below are read.
     fn reads_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
-        self.reads(shapes.tokens(index, end));
+        match shapes.many(index) {
+            Some(set) if !self.wide => {
+                self.tokens.words_mut().iter_mut().zip(set.words()).for_each(|(word, set)| *word |= set);
+            }
+            _ => self.reads(shapes.tokens(index, end)),
+        }
     }
 
     /// The tokens of a shape and of those below are not read.
     fn refuses_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
-        self.refuses(shapes.tokens(index, end));
+        match shapes.many(index) {
+            Some(set) if self.wide => {
+                self.tokens.words_mut().iter_mut().zip(set.words()).for_each(|(word, set)| *word &= !set);
+            }
+            _ => self.refuses(shapes.tokens(index, end)),
+        }
     }
 
     /// Tokens that are not read.
@@ -108,7 +128,7 @@ pub(crate) fn read<R: Reader>(
     reader: &mut R,
     start: R::At,
     wide: bool,
-) -> Result<TokenSet, LimitExceeded> {
+) -> Result<TokenSet, R::Stopped> {
     let tokens = if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
     let mut found = Found { tokens, wide };
     read_shapes(vocabulary, kinds, reader, start, &mut found)?;
@@ -123,7 +143,7 @@ fn read_shapes<R: Reader>(
     reader: &mut R,
     start: R::At,
     found: &mut Found,
-) -> Result<(), LimitExceeded> {
+) -> Result<(), R::Stopped> {
     let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
     // By state the kinds that lead to where the walk is as good as where it stood.
     let mut same: Vec<u64> = Vec::new();
@@ -131,6 +151,7 @@ fn read_shapes<R: Reader>(
     let mut trie_path = vec![start; trie.max_depth() + 1];
     let mut index = 0;
     while index < shapes.len() {
+        reader.look()?;
         let shape = shapes.node(index);
         let (above, end) = (path[shape.depth as usize - 1], index + shape.size as usize);
         match kinds.read(reader, R::state(above), shape.kind)? {
@@ -168,18 +189,15 @@ fn read_shapes<R: Reader>(
                 }
                 same[state] |= u64::from(is_same) << shape.kind;
                 if shape.below & !same[state] == 0 {
-                    if R::FINDS {
-                        found.reads_all(shapes, index, end);
-                    }
-                    reader.ends(at, shapes.tokens(index, end), Some(shapes.first_token(index)));
+                    found.reads_all(shapes, index, end);
+                    // Here is all that a reader is told of that lists.
+                    reader.ends(at, shapes.tokens(index, index + 1));
                     index = end;
                     continue;
                 }
                 let tokens = shapes.tokens(index, index + 1);
-                if R::FINDS {
-                    found.reads(tokens);
-                }
-                reader.ends(at, tokens, Some(shapes.first_token(index)));
+                found.reads(tokens);
+                reader.ends(at, tokens);
                 path[shape.depth as usize] = at;
                 index += 1;
             }
@@ -196,7 +214,7 @@ fn read_below<R: Reader>(
     at: R::At,
     path: &mut [R::At],
     found: &mut Found,
-) -> Result<(), LimitExceeded> {
+) -> Result<(), R::Stopped> {
     let trie = vocabulary.trie();
     let mut step = |at, byte, node| {
         let Some(next) = reader.byte(at, byte, Some(node))? else { return Ok(None) };
@@ -205,9 +223,9 @@ fn read_below<R: Reader>(
             && let Some(token) = trie.entry_at(node)
             && !vocabulary.shapes().is_ragged(token)
         {
-            reader.ends(next, &[token], None);
+            reader.ends(next, &[token]);
         }
-        Ok(Some(next))
+        Ok(Some((next, reader.loops(next)?)))
     };
     let part = (node, node + trie.size(node));
     trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.wide, &mut step, found.tokens.words_mut())
@@ -219,7 +237,7 @@ fn behind_first_bytes<R: Reader>(
     reader: &mut R,
     at: R::At,
     node: u32,
-) -> Result<Option<R::At>, LimitExceeded> {
+) -> Result<Option<R::At>, R::Stopped> {
     let before = vocabulary.bytes_before(node);
     let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
     let mut at = Some(at);
@@ -236,7 +254,7 @@ fn read_ragged<R: Reader>(
     reader: &mut R,
     start: R::At,
     found: &mut Found,
-) -> Result<(), LimitExceeded> {
+) -> Result<(), R::Stopped> {
     let (ragged, trie) = (vocabulary.shapes().ragged(), vocabulary.trie());
     let token = |index: usize| trie.entry_at(ragged[index].node as usize).filter(|_| !ragged[index].has_shape);
     let mut path = vec![start; trie.max_depth() + 1];
@@ -252,7 +270,7 @@ fn read_ragged<R: Reader>(
         };
         if let Some(token) = token(index) {
             found.reads(&[token]);
-            reader.ends(at, &[token], None);
+            reader.ends(at, &[token]);
         }
         path[depth] = at;
         index += 1;

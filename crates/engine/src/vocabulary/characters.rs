@@ -168,6 +168,7 @@ impl Automaton for Runs<'_, '_> {
 
 impl Reader for Runs<'_, '_> {
     type At = u32;
+    type Stopped = LimitExceeded;
 
     fn state(at: u32) -> StateId {
         StateId(at & STATE)
@@ -203,7 +204,7 @@ impl Reader for Runs<'_, '_> {
         self.within.is_some()
     }
 
-    fn ends(&mut self, at: u32, tokens: &[u32], _first: Option<usize>) {
+    fn ends(&mut self, at: u32, tokens: &[u32]) {
         if let Some(within) = &mut self.within {
             within.extend(tokens.iter().map(|&token| (at >> ROUNDS, token)));
         }

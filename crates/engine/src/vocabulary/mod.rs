@@ -21,6 +21,7 @@ pub(crate) mod category_walk;
 pub(crate) mod characters;
 pub(crate) mod json_text;
 pub(crate) mod keys_within_tokens;
+pub(crate) mod lead_bytes;
 pub(crate) mod token_lengths;
 pub(crate) mod token_set;
 pub(crate) mod tokens;

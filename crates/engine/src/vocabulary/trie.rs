@@ -7,6 +7,8 @@ use std::ops::Deref;
 
 use stencilm_regex::ByteSet;
 
+use crate::vocabulary::lead_bytes::groups_below;
+
 mod lists;
 mod nodes;
 
@@ -39,6 +41,10 @@ impl Node {
 pub struct Trie {
     nodes: Nodes,
     lists: Lists,
+    /// How many bytes the longest string below each node has beyond it, 255 for more.
+    heights: Vec<u8>,
+    /// The groups of the characters below each node, as bits.
+    below: Vec<u32>,
     /// By first byte its node.
     roots: Vec<Option<u32>>,
     max_depth: usize,
@@ -59,14 +65,28 @@ impl Trie {
     /// When a string is longer than 16 MiB.
     pub fn from_sorted<'a>(strings: impl Iterator<Item = (&'a [u8], u32)>) -> Trie {
         let nodes = Nodes::from_sorted(strings);
+        let mut heights = vec![0u8; nodes.len()];
+        let mut path: Vec<usize> = Vec::new();
+        for index in 0..nodes.len() {
+            path.truncate(nodes.depth(index) - 1);
+            for (above, &ancestor) in path.iter().rev().enumerate() {
+                let height = u8::try_from(above + 1).unwrap_or(u8::MAX);
+                if heights[ancestor] >= height {
+                    break;
+                }
+                heights[ancestor] = height;
+            }
+            path.push(index);
+        }
         let max_depth = (0..nodes.len()).map(|node| nodes.depth(node)).max().unwrap_or(0);
+        let below = groups_below((0..nodes.len()).map(|node| (nodes.byte(node), nodes.depth(node))));
         let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
         let mut node = 0;
         while node < nodes.len() {
             roots[usize::from(nodes.byte(node))] = Some(node as u32);
             node += nodes.size(node);
         }
-        let mut trie = Trie { nodes, lists: Lists::default(), roots, max_depth };
+        let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
         trie.lists = Lists::of(&trie);
         trie
     }
@@ -90,7 +110,13 @@ impl Trie {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.memory_bytes() + self.lists.memory_bytes()
+        self.nodes.memory_bytes() + self.nodes.len() * 5 + self.lists.memory_bytes()
+    }
+
+    /// How many bytes the longest string below a node has beyond it; 255 where it has more.
+    #[inline]
+    pub fn height(&self, node: usize) -> u8 {
+        self.heights[node]
     }
 
     /// Walks every string that an automaton can read, from the state `start`.
@@ -154,7 +180,9 @@ impl Trie {
     /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
     /// token, in no order that a branch predictor could learn, so this one has no branch there.
     ///
-    /// `wide` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
+    /// `step` also gives the groups of characters that lead from the next state back to it, by
+    /// [`loops`](crate::vocabulary::lead_bytes::loops); where there are no others below a node, all entries there are reached, and no step is
+    /// taken. `wide` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
     /// that are not reached are cleared.
     ///
     /// # Panics
@@ -164,7 +192,7 @@ impl Trie {
         &self,
         start: S,
         wide: bool,
-        mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
@@ -185,16 +213,17 @@ impl Trie {
         start: S,
         states: &mut [S],
         wide: bool,
-        step: &mut impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
+        step: &mut impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
         let nodes = &self.nodes.0[..end];
+        let below = &self.below[..end];
         states[depth] = start;
         let mut index = first;
         while index < nodes.len() {
             let node = nodes[index];
             let depth = node.depth();
-            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+            let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                 let end = index + node.size as usize;
                 if wide {
                     for node in &nodes[index..end] {
@@ -204,6 +233,16 @@ impl Trie {
                 index = end;
                 continue;
             };
+            if same != 0 && below[index] & !same == 0 {
+                let end = index + node.size as usize;
+                if !wide {
+                    for node in &nodes[index..end] {
+                        mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+                    }
+                }
+                index = end;
+                continue;
+            }
             if !wide {
                 mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
             }
@@ -237,6 +276,7 @@ impl Trie {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::lead_bytes::loops;
     use std::convert::Infallible;
 
     fn trie(strings: &[&str]) -> Trie {
@@ -264,7 +304,7 @@ mod tests {
     proptest::proptest! {
         /// Whatever an automaton does with the bytes of characters, whole ones and pieces.
         #[test]
-        fn a_mask_has_what_a_walk_reaches(
+        fn a_walk_that_skips_loops_reaches_what_any_walk_reaches(
             table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.85, 0u32..4), 9), 4),
             loops_of_first in proptest::collection::vec(proptest::bool::weighted(0.7), 9),
             middle in proptest::bool::weighted(0.7),
@@ -311,7 +351,11 @@ mod tests {
                 if wide {
                     (0..strings.len()).for_each(|entry| mask[entry / 32] |= 1 << (entry % 32));
                 }
-                let Ok(()) = trie.walk_mask(0, wide, |state, byte, _| next(state, byte), &mut mask);
+                let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
+                    let Some(behind) = next(state, byte)? else { return Ok(None) };
+                    Ok(Some((behind, loops(behind, next)?)))
+                };
+                let Ok(()) = trie.walk_mask(0, wide, step, &mut mask);
                 proptest::prop_assert_eq!(&mask, &reached);
             }
         }

@@ -3,6 +3,8 @@
 //! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes do so is
 //! laid out by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
@@ -46,34 +48,79 @@ impl Shown {
     }
 }
 
-/// Which tokens surely keep their ends wherever they stand, by the bytes that may come.
+/// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
 #[derive(Default)]
 pub(crate) struct Anywhere {
+    sets: FxHashMap<ByteSet, Arc<TokenSet>>,
     behind: Behind,
-    /// What decides of the tokens of each kind.
+    /// What decides of the tokens of each kind, which have the same sets.
     examples: Vec<Ending>,
     /// By token the number of its kind; the same in the order of shapes, in which they are asked for.
     kinds: Vec<u32>,
     in_shapes: Vec<u32>,
-    /// The sets of bytes, and by their numbers which kinds of tokens surely keep their ends, as far as it was asked for.
+    /// By the bytes that may come, which kinds of tokens surely keep their ends, as far as it was asked for.
+    judged: Vec<Vec<Option<bool>>>,
     numbers: FxHashMap<ByteSet, usize>,
-    judged: Vec<(ByteSet, Box<[Option<bool>]>)>,
+    /// Scratch for two sets of tokens, which are empty between uses.
+    scratch: [Option<TokenSet>; 2],
 }
 
 impl Anywhere {
-    /// Begins to judge tokens. Numbers of sets of bytes are good until this is done again.
-    pub fn begin(&mut self, encoding: &Encoding) {
-        if self.kinds.is_empty() {
-            self.sort_by_kinds(encoding);
+    /// Two empty sets of tokens, to be given back empty.
+    pub fn take_room(&mut self, vocab_size: usize) -> [TokenSet; 2] {
+        self.scratch.each_mut().map(|set| set.take().unwrap_or_else(|| TokenSet::empty(vocab_size)))
+    }
+
+    pub fn give_back(&mut self, scratch: [TokenSet; 2]) {
+        self.scratch = scratch.map(Some);
+    }
+
+    /// Those of some bytes.
+    pub fn before(&mut self, encoding: &Encoding, bytes: &ByteSet) -> Arc<TokenSet> {
+        self.lay_out(encoding);
+        if let Some(known) = self.sets.get(bytes).filter(|_| Switch::CanonicalJudgedKept.is_on()) {
+            return known.clone();
         }
+        if self.sets.len() >= MAX_ANYWHERE {
+            self.sets.clear();
+        }
+        let size = encoding.tokens().vocab_size();
+        let Anywhere { examples, behind, .. } = &*self;
+        // As bits at the top of words, so that a word of tokens is gathered by shifts.
+        let sure: Vec<u32> = examples
+            .iter()
+            .map(|&ending| u32::from(encoding.surely_goes_on_behind(behind, ending, bytes)) << (BITS - 1))
+            .collect();
+        let mut tokens = TokenSet::empty(size);
+        for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
+            let mut gathered = 0;
+            for &kind in kinds {
+                gathered = gathered >> 1 | sure[kind as usize];
+            }
+            *word = gathered >> (BITS as usize - kinds.len());
+        }
+        let tokens = Arc::new(tokens);
+        self.sets.insert(*bytes, tokens.clone());
+        tokens
+    }
+
+    /// To ask for some tokens before some bytes.
+    pub fn judge<'a>(&'a mut self, encoding: &'a Encoding) -> Judged<'a> {
+        self.lay_out(encoding);
         if self.judged.len() >= MAX_ANYWHERE {
             (self.judged, self.numbers) = Default::default();
         }
+        Judged { encoding, anywhere: self, sets: Vec::new() }
     }
 
-    fn sort_by_kinds(&mut self, encoding: &Encoding) {
+    /// Sorts the tokens by kinds.
+    pub fn lay_out(&mut self, encoding: &Encoding) {
+        if !self.kinds.is_empty() {
+            return;
+        }
+        let size = encoding.tokens().vocab_size() as u32;
         let mut numbers = FxHashMap::default();
-        for token in 0..encoding.tokens().vocab_size() as u32 {
+        for token in 0..size {
             let ending = encoding.ending(&mut self.behind, token);
             let next = self.examples.len() as u32;
             self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
@@ -85,44 +132,12 @@ impl Anywhere {
         self.in_shapes = shapes.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
     }
 
-    /// The number of a set of bytes.
-    pub fn number(&mut self, bytes: &ByteSet) -> usize {
-        *self.numbers.entry(*bytes).or_insert_with(|| {
-            self.judged.push((*bytes, vec![None; self.examples.len()].into()));
-            self.judged.len() - 1
-        })
-    }
-
-    /// Adds those of some tokens to a set that surely keep their ends before the bytes of a number. Tokens may be told with the
-    /// position of the first one in the order of shapes.
-    #[inline]
-    pub fn add_sure(
-        &mut self,
-        encoding: &Encoding,
-        number: usize,
-        (tokens, first): (&[u32], Option<usize>),
-        set: &mut TokenSet,
-    ) {
-        let Anywhere { kinds, in_shapes, judged, examples, behind, .. } = self;
-        let (bytes, known) = &mut judged[number];
-        let words = set.words_mut();
-        let mut judge = |token: u32, kind: u32| {
-            let kind = kind as usize;
-            let is_sure =
-                *known[kind].get_or_insert_with(|| encoding.surely_goes_on_behind(behind, examples[kind], bytes));
-            // There is no order in what is sure, so no branch is taken by it.
-            words[(token / BITS) as usize] |= u32::from(is_sure) << (token % BITS);
-        };
-        match first {
-            Some(first) => tokens.iter().zip(&in_shapes[first..]).for_each(|(&token, &kind)| judge(token, kind)),
-            None => tokens.iter().for_each(|&token| judge(token, kinds[token as usize])),
-        }
-    }
-
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
-            + self.judged.len() * (self.examples.len() + 80)
+        let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
+        sets.sum::<usize>()
+            + (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
+            + self.judged.len() * self.examples.len()
             + self.behind.memory_bytes()
     }
 }
@@ -139,6 +154,61 @@ enum Ending {
         states: Option<States>,
         merging: u32,
     },
+}
+
+/// Which tokens surely keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
+pub(crate) struct Judged<'a> {
+    encoding: &'a Encoding,
+    anywhere: &'a mut Anywhere,
+    /// By number of what is known of a set of bytes.
+    sets: Vec<ByteSet>,
+}
+
+impl Judged<'_> {
+    /// The number of a set of bytes.
+    pub fn number(&mut self, bytes: &ByteSet) -> usize {
+        let Anywhere { judged, numbers, examples, .. } = &mut *self.anywhere;
+        let number = *numbers.entry(*bytes).or_insert_with(|| {
+            judged.push(vec![None; examples.len()]);
+            judged.len() - 1
+        });
+        if number >= self.sets.len() {
+            self.sets.resize(number + 1, ByteSet::EMPTY);
+        }
+        self.sets[number] = *bytes;
+        number
+    }
+
+    /// Whether a token surely keeps its end before the bytes of a number.
+    #[inline]
+    pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
+        let Anywhere { kinds, judged, examples, behind, .. } = &mut *self.anywhere;
+        let kind = kinds[token as usize] as usize;
+        let known = &mut judged[number][kind];
+        *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], &self.sets[number]))
+    }
+
+    /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that surely keep their ends
+    /// to one set, and the others to another one.
+    pub fn sort_shapes(
+        &mut self,
+        number: usize,
+        (first, tokens): (usize, &[u32]),
+        surely: &mut TokenSet,
+        perhaps: &mut TokenSet,
+    ) {
+        let Anywhere { in_shapes, judged, examples, behind, .. } = &mut *self.anywhere;
+        let (known, bytes) = (&mut judged[number], &self.sets[number]);
+        for (&token, &kind) in tokens.iter().zip(&in_shapes[first..]) {
+            let kind = kind as usize;
+            let sure =
+                *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], bytes));
+            // There is no order in what is sure, so no branch is taken by it.
+            let (word, bit) = ((token / BITS) as usize, token % BITS);
+            surely.words_mut()[word] |= u32::from(sure) << bit;
+            perhaps.words_mut()[word] |= u32::from(!sure) << bit;
+        }
+    }
 }
 
 impl Probes {

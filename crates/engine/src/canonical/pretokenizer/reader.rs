@@ -1,9 +1,10 @@
 //! What reads a lexeme byte by byte, for questions about the tokens within it.
 
-use stencilm_regex::{LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::Expansion;
+use crate::vocabulary::lead_bytes::groups_within;
 
 /// What reads a lexeme: its automaton, perhaps behind the blanks of an expansion.
 pub(crate) struct Reader<'f> {
@@ -20,5 +21,16 @@ impl Reader<'_> {
             None => lexeme_cache.step(self.dfa, StateId(state), byte)?.0.0,
         };
         Ok((next != StateId::DEAD.0).then_some(next))
+    }
+
+    /// The groups of bytes that lead from a state to itself, of those that may come there.
+    pub fn loops(&self, lexeme_cache: &mut LexemeCache, state: u32, live: &ByteSet) -> Result<u32, LimitExceeded> {
+        let mut same = ByteSet::EMPTY;
+        for byte in live.iter() {
+            if self.next(lexeme_cache, state, byte)? == Some(state) {
+                same.insert(byte);
+            }
+        }
+        Ok(groups_within(same))
     }
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
-use super::in_lexeme::Within;
-use super::judging::sure_within;
+use super::in_lexeme::{Within, sure_within};
 use crate::canonical::cursor::table::{Place, Places};
 use crate::canonical::encoder::equivalence::Alike;
 use crate::canonical::pretokenizer::probes::Anywhere;
@@ -313,7 +312,7 @@ fn as_in_class(
     if !sure.classes.contains_key(&name) {
         let all = runs.within(None);
         let reader = endless(lexeme_cache, **character)?;
-        let (known, others) = sure_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, &all)?;
+        let (known, others) = sure_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
         sure.bytes += vocabulary.mask_words() * 8;
         let all = Arc::new(all);
         let (at, searched) = Default::default();
@@ -383,7 +382,7 @@ fn sure_row(
     row: Arc<Row>,
 ) -> Result<SureRow, LimitExceeded> {
     let tokens = all_of(encoding.tokens(), &row);
-    let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, &tokens)?;
+    let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, tokens)?;
     others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
     let (at, answers) = Default::default();
     Ok(SureRow { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })

@@ -3,14 +3,25 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
+use super::judging::{BytesWalk, ShapeWalk, Steps};
 use crate::canonical::Encoding;
 use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::pretokenizer::probes::Anywhere;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_BLANKS;
 use crate::switches::Switch;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::trie::Reader as _;
+
+/// Rows of more tokens are judged by what may come in most states, and only the others one by one.
+const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
+/// Where fewer bytes may come, few tokens keep their ends before all of them.
+const SOME_BYTES: usize = 8;
+/// So many states behind the first are asked for it.
+const MAX_LOOPING: usize = 6;
 
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
@@ -82,4 +93,83 @@ impl<'a> Within<'a> {
         )?;
         Ok(keeps == Some(true))
     }
+}
+
+/// Those of some tokens, which a lexeme reads from a state, that surely lead on wherever they come; and the others.
+pub(crate) fn sure_within(
+    lexeme_cache: &mut LexemeCache,
+    encoding: &Encoding,
+    known: &mut Anywhere,
+    reader: &Reader<'_>,
+    state: u32,
+    mut tokens: TokenSet,
+) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
+    let vocabulary = encoding.tokens();
+    let trie = vocabulary.trie();
+    let is_wide = state & IN_BLANKS == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
+    // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
+    let common = if is_wide && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
+    let mut anywhere = match &common {
+        Some(common) => TokenSet::clone(&known.before(encoding, common)),
+        None => TokenSet::empty(vocabulary.vocab_size()),
+    };
+    let [mut surely, mut perhaps] = known.take_room(vocabulary.vocab_size());
+    let mut steps = Steps::new(reader, known.judge(encoding), common);
+    let start = steps.place_of(lexeme_cache, state)?;
+    if state & IN_BLANKS == 0 && Switch::CanonicalCategoryWalk.is_on() {
+        let mut walk =
+            ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
+        walk.over_all(StateId(state), &mut anywhere)?;
+    } else {
+        let mut way = std::mem::take(&mut lexeme_cache.scratch.way);
+        let steps = &mut steps;
+        let mut walk = BytesWalk { lexeme_cache, trie, steps, surely: &mut surely, perhaps: &mut perhaps };
+        let walked = trie
+            .roots(walk.leading(start)?)
+            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
+        lexeme_cache.scratch.way = way;
+        walked?;
+    }
+    // A walk comes to one of those that spell the same.
+    let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
+    same.for_each(|&other| perhaps.insert(other));
+    let judged = surely.words_mut().iter_mut().zip(perhaps.words_mut());
+    for ((sure, other), (surely, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged) {
+        *sure = (*sure | std::mem::take(surely)) & !std::mem::take(perhaps) & *other;
+        *other &= !*sure;
+    }
+    known.give_back([surely, perhaps]);
+    let others = tokens.iter().collect();
+    Ok((anywhere, others))
+}
+
+/// The bytes that may come where most bytes lead back to a state: this one, or one behind it. Where none does, the bytes that
+/// may come behind most of those that may.
+fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> Result<Option<ByteSet>, LimitExceeded> {
+    // Each with the number of bytes that lead there.
+    let mut states = vec![(state, 0)];
+    for byte in lexeme_cache.live_bytes(reader.dfa, StateId(state))?.iter().collect::<Vec<u8>>() {
+        let Some(next) = reader.next(lexeme_cache, state, byte)? else { continue };
+        match states.iter().position(|&(known, _)| known == next) {
+            Some(at) => states[at].1 += 1,
+            None if states.len() <= MAX_LOOPING => states.push((next, 1)),
+            None => {}
+        }
+    }
+    let mut best = (0, None);
+    let mut lives: Vec<(ByteSet, usize)> = Vec::with_capacity(states.len());
+    for (state, bytes) in states {
+        let live = *lexeme_cache.live_bytes(reader.dfa, StateId(state))?;
+        let groups = reader.loops(lexeme_cache, state, &live)?.count_ones();
+        if groups > best.0 {
+            best = (groups, Some(live));
+        }
+        lives.push((live, bytes));
+    }
+    let behind = |common: &ByteSet| {
+        let has_all = lives.iter().filter(|(live, _)| live.intersect(common) == *common);
+        (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
+    };
+    let most = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= SOME_BYTES).max_by_key(behind);
+    Ok(best.1.or_else(most))
 }

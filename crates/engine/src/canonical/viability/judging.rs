@@ -1,118 +1,291 @@
 //! Judging all tokens that a lexeme reads: each by the bytes that may come where it ends.
 
-use stencilm_regex::{LimitExceeded, StateId};
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
-use crate::canonical::Encoding;
-use crate::canonical::pretokenizer::probes::Anywhere;
+use crate::canonical::pretokenizer::probes::Judged;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_BLANKS;
-use crate::vocabulary::categories::Kinds;
-use crate::vocabulary::category_walk::{self, Automaton, Derived};
+use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::category_walk::Derived;
 use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie;
+use crate::vocabulary::trie::Trie;
 
-/// Those of some tokens, which a lexeme reads from a state, that surely lead on wherever they come; and the others.
-pub(crate) fn sure_within(
-    lexeme_cache: &mut LexemeCache,
-    encoding: &Encoding,
-    known: &mut Anywhere,
-    reader: &Reader<'_>,
+/// So many states have a table of steps, each from when it was left so often.
+const MAX_TABLES: usize = 500;
+const MANY_STEPS: u32 = 8;
+/// In place of a number of a state: not known yet.
+const UNKNOWN: u32 = u32::MAX;
+/// In place of a number of a state: nothing leads on.
+const NOWHERE: u32 = u32::MAX - 1;
+
+/// The steps of a lexeme as a walk of the vocabulary has met them. Its states are numbered by first occurrence, so that a step
+/// is one look at a table.
+pub(crate) struct Steps<'a> {
+    reader: &'a Reader<'a>,
+    judged: Judged<'a>,
+    common: Option<ByteSet>,
+    numbers: FxHashMap<u32, u32>,
+    states: Vec<Met>,
+    /// Of states that are left often.
+    next: Vec<[u32; 256]>,
+}
+
+/// A state that was met.
+#[derive(Clone, Copy)]
+struct Met {
     state: u32,
-    tokens: &TokenSet,
-) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
-    let vocabulary = encoding.tokens();
-    known.begin(encoding);
-    let mut sure = TokenSet::empty(vocabulary.vocab_size());
-    if state & IN_BLANKS == 0 {
-        let dfa = reader.dfa;
-        let kinds = lexeme_cache.kinds.take().filter(|(known, _)| *known == dfa);
-        let LexemeCache { dfas, deriver, .. } = &mut *lexeme_cache;
+    /// The number of the set of bytes that may come; `None` among blanks.
+    live: Option<usize>,
+    /// Whether that is what may come in most states, and whether that and more is.
+    is_common: bool,
+    has_common: bool,
+    /// The groups of bytes that lead back to it.
+    loops: u32,
+    /// How often it was left, and where its table is.
+    left: u32,
+    table: Option<u32>,
+}
+
+impl<'a> Steps<'a> {
+    pub fn new(reader: &'a Reader<'a>, judged: Judged<'a>, common: Option<ByteSet>) -> Steps<'a> {
+        Steps { reader, judged, common, numbers: FxHashMap::default(), states: Vec::new(), next: Vec::new() }
+    }
+
+    /// The number of a state.
+    pub fn place_of(&mut self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<u32, LimitExceeded> {
+        if let Some(&known) = self.numbers.get(&state) {
+            return Ok(known);
+        }
+        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0, left: 0, table: None };
+        if state & IN_BLANKS == 0 {
+            let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
+            met.live = Some(self.judged.number(&live));
+            met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
+            if Some(live) == self.common {
+                met.is_common = true;
+                met.loops = self.reader.loops(lexeme_cache, state, &live)?;
+            }
+        }
+        let number = self.states.len() as u32;
+        self.states.push(met);
+        self.numbers.insert(state, number);
+        Ok(number)
+    }
+
+    /// The number of the state after one byte; `None` where nothing leads on.
+    #[inline]
+    pub fn step(&mut self, lexeme_cache: &mut LexemeCache, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
+        let met = &mut self.states[from as usize];
+        match met.table.map_or(UNKNOWN, |table| self.next[table as usize][usize::from(byte)]) {
+            UNKNOWN => {
+                met.left += 1;
+                if met.left == MANY_STEPS && self.next.len() < MAX_TABLES {
+                    met.table = Some(self.next.len() as u32);
+                    self.next.push([UNKNOWN; 256]);
+                }
+                let (state, table) = (met.state, met.table);
+                let next = self.reader.next(lexeme_cache, state, byte)?;
+                let next = next.map(|next| self.place_of(lexeme_cache, next)).transpose()?;
+                if let Some(table) = table {
+                    self.next[table as usize][usize::from(byte)] = next.unwrap_or(NOWHERE);
+                }
+                Ok(next)
+            }
+            NOWHERE => Ok(None),
+            known => Ok(Some(known)),
+        }
+    }
+
+    /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
+    /// blanks nothing is told.
+    #[inline]
+    pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
+        let Some(live) = self.states[number as usize].live else { return };
+        for &token in tokens {
+            let set = if self.judged.is_sure(live, token) { &mut *surely } else { &mut *perhaps };
+            set.insert(token);
+        }
+    }
+
+    /// The same for tokens that stand side by side in the order of shapes, from a place on.
+    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), surely: &mut TokenSet, perhaps: &mut TokenSet) {
+        let Some(live) = self.states[number as usize].live else { return };
+        self.judged.sort_shapes(live, tokens, surely, perhaps);
+    }
+
+    /// The bytes that lead on from a state.
+    fn leading(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
+        let Met { state, .. } = self.states[number as usize];
+        match self.reader.expansion {
+            Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
+            None => lexeme_cache.live_bytes(self.reader.dfa, StateId(state)).copied(),
+        }
+    }
+
+    /// The groups of bytes that lead from a state to itself.
+    #[inline]
+    fn loops(&self, number: u32) -> u32 {
+        self.states[number as usize].loops
+    }
+}
+
+/// A walk of the vocabulary byte by byte, which judges the tokens that are read; for lexemes that few of them begin.
+pub(crate) struct BytesWalk<'w, 's> {
+    pub lexeme_cache: &'w mut LexemeCache,
+    pub trie: &'w Trie,
+    pub steps: &'w mut Steps<'s>,
+    pub surely: &'w mut TokenSet,
+    pub perhaps: &'w mut TokenSet,
+}
+
+impl trie::Reader for BytesWalk<'_, '_> {
+    type Error = LimitExceeded;
+
+    fn leading(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
+        self.steps.leading(self.lexeme_cache, state)
+    }
+
+    fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
+        let next = self.steps.step(self.lexeme_cache, state, byte)?;
+        if let (Some(next), Some(token)) = (next, self.trie.entry_at(node as usize)) {
+            self.steps.judge(next, &[token], self.surely, self.perhaps);
+        }
+        Ok(next)
+    }
+}
+
+/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme tells characters of a kind apart.
+pub(crate) struct ShapeWalk<'w, 's> {
+    pub lexeme_cache: &'w mut LexemeCache,
+    pub vocabulary: &'w Tokens,
+    pub steps: &'w mut Steps<'s>,
+    pub surely: &'w mut TokenSet,
+    pub perhaps: &'w mut TokenSet,
+}
+
+impl ShapeWalk<'_, '_> {
+    /// Judges the tokens that are read from a state. Where most bytes may come they are judged already, as in `most`.
+    pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let dfa = self.steps.reader.dfa;
+        let kinds = self.lexeme_cache.kinds.take().filter(|(known, _)| *known == dfa);
+        let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
         let automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
         let mut kinds = kinds.map_or_else(|| Kinds::new(&automaton), |(_, kinds)| kinds);
-        let mut judge = Judge { automaton, encoding, known, numbers: Vec::new(), sure: &mut sure, failed: None };
-        let walked = category_walk::read(vocabulary, &mut kinds, &mut judge, StateId(state), false);
-        let failed = judge.failed;
-        lexeme_cache.kinds = Some((dfa, kinds));
+        let walked = self.over(&mut kinds, start, most);
+        self.lexeme_cache.kinds = Some((dfa, kinds));
         walked?;
-        failed.map_or(Ok(()), Err)?;
-    } else {
-        let mut read = Vec::new();
-        let step = |state, byte, _| reader.next(lexeme_cache, state, byte);
-        vocabulary.trie().walk(state, step, |token, state| read.push((token, state)))?;
-        // Among blanks nothing is told.
-        for (token, state) in read.into_iter().filter(|&(_, state)| state & IN_BLANKS == 0) {
-            let live = *lexeme_cache.live_bytes(reader.dfa, StateId(state))?;
-            let number = known.number(&live);
-            known.add_sure(encoding, number, (&[token], None), &mut sure);
-        }
-    }
-    sure.words_mut().iter_mut().zip(tokens.words()).for_each(|(sure, token)| *sure &= token);
-    let others = tokens.iter().filter(|&token| !sure.contains(token)).collect();
-    Ok((sure, others))
-}
-
-/// A walk of the vocabulary that judges the tokens which are read.
-struct Judge<'w> {
-    automaton: Derived<'w>,
-    encoding: &'w Encoding,
-    known: &'w mut Anywhere,
-    /// By state the number of the set of bytes that may come.
-    numbers: Vec<Option<usize>>,
-    sure: &'w mut TokenSet,
-    failed: Option<LimitExceeded>,
-}
-
-impl Automaton for Judge<'_> {
-    #[inline]
-    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
-        self.automaton.step(state, byte)
+        self.over_ragged(start)
     }
 
-    fn representative(&self, byte: u8) -> u8 {
-        self.automaton.representative(byte)
-    }
-}
-
-impl category_walk::Reader for Judge<'_> {
-    type At = StateId;
-    const FINDS: bool = false;
-
-    fn state(at: StateId) -> StateId {
-        at
-    }
-
-    #[inline]
-    fn reads(&mut self, at: StateId, next: StateId, _ends: bool, _nodes: &[u32]) -> (StateId, bool) {
-        (next, next == at)
-    }
-
-    #[inline]
-    fn byte(&mut self, at: StateId, byte: u8, _node: Option<usize>) -> Result<Option<StateId>, LimitExceeded> {
-        let (next, _) = self.automaton.step(at, byte)?;
-        Ok((next != StateId::DEAD).then_some(next))
-    }
-
-    fn lists(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn ends(&mut self, at: StateId, tokens: &[u32], first: Option<usize>) {
-        let state = at.0 as usize;
-        if state >= self.numbers.len() {
-            self.numbers.resize(state + 1, None);
-        }
-        let number = match self.numbers[state] {
-            Some(known) => known,
-            None => match self.automaton.automaton.live_bytes(self.automaton.deriver, at) {
-                Ok(live) => *self.numbers[state].insert(self.known.number(live)),
-                Err(limit) => {
-                    self.failed = Some(limit);
-                    return;
+    /// Judges those that have shapes, and some of the others.
+    fn over(&mut self, kinds: &mut Kinds, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
+        let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
+        // By state its number, and the kinds that lead back to it.
+        let mut known: Vec<(u32, u64)> = Vec::new();
+        let mut states = vec![start; shapes.max_depth() + 1];
+        let mut trie_states = vec![0; trie.max_depth() + 1];
+        let mut index = 0;
+        while index < shapes.len() {
+            let shape = shapes.node(index);
+            let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
+            let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
+            let mut automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
+            match kinds.read(&mut automaton, above, shape.kind)? {
+                Read::Dead => index = end,
+                Read::Mixed => {
+                    for &node in shapes.places(index) {
+                        let above = match shape.kind {
+                            BLANK | OTHER => self.behind_first_bytes(above, node)?,
+                            _ => above,
+                        };
+                        let from = self.steps.place_of(self.lexeme_cache, above.0)?;
+                        let node = node as usize;
+                        trie.walk_mask_part(
+                            (node, node + trie.size(node)),
+                            trie.depth(node) - 1,
+                            from,
+                            &mut trie_states,
+                            true,
+                            &mut |from, byte, node| self.look(from, byte, node),
+                            most.words_mut(),
+                        )?;
+                    }
+                    index = end;
                 }
-            },
-        };
-        self.known.add_sure(self.encoding, number, (tokens, first), self.sure);
+                Read::To(next, _) => {
+                    let state = next.0 as usize;
+                    if state >= known.len() {
+                        known.resize(state + 1, (UNKNOWN, 1 << HIGH));
+                    }
+                    if known[state].0 == UNKNOWN {
+                        known[state].0 = self.steps.place_of(self.lexeme_cache, next.0)?;
+                    }
+                    if next == above {
+                        known[state].1 |= 1 << shape.kind;
+                    }
+                    let (number, same) = known[state];
+                    let is_last = shape.below & !same == 0;
+                    let until = if is_last { end } else { index + 1 };
+                    let tokens = shapes.tokens(index, until);
+                    match self.steps.states[number as usize] {
+                        Met { is_common: true, .. } => {}
+                        Met { has_common: true, .. } => {
+                            for token in tokens.iter().filter(|&&token| !most.contains(token)) {
+                                self.steps.judge(number, &[*token], self.surely, self.perhaps);
+                            }
+                        }
+                        _ => {
+                            let tokens = (shapes.first_token(index), tokens);
+                            self.steps.judge_shapes(number, tokens, self.surely, self.perhaps);
+                        }
+                    }
+                    states[shape.depth as usize] = next;
+                    index = until;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
+        let Some(next) = self.steps.step(self.lexeme_cache, from, byte)? else { return Ok(None) };
+        let token = self.vocabulary.trie().entry_at(node);
+        self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+        Ok(Some((next, self.steps.loops(next))))
+    }
+
+    /// The state behind the first bytes of the character whose last byte leads to a node.
+    fn behind_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
+        let before = self.vocabulary.bytes_before(node);
+        let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
+        before[first..]
+            .iter()
+            .try_fold(above, |state, &byte| Ok(self.lexeme_cache.step(self.steps.reader.dfa, state, byte)?.0))
+    }
+
+    /// Judges the tokens that have no shapes.
+    fn over_ragged(&mut self, start: StateId) -> Result<(), LimitExceeded> {
+        let (ragged, trie) = (self.vocabulary.shapes().ragged(), self.vocabulary.trie());
+        let mut states = vec![self.steps.place_of(self.lexeme_cache, start.0)?; trie.max_depth() + 1];
+        let mut at = 0;
+        while let Some(here) = ragged.get(at) {
+            let depth = trie.depth(here.node as usize);
+            let Some(next) = self.steps.step(self.lexeme_cache, states[depth - 1], trie.byte(here.node as usize))?
+            else {
+                at = here.end as usize;
+                continue;
+            };
+            let token = trie.entry_at(here.node as usize).filter(|_| !here.has_shape);
+            self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+            states[depth] = next;
+            at += 1;
+        }
+        Ok(())
     }
 }
 
@@ -123,8 +296,9 @@ mod tests {
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 
     use super::*;
-    use crate::canonical::EncodingSource;
-    use crate::vocabulary::tokens::Tokens;
+    use crate::canonical::pretokenizer::probes::Anywhere;
+    use crate::canonical::viability::in_lexeme::sure_within;
+    use crate::canonical::{Encoding, EncodingSource};
 
     const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
 
@@ -218,7 +392,7 @@ mod tests {
             }
             let mut known = Anywhere::default();
             let (sure, others) =
-                sure_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, &tokens).unwrap();
+                sure_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
             prop_assert_eq!(sure.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
             prop_assert_eq!(others.len() + sure.len(), tokens.len());
         }

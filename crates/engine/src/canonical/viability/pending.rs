@@ -53,6 +53,9 @@ pub(crate) struct Unverified<'m> {
     doubts: &'m mut Doubts,
     /// Whether what is known of blanks was added already.
     blanks_told: bool,
+    /// Whether groups of alike tokens are added where they are not known to lead on; else all were added before, and those that
+    /// do are settled.
+    pub by_groups: bool,
 }
 
 impl<'m> Unverified<'m> {
@@ -64,7 +67,7 @@ impl<'m> Unverified<'m> {
         blanks_told: bool,
     ) -> Unverified<'m> {
         doubts.clear(mask.len());
-        Unverified { encoding, mask, fitting, doubts, blanks_told }
+        Unverified { encoding, mask, fitting, doubts, blanks_told, by_groups: false }
     }
 
     /// Adds a token if the mask has it.
@@ -110,7 +113,18 @@ impl<'m> Unverified<'m> {
 
     /// Whether it is open whether a token leads on that fits.
     pub fn asks(&self, token: u32) -> bool {
-        self.doubts.has(token) && token_set::get(self.fitting, token)
+        let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.doubts.has(token) };
+        is_open && token_set::get(self.fitting, token)
+    }
+
+    /// Of some alike tokens it is known that they lead on, or not known.
+    pub fn tell(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
+        match self.by_groups {
+            true if lead_on => {}
+            true => tokens.for_each(|token| self.add(token)),
+            false if lead_on => tokens.for_each(|token| self.settle(token)),
+            false => {}
+        }
     }
 
     /// A token leads on.

@@ -10,7 +10,8 @@ use crate::canonical::Encoding;
 use crate::canonical::cursor::table::Place;
 use crate::canonical::encoder::equivalence::Alike;
 use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
-use crate::canonical::whitespace::runs::BeforeBlanks;
+use crate::canonical::whitespace::runs::{BeforeBlanks, BlanksInLexemes};
+use crate::canonical::whitespace::trailing::Tails;
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -65,6 +66,39 @@ pub(crate) struct Questions<'q, 'r> {
     pub configuration: SetId,
     pub place: Place,
     pub threads: Vec<Entry>,
+    pub path: Path,
+    pub tails: Tails,
+}
+
+/// The text that was read last, with the configurations on the way.
+#[derive(Default)]
+pub(crate) struct Path {
+    start: Option<SetId>,
+    /// Each byte with the configuration behind it.
+    steps: Vec<(u8, SetId)>,
+}
+
+impl Path {
+    /// The configuration behind some bytes; what they have in common with those before is not read again.
+    fn run(
+        &mut self,
+        run: &mut Run<'_>,
+        search: &mut Search<'_>,
+        start: SetId,
+        bytes: &[u8],
+    ) -> Result<SetId, EngineError> {
+        if self.start.replace(start) != Some(start) || !Switch::CanonicalPath.is_on() {
+            self.steps.clear();
+        }
+        let common = self.steps.iter().zip(bytes).take_while(|((known, _), byte)| known == *byte).count();
+        self.steps.truncate(common);
+        let mut here = self.steps.last().map_or(start, |&(_, here)| here);
+        for &byte in &bytes[common..] {
+            here = search.step(run, here, byte)?;
+            self.steps.push((byte, here));
+        }
+        Ok(here)
+    }
 }
 
 impl Questions<'_, '_> {
@@ -80,25 +114,28 @@ impl Questions<'_, '_> {
         let Some((thread, only)) = beside.filter(|_| has_all) else {
             return unverified.add_all(rows.iter().map(|(_, row)| row));
         };
+        unverified.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
         only.known.rest.iter().for_each(|&token| unverified.add(token));
         if thread.state & IN_BLANKS != 0 {
             unverified.add_blanks();
         }
-        unverified.add_inside(only);
-        unverified.add_outside(only, kept);
+        if !unverified.by_groups {
+            unverified.add_inside(only);
+            unverified.add_outside(only, kept);
+        }
     }
 
     /// Asks for the tokens of a row by what follows its lexeme. Those behind which the grammar stands at the same place are one
-    /// question.
+    /// question. Whether those that leave the lexeme were asked for, too.
     pub fn ask_alike(
         &mut self,
         thread: Entry,
         SureTokens { here, known, ending }: &SureTokens,
         (sure, leaving_rows, behind): (&SureRows, &mut Leaving, &mut SuffixesBehind),
         unverified: &mut Unverified<'_>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
-            return Ok(());
+            return Ok(false);
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
         for alike in known.inside.iter() {
@@ -106,9 +143,7 @@ impl Questions<'_, '_> {
             if alike.groups.iter().all(|group| group.told(answer).is_some()) {
                 for group in &alike.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
-                    if group.told(answer) == Some(true) {
-                        tokens.for_each(|token| unverified.settle(token));
-                    }
+                    unverified.tell(tokens, group.told(answer) == Some(true));
                 }
                 continue;
             }
@@ -121,12 +156,12 @@ impl Questions<'_, '_> {
             self.settle_alike(behind, alike, answer, |_, _| true, unverified)?;
         }
         let row = &here.row;
-        let Some(leaving) = row.only_leaving() else { return Ok(()) };
+        let Some(leaving) = row.only_leaving() else { return Ok(false) };
         let start = self.run.behind_lexeme(thread, &expansion, here, &leaving.residuals)?;
         let alive = self.search.next_bytes(self.run, start)?.0;
         let vocabulary = self.encoding.tokens();
         if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let crossings = leaving.crossings(vocabulary);
         let mut leaving = leaving_rows.here(row, crossings, self.place);
@@ -138,8 +173,10 @@ impl Questions<'_, '_> {
         for suffix in read.iter() {
             let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
             if alike.keep_ends_before(&suffix.surely) {
-                let ways = alike.groups.iter().flat_map(|group| &group.tokens);
-                ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| unverified.settle(token));
+                if !unverified.by_groups {
+                    let ways = alike.groups.iter().flat_map(|group| &group.tokens);
+                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| unverified.settle(token));
+                }
                 continue;
             }
             let Some(&(_, one)) = crossings.all_ways(suffix.suffix).first() else { continue };
@@ -148,7 +185,7 @@ impl Questions<'_, '_> {
             let behind = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
             self.settle_alike(behind, alike, |_, _| None, |way, _| crossings.has_way(way), unverified)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Asks for alike tokens, as far as they are here, what the next characters tell of them behind a configuration. Of some it
@@ -164,6 +201,9 @@ impl Questions<'_, '_> {
         let Questions { run, search, .. } = self;
         let surely = search.sure_bytes(run, behind)?;
         let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, behind, &alike.sure)?;
+        if all && unverified.by_groups {
+            return Ok(());
+        }
         for group in &alike.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
@@ -177,9 +217,7 @@ impl Questions<'_, '_> {
                     leads_on &= search.told(run, behind, one, place)? == Some(true);
                 }
             }
-            if leads_on {
-                here.for_each(|token| unverified.settle(token));
-            }
+            unverified.tell(here, leads_on);
         }
         Ok(())
     }
@@ -199,7 +237,7 @@ impl Questions<'_, '_> {
         token: u32,
         behind: Place,
         rows: &[(Entry, SureTokens)],
-        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
+        (sure, kept_blanks, in_lexemes): (&mut SureRows, &mut KeptBlanks, &mut BlanksInLexemes),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
@@ -235,7 +273,11 @@ impl Questions<'_, '_> {
         if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
             return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
         }
-        Ok(self.search_behind(here, token, behind)? != Some(false))
+        let lexemes = (in_lexemes, kept_blanks);
+        match self.tails.leads_on(self.run, &mut self.search, lexemes, here, (token, behind))? {
+            Some(leads_on) => Ok(leads_on),
+            None => Ok(self.search_behind(here, token, behind)? != Some(false)),
+        }
     }
 
     /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
@@ -277,7 +319,7 @@ impl Questions<'_, '_> {
             return Ok(None);
         }
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let reached = self.search.run(self.run, start, bytes)?;
+        let reached = self.path.run(self.run, &mut self.search, start, bytes)?;
         self.search.leads_on(self.run, reached, token, behind)
     }
 }

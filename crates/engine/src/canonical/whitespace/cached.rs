@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ByteSet;
 
-use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
+use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWay, KnownWays, ToldAnyway, ToldBlanks};
 use crate::canonical::cursor::table::{Place, Places};
 use crate::canonical::viability::search::Search;
 use crate::canonical::{Encoding, MAX_KEPT};
@@ -74,6 +74,11 @@ impl KeptBlanks {
         found
     }
 
+    /// What is known of a token that ends with blanks, from the place behind it, where these bytes, blanks among them, may follow.
+    pub fn way(&mut self, encoding: &Encoding, places: &mut Places, next: &ByteSet, example: (u32, Place)) -> KnownWay {
+        KnownWay::of(encoding, places, &mut self.ways, next, example)
+    }
+
     /// The tokens of a row of few that are not blanks.
     pub fn listed_others(&mut self, encoding: &Encoding, row: &Arc<Row>) -> &[u32] {
         let name = Arc::as_ptr(row) as usize;
@@ -105,11 +110,7 @@ impl KeptBlanks {
         before: Option<u32>,
     ) -> Arc<[FittingBlank]> {
         let key = (place, before);
-        if let Some(known) = self
-            .fitting
-            .get(&key)
-            .filter(|_| Switch::CanonicalWhitespaceLists.is_on() && Switch::CanonicalWhitespaceKept.is_on())
-        {
+        if let Some(known) = self.fitting.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.fitting.len() >= MAX_KEPT {
@@ -131,11 +132,7 @@ impl KeptBlanks {
     ) -> Arc<ToldAnyway> {
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, None, blanks.bounds(longest));
-        if let Some(known) = self
-            .anyway
-            .get(&key)
-            .filter(|_| Switch::CanonicalWhitespaceLists.is_on() && Switch::CanonicalWhitespaceKept.is_on())
-        {
+        if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.anyway.len() >= MAX_KEPT {
@@ -158,11 +155,7 @@ impl KeptBlanks {
         let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, before, blanks.bounds(longest));
-        if let Some(known) = self
-            .told
-            .get(&key)
-            .filter(|_| Switch::CanonicalWhitespaceLists.is_on() && Switch::CanonicalWhitespaceKept.is_on())
-        {
+        if let Some(known) = self.told.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         if self.told.len() >= MAX_KEPT {

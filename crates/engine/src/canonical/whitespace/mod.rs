@@ -8,3 +8,4 @@
 pub(crate) mod before;
 pub(crate) mod cached;
 pub(crate) mod runs;
+pub(crate) mod trailing;

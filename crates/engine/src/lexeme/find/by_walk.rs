@@ -5,35 +5,46 @@ use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
-use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::category_walk;
 use crate::vocabulary::category_walk::{Automaton, Reader};
-use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::lead_bytes::loops;
 use crate::vocabulary::tokens::Tokens;
+
+/// A state with fewer bytes that lead on is not asked which of them lead back to it.
+const MANY_LOOPS: usize = 16;
+
+/// A state is asked for its loops when a walk meets it so often: many are met once or twice.
+const MANY_VISITS: u32 = 32;
+
+/// So often it is looked whether more of its ends would be listed.
+const SOME_VISITS: u32 = 512;
 
 /// Nodes of a trie from one to before another, and the depth above them.
 pub(crate) type Part = ((usize, usize), usize);
 
 impl LexemeCache {
-    /// The row of what is read from a state, of the whole vocabulary.
-    pub(crate) fn row_by_walk(&mut self, vocabulary: &Tokens, from: Start) -> Result<Row, LimitExceeded> {
+    /// The row of what is read from a state, of the whole vocabulary; `None` where more nodes than these would have to be
+    /// looked at.
+    pub(crate) fn row_by_walk(
+        &mut self,
+        vocabulary: &Tokens,
+        from: Start,
+        enough: usize,
+    ) -> Result<Option<Row>, LimitExceeded> {
         let automaton = &mut self.dfas[from.dfa.0 as usize];
-        let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa && Switch::LexemeCategoriesKept.is_on());
-        let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver);
+        let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa);
+        let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver, enough);
         let mut kinds = known.map_or_else(|| Kinds::new(&walk), |(_, kinds)| kinds);
         let wide = walk.is_wide(from.state)?;
-        if !Switch::LexemeCategoryWalk.is_on() {
-            let mut inside = TokenSet::empty(vocabulary.vocab_size());
-            let step = |state, byte, node| walk.byte(state, byte, Some(node));
-            vocabulary.trie().walk(from.state, step, |token, _| inside.insert(token))?;
-            let ends = walk.ends;
-            return Ok(self.row_with(vocabulary, from, Inside::Set(inside), ends));
-        }
         let found = category_walk::read(vocabulary, &mut kinds, &mut walk, from.state, wide);
         let ends = walk.ends;
         self.kinds = Some((from.dfa, kinds));
-        Ok(self.row_with(vocabulary, from, Inside::Set(found?), ends))
+        match found {
+            Ok(inside) => Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends))),
+            Err(Stopped::Enough) => Ok(None),
+            Err(Stopped::Limit(limit)) => Err(limit),
+        }
     }
 
     /// As [`LexemeCache::row_by_walk`], byte by byte over some parts of the trie, with these tokens beside what is found.
@@ -46,15 +57,30 @@ impl LexemeCache {
     ) -> Result<Row, LimitExceeded> {
         let trie = vocabulary.trie();
         let mut states = vec![0; trie.max_depth() + 1];
-        let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver);
+        let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver, usize::MAX);
         // What is found in order need not be sorted.
         parts.sort_unstable();
         for (nodes, depth) in parts {
             let step = |state, byte, node, _| Ok(walk.byte(StateId(state), byte, Some(node))?.map(|state| state.0));
-            trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token))?;
+            let walked = trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token));
+            if let Err(Stopped::Limit(limit)) = walked {
+                return Err(limit);
+            }
         }
         let ends = walk.ends;
         Ok(self.row_with(vocabulary, from, Inside::Listed(tokens), ends))
+    }
+}
+
+/// Why a walk ended early.
+enum Stopped {
+    Enough,
+    Limit(LimitExceeded),
+}
+
+impl From<LimitExceeded> for Stopped {
+    fn from(limit: LimitExceeded) -> Stopped {
+        Stopped::Limit(limit)
     }
 }
 
@@ -64,11 +90,14 @@ struct Walk<'a> {
     automaton: &'a mut Dfa,
     deriver: &'a mut Deriver,
     ends: Ends,
+    /// How many more nodes may be looked at.
+    left: usize,
+    loops: Vec<Loops>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(vocabulary: &'a Tokens, automaton: &'a mut Dfa, deriver: &'a mut Deriver) -> Walk<'a> {
-        Walk { vocabulary, automaton, deriver, ends: Ends::default() }
+    fn new(vocabulary: &'a Tokens, automaton: &'a mut Dfa, deriver: &'a mut Deriver, enough: usize) -> Walk<'a> {
+        Walk { vocabulary, automaton, deriver, ends: Ends::default(), left: enough, loops: Vec::new() }
     }
 
     /// Whether most tokens begin as what is read from a state may go on.
@@ -91,9 +120,16 @@ impl Automaton for Walk<'_> {
 
 impl Reader for Walk<'_> {
     type At = StateId;
+    type Stopped = Stopped;
 
     fn state(at: StateId) -> StateId {
         at
+    }
+
+    #[inline]
+    fn look(&mut self) -> Result<(), Stopped> {
+        self.left = self.left.checked_sub(1).ok_or(Stopped::Enough)?;
+        Ok(())
     }
 
     #[inline]
@@ -107,13 +143,62 @@ impl Reader for Walk<'_> {
     }
 
     #[inline]
-    fn byte(&mut self, at: StateId, byte: u8, node: Option<usize>) -> Result<Option<StateId>, LimitExceeded> {
+    fn byte(&mut self, at: StateId, byte: u8, node: Option<usize>) -> Result<Option<StateId>, Stopped> {
+        self.look()?;
         let (next, matches) = self.automaton.step(self.deriver, at, byte)?;
         if let Some(node) = node.filter(|_| matches) {
             self.ends.push(self.vocabulary, node, next);
         }
         Ok((next != StateId::DEAD).then_some(next))
     }
+
+    #[inline]
+    fn loops(&mut self, at: StateId) -> Result<u32, Stopped> {
+        let place = at.0 as usize;
+        if place >= self.loops.len() {
+            self.loops.resize(place + 1, Loops::default());
+        }
+        let known = &mut self.loops[place];
+        known.until_asked -= 1;
+        if known.until_asked == 0 {
+            let full = self.ends.is_full(at.0);
+            known.until_asked = if full { u32::MAX } else { SOME_VISITS };
+            if full || !known.asked {
+                known.asked = true;
+                known.groups = loops_of(self.automaton, self.deriver, at.0, full)?;
+            }
+        }
+        Ok(known.groups)
+    }
+}
+
+/// The groups of characters that lead from a state back to it, when they have been asked for.
+#[derive(Clone, Copy)]
+struct Loops {
+    groups: u32,
+    /// So many times the walk meets the state until they are asked for, or once more when so many of its ends have been
+    /// found that those are among them with which something matches.
+    until_asked: u32,
+    asked: bool,
+}
+
+impl Default for Loops {
+    fn default() -> Loops {
+        Loops { groups: 0, until_asked: MANY_VISITS, asked: false }
+    }
+}
+
+/// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may
+/// match there.
+fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32, full: bool) -> Result<u32, LimitExceeded> {
+    let live = *automaton.live_bytes(deriver, StateId(state))?;
+    if live.len() < MANY_LOOPS {
+        return Ok(0);
+    }
+    loops(state, |from, byte| {
+        let (next, accepts) = automaton.step(deriver, StateId(from), byte)?;
+        Ok((next != StateId::DEAD && (!accepts || (full && next.0 == state))).then_some(next.0))
+    })
 }
 
 #[cfg(test)]
@@ -121,6 +206,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::vocabulary::token_set::TokenSet;
     use stencilm_grammar::common_exprs;
     use stencilm_regex::Limits;
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
@@ -211,7 +297,7 @@ mod tests {
                 Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next))
             };
             vocabulary.trie().walk(start, step, |token, _| inside.insert(token)).unwrap();
-            let mut walk = Walk::new(&vocabulary, &mut automaton, &mut deriver);
+            let mut walk = Walk::new(&vocabulary, &mut automaton, &mut deriver, usize::MAX);
             let (mut kinds, wide) = (Kinds::new(&walk), walk.is_wide(start).unwrap());
             let Ok(found) = category_walk::read(&vocabulary, &mut kinds, &mut walk, start, wide) else {
                 panic!("there is no limit");

@@ -11,7 +11,6 @@ use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
 use crate::lexeme::crossing::{Crossings, Leaving};
 use crate::lexeme::find::bounded_patterns::Bounded;
 use crate::lexeme::mask::{Row, RowHere};
-use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
@@ -29,6 +28,12 @@ const MANY_BELOW_ENDS: usize = 4_096;
 /// More nodes than this are not looked through for leaving tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
 
+/// So many nodes are looked at before a row is made from a similar one.
+const FEW_NODES: usize = 10_000;
+
+/// So many narrow states that were met once are remembered.
+const MAX_MET: usize = 100_000;
+
 impl LexemeCache {
     /// The row of a state.
     ///
@@ -43,10 +48,10 @@ impl LexemeCache {
         }
         let from = self.start_of(&key.0, dfa, state)?;
         let [residual] = *key.0 else {
-            let row = self.row_by_walk(vocabulary, from)?;
+            let row = self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
             return Ok(RowHere { row: self.keep(key, row), tags });
         };
-        let mut waiting: Vec<(Unfinished, Bounded)> = Vec::new();
+        let mut waiting: Vec<(Unfinished, Larger)> = Vec::new();
         let mut current = Unfinished { residual, from };
         let mut next = self.row_of_one(vocabulary, current)?;
         loop {
@@ -59,9 +64,9 @@ impl LexemeCache {
                     self.rows.insert((Box::new([current.residual]), None), row.clone());
                     row
                 }
-                Next::After(bounded) => {
-                    let expr = bounded.other;
-                    waiting.push((current, bounded));
+                Next::After(larger) => {
+                    let expr = larger.expr();
+                    waiting.push((current, larger));
                     match self.rows.get(&(Box::from([expr]), None)) {
                         Some(known) => known.clone(),
                         None => {
@@ -73,11 +78,14 @@ impl LexemeCache {
                     }
                 }
             };
-            let Some((unfinished, bounded)) = waiting.pop() else { return Ok(RowHere { row, tags }) };
+            let Some((unfinished, larger)) = waiting.pop() else { return Ok(RowHere { row, tags }) };
             current = unfinished;
-            next = match self.finish_bounded(vocabulary, &bounded, &row)? {
-                Some(row) => Next::Found(row),
-                None => Next::Found(self.row_of_unbounded(vocabulary, current)?),
+            next = match larger {
+                Larger::Bounded(bounded) => match self.finish_bounded(vocabulary, &bounded, &row)? {
+                    Some(row) => Next::Found(row),
+                    None => self.row_of_unbounded(vocabulary, current)?,
+                },
+                Larger::Near(base) => Next::Found(Arc::new(self.row_near(vocabulary, current.from, base, &row)?)),
             };
         }
     }
@@ -85,27 +93,34 @@ impl LexemeCache {
     /// The row of a single residual, or a larger language whose row it is made from.
     fn row_of_one(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
         match self.row_of_bounded(vocabulary, this.residual)? {
-            Some(bounded) if Switch::LexemeBounded.is_on() && self.is_simpler(bounded.other, this.residual) => {
-                Ok(Next::After(bounded))
-            }
-            _ => Ok(Next::Found(self.row_of_unbounded(vocabulary, this)?)),
+            Some(bounded) if self.is_simpler(bounded.other, this.residual) => Ok(Next::After(Larger::Bounded(bounded))),
+            _ => self.row_of_unbounded(vocabulary, this),
         }
     }
 
     /// The same, in the ways that do not ask for a greatest length; the cheapest one first.
-    fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Arc<Row>, LimitExceeded> {
+    fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
         let Unfinished { residual, from } = this;
-        if Switch::LexemeRuns.is_on()
-            && let Some(row) = self.row_of_run(vocabulary, residual)?
-        {
-            return Ok(Arc::new(row));
+        let found = |row| Ok(Next::Found(Arc::new(row)));
+        if let Some(row) = self.row_of_run(vocabulary, residual)? {
+            return found(row);
         }
-        if Switch::LexemeUnbounded.is_on()
-            && let Some(row) = self.row_of_open_run(vocabulary, residual, from)?
-        {
-            return Ok(Arc::new(row));
+        if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
+            return found(row);
         }
-        Ok(Arc::new(self.row_by_walk(vocabulary, from)?))
+        let base = match self.base_of(residual) {
+            Some(base) => {
+                let dfa = self.dfa(&[base])?;
+                Some(base).filter(|_| !self.dfas[dfa.0 as usize].is_dead_at_start())
+            }
+            None => None,
+        };
+        let enough = if base.is_some() { FEW_NODES } else { usize::MAX };
+        match (self.row_by_walk(vocabulary, from, enough)?, base) {
+            (Some(row), _) => found(row),
+            (None, Some(base)) => Ok(Next::After(Larger::Near(base))),
+            (None, None) => unreachable!("a walk without a limit ends"),
+        }
     }
 
     /// Whether the row of one expression may be made from that of another.
@@ -140,7 +155,11 @@ impl LexemeCache {
         if let Some(row) = self.rows.get(&key) {
             return Ok(Some(RowHere { row: row.clone(), tags }));
         }
-        if !Switch::LexemeAfterWhitespace.is_on() {
+        if self.met.len() > MAX_MET {
+            self.met.clear();
+        }
+        if !self.met.remove(&key) {
+            self.met.insert(key);
             return Ok(None);
         }
         let mut parts = Vec::new();
@@ -252,11 +271,27 @@ struct Unfinished {
     from: Start,
 }
 
+/// The larger language whose row another row is made from.
+enum Larger {
+    /// The same without a greatest length.
+    Bounded(Bounded),
+    /// One that differs in few tokens.
+    Near(ExprId),
+}
+
+impl Larger {
+    fn expr(&self) -> ExprId {
+        match *self {
+            Larger::Bounded(ref bounded) => bounded.other,
+            Larger::Near(base) => base,
+        }
+    }
+}
+
 /// What is next in making a row.
 enum Next {
     Found(Arc<Row>),
-    /// The row of a larger language is made before.
-    After(Bounded),
+    After(Larger),
 }
 
 /// A state to read a lexeme from.

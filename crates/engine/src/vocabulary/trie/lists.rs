@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::{ENDS, Trie};
-use crate::switches::Switch;
 
 /// A node with at least so many children, and so many nodes below it, has a list of them.
 const MANY_CHILDREN: usize = 12;
@@ -52,9 +51,6 @@ impl Lists {
     /// The lists of a trie that has none yet.
     pub(super) fn of(trie: &Trie) -> Lists {
         let mut lists = Lists::default();
-        if !Switch::VocabularyLists.is_on() {
-            return lists;
-        }
         for node in (0..trie.len()).filter(|&node| trie.size(node) >= MANY_NODES) {
             if trie.child_nodes(node).nth(MANY_CHILDREN - 1).is_some() {
                 let bytes = trie.child_nodes(node).map(|child| trie.byte(child)).collect();

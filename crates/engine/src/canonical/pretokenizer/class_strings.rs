@@ -1,0 +1,160 @@
+//! Tokens by their shapes: the classes of their characters, which are all that a pre-tokenizer sees of them.
+//!
+//! Vocabularies have far fewer shapes than tokens, so which tokens fit a cursor is found by a walk of their shapes.
+
+use rustc_hash::FxHashMap;
+
+use crate::canonical::Encoding;
+use crate::canonical::cursor::state::length_of;
+use crate::canonical::cursor::table::{Place, Places};
+use crate::switches::Switch;
+use crate::vocabulary::token_set::TokenSet;
+
+/// So many walks of all shapes are kept.
+const KEPT_WALKS: usize = 2;
+
+/// The shapes of a vocabulary as a tree in depth-first order.
+#[derive(Default)]
+pub(crate) struct Shapes {
+    nodes: Vec<Shape>,
+    /// The tokens in the order of their shapes, those of a node before those below it.
+    tokens: Vec<u32>,
+    /// Tokens that are no text, however they come, unless they go on with a character that has begun.
+    ill_formed: Vec<u32>,
+}
+
+/// A walk of all shapes, of which later ones take over parts. Places are those of one [`Places`], which keeps it.
+pub(crate) struct Walk {
+    /// By shape the place behind it, if it was come to.
+    places: Vec<Option<Place>>,
+    /// Where the tokens begin and end that cannot be read.
+    dead: Vec<(u32, u32)>,
+}
+
+impl Walk {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        (self.places.len() + self.dead.len()) * 8
+    }
+}
+
+struct Shape {
+    /// Some character of the class.
+    character: char,
+    depth: u32,
+    /// How many nodes there are here and below.
+    size: u32,
+    /// Where its tokens and those below it begin, and where they end.
+    first: u32,
+    end: u32,
+}
+
+impl Shapes {
+    pub fn new(encoding: &Encoding) -> Shapes {
+        let pretokenizer = encoding.pretokenizer();
+        let mut shapes = Shapes::default();
+        // By node above and class: the nodes, numbered as they come, each with its character and tokens.
+        let mut numbers: FxHashMap<(u32, u8), u32> = FxHashMap::default();
+        let mut found: Vec<(char, Vec<u32>, Vec<u32>)> = vec![('\0', Vec::new(), Vec::new())];
+        for token in encoding.tokens().spelled().iter() {
+            let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
+            let Some(text) = whole_characters(bytes) else {
+                shapes.ill_formed.push(token);
+                continue;
+            };
+            let mut node = 0;
+            for character in text.chars() {
+                node = *numbers.entry((node, pretokenizer.class(character))).or_insert_with(|| {
+                    let number = found.len() as u32;
+                    found[node as usize].1.push(number);
+                    found.push((character, Vec::new(), Vec::new()));
+                    number
+                });
+            }
+            found[node as usize].2.push(token);
+        }
+        let mut work: Vec<(u32, u32, Option<usize>)> = vec![(0, 0, None)];
+        while let Some((number, depth, done)) = work.pop() {
+            if let Some(node) = done {
+                shapes.nodes[node].size = (shapes.nodes.len() - node) as u32;
+                shapes.nodes[node].end = shapes.tokens.len() as u32;
+                continue;
+            }
+            let (character, below, tokens) = &found[number as usize];
+            work.push((number, depth, Some(shapes.nodes.len())));
+            let first = shapes.tokens.len() as u32;
+            shapes.nodes.push(Shape { character: *character, depth, size: 0, first, end: 0 });
+            shapes.tokens.extend(tokens);
+            work.extend(below.iter().rev().map(|&below| (below, depth + 1, None)));
+        }
+        shapes
+    }
+
+    /// Takes out of a set the tokens that cannot be read from a place, which is not within a character.
+    ///
+    /// Behind a character or two nearly all texts come to the same places wherever they began, so what the first walks found
+    /// below a shape is taken over by later ones that come to the same place there.
+    pub fn keep_readable(&self, encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
+        self.ill_formed.iter().for_each(|&token| set.remove(token));
+        let mut walks = std::mem::take(&mut places.walks);
+        let mut new =
+            (walks.len() < KEPT_WALKS).then(|| Walk { places: vec![None; self.nodes.len()], dead: Vec::new() });
+        let mut path = vec![start];
+        let mut node = 1;
+        while let Some(shape) = self.nodes.get(node) {
+            path.truncate(shape.depth as usize);
+            let above = *path.last().expect("the path begins with the start");
+            let next = places.read_whole(encoding, above, shape.character);
+            if Switch::CanonicalWalks.is_on()
+                && let (None, Some(next)) = (&new, next)
+                && let Some(walk) = walks.iter().find(|walk| walk.places[node] == Some(next))
+            {
+                let first = walk.dead.partition_point(|&(first, _)| first < shape.first);
+                let dead = walk.dead[first..].iter().take_while(|&&(first, _)| first < shape.end);
+                dead.for_each(|&(first, end)| self.take_out(first, end, set));
+                node += shape.size as usize;
+                continue;
+            }
+            if let Some(walk) = &mut new {
+                walk.places[node] = next;
+                if next.is_none() && shape.first < shape.end {
+                    walk.dead.push((shape.first, shape.end));
+                }
+            }
+            match next {
+                Some(next) => {
+                    path.push(next);
+                    node += 1;
+                }
+                None => {
+                    self.take_out(shape.first, shape.end, set);
+                    node += shape.size as usize;
+                }
+            }
+        }
+        walks.extend(new);
+        places.walks = walks;
+    }
+
+    fn take_out(&self, first: u32, end: u32, set: &mut TokenSet) {
+        self.tokens[first as usize..end as usize].iter().for_each(|&token| set.remove(token));
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.len() * size_of::<Shape>() + (self.tokens.len() + self.ill_formed.len()) * 4
+    }
+}
+
+/// The whole characters that some bytes begin with, as [`Cursor::read`](crate::canonical::Cursor::read) takes them; `None` where it
+/// refuses the rest.
+fn whole_characters(bytes: &[u8]) -> Option<&str> {
+    let mut end = 0;
+    while let Some(&first) = bytes.get(end) {
+        let behind = end + length_of(first)?;
+        let Some(character) = bytes.get(end..behind) else { break };
+        std::str::from_utf8(character).ok()?;
+        end = behind;
+    }
+    std::str::from_utf8(&bytes[..end]).ok()
+}
