@@ -6,13 +6,23 @@ from typing import NamedTuple, TypeAlias
 
 
 class Literal(NamedTuple):
-    """Exactly this text may come next."""
+    """Exactly this text may come next.
+
+    Example:
+        >>> stencilm.Literal("yes").text
+        'yes'
+    """
 
     text: str
 
 
 class Pattern(NamedTuple):
-    """What this pattern matches may come next, except for the empty text."""
+    """What this pattern matches may come next, except for the empty text.
+
+    Example:
+        >>> stencilm.Pattern("[0-9]+").regex
+        '[0-9]+'
+    """
 
     regex: str
 
