@@ -219,7 +219,7 @@ class Matcher:
             LimitExceeded: The step takes more work or memory than the `Limits` of the compiled grammar.
             MatcherError: Another thread is using this matcher.
 
-        Example:
+        Examples:
             >>> matcher.accept_token(2), matcher.accept_token(0)
             (True, False)
         """
@@ -239,7 +239,7 @@ class Matcher:
             LimitExceeded: As in `accept_token`.
             MatcherError: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.accept_string("abb"), matcher.accept_string(b"a")
             (True, False)
         """
@@ -260,7 +260,7 @@ class Matcher:
             MatcherError: The text has ended, or another thread is using this matcher.
             LimitExceeded: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> bitmask = stencilm.allocate_token_bitmask(1, info.vocab_size)
             >>> matcher.fill_next_token_bitmask(bitmask)
             True
@@ -280,7 +280,7 @@ class Matcher:
             LimitExceeded: As in `accept_token`.
             MatcherError: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.is_allowed(0), matcher.is_allowed(1)
             (True, False)
         """
@@ -291,7 +291,7 @@ class Matcher:
             MatcherError: The text has ended, or another thread is using this matcher.
             LimitExceeded: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.num_allowed_tokens()
             2
         """
@@ -309,7 +309,7 @@ class Matcher:
             LimitExceeded: As in `accept_token`.
             MatcherError: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.validate_tokens([0, 1, 1, 0])
             3
         """
@@ -324,7 +324,7 @@ class Matcher:
             LimitExceeded: As in `accept_token`.
             MatcherError: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.find_jump_forward_string()
             'ab'
         """
@@ -339,7 +339,7 @@ class Matcher:
             LimitExceeded: As in `accept_token`.
             MatcherError: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.explain(3)
             'token 3 "c" cannot come next: here comes "a", and not "c"'
         """
@@ -353,7 +353,7 @@ class Matcher:
             LimitExceeded: As in `accept_token`.
             MatcherError: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> named = stencilm.Grammar.from_lark('start: word "c"\nword[capture]: /[ab]+/')
             >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile(named))
             >>> matcher.accept_string("abbc"), matcher.get_captures()
@@ -371,7 +371,7 @@ class Matcher:
             MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
             LimitExceeded: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.shortest_completion()
             b'ab'
         """
@@ -383,7 +383,7 @@ class Matcher:
                 using this matcher.
             LimitExceeded: As in `accept_token`.
 
-        Example:
+        Examples:
             >>> matcher.tokens_to_end()
             1
         """
@@ -391,7 +391,7 @@ class Matcher:
     def token_budget(self) -> int | None:
         """In how many tokens the text must be complete, as given; None where there is no budget.
 
-        Example:
+        Examples:
             >>> matcher.fork(token_budget=3).token_budget
             3
         """
@@ -399,7 +399,7 @@ class Matcher:
     def token_budget_left(self) -> int | None:
         """How many tokens of the budget are left; below 0 where it could not be kept, None where there is none.
 
-        Example:
+        Examples:
             >>> short = matcher.fork(token_budget=3)
             >>> short.accept_token(2), short.token_budget_left
             (True, 2)
@@ -408,7 +408,7 @@ class Matcher:
     def is_narrowed(self) -> bool:
         """Whether the mask that was filled last, of this step, lacks tokens for the budget.
 
-        Example:
+        Examples:
             >>> matcher.is_narrowed
             False
         """
@@ -443,7 +443,7 @@ class Matcher:
             MatcherError: Fewer were accepted, `num_tokens` is negative, or another thread is using this matcher.
             TypeError: It is not an int.
 
-        Example:
+        Examples:
             >>> matcher.accept_token(0), matcher.rollback(1), matcher.num_accepted_tokens
             (True, None, 0)
         """
@@ -453,14 +453,14 @@ class Matcher:
         Raises:
             MatcherError: Another thread is using this matcher.
 
-        Example:
+        Examples:
             >>> matcher.accept_token(2), matcher.reset(), matcher.num_accepted_tokens
             (True, None, 0)
         """
     def is_terminated(self) -> bool:
         """Whether the text has ended: a stop token was accepted, or, with `terminate_without_stop_token`, it is complete.
 
-        Example:
+        Examples:
             >>> matcher.accept_token(2), matcher.is_terminated()
             (True, False)
             >>> matcher.accept_token(4), matcher.is_terminated()
@@ -469,7 +469,7 @@ class Matcher:
     def is_completed(self) -> bool:
         """Whether what was accepted is a whole text of the grammar, so that it may end here; it may also go on.
 
-        Example:
+        Examples:
             >>> matcher.is_completed(), matcher.accept_token(2), matcher.is_completed()
             (False, True, True)
         """
@@ -477,7 +477,7 @@ class Matcher:
     def stop_token_ids(self) -> list[int]:
         """The ids of the tokens that may end the text: the vocabulary's, or `override_stop_tokens`.
 
-        Example:
+        Examples:
             >>> matcher.stop_token_ids
             [4]
         """
@@ -485,7 +485,7 @@ class Matcher:
     def num_accepted_tokens(self) -> int:
         """How many tokens were accepted since the beginning; each text that `accept_string` took counts as one.
 
-        Example:
+        Examples:
             >>> matcher.accept_string("abb"), matcher.num_accepted_tokens
             (True, 1)
         """
@@ -493,7 +493,7 @@ class Matcher:
     def temperature(self) -> float | None:
         """The temperature at which the grammar wants the next token sampled, from 0 on; None where it says nothing.
 
-        Example:
+        Examples:
             >>> matcher.temperature is None
             True
         """
@@ -501,7 +501,7 @@ class Matcher:
     def max_rollback_tokens(self) -> int:
         """As given: kept for callers that know this option; rollback has no bound here.
 
-        Example:
+        Examples:
             >>> matcher.max_rollback_tokens
             0
         """
@@ -512,7 +512,7 @@ class Matcher:
     def memory_size_bytes(self) -> int:
         """What this matcher itself keeps in memory, in bytes, without the compiled grammar that it shares.
 
-        Example:
+        Examples:
             >>> matcher.memory_size_bytes > 0
             True
         """
@@ -536,7 +536,7 @@ class BatchMatcher:
     def max_threads(self) -> int:
         """How many threads work on a batch at most.
 
-        Example:
+        Examples:
             >>> batch.max_threads
             2
         """
@@ -559,7 +559,7 @@ class BatchMatcher:
             ValueError: There are not as many indices as matchers, a row or a matcher comes twice, or the bitmask has another
                 shape.
 
-        Example:
+        Examples:
             >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
             >>> batch.batch_fill_next_token_bitmask(matchers, bitmask)
             [True, True]
@@ -593,7 +593,7 @@ class BatchMatcher:
             TypeError: An id is not an int, or one of the matchers is none.
             ValueError: There are not as many ids as matchers, or a matcher comes twice.
 
-        Example:
+        Examples:
             >>> batch.batch_accept_token(matchers, [0, 1])
             [True, False]
         """
@@ -614,7 +614,7 @@ class BatchMatcher:
             TypeError: A text is neither str nor bytes, or one of the matchers is none.
             ValueError: There are not as many texts as matchers, or a matcher comes twice.
 
-        Example:
+        Examples:
             >>> batch.batch_accept_string(matchers, ["ab", b"b"])
             [True, False]
         """
@@ -629,7 +629,7 @@ class BatchMatcher:
             TypeError: One of the matchers is none.
             ValueError: A matcher comes twice.
 
-        Example:
+        Examples:
             >>> batch.batch_temperature(matchers)
             [None, None]
         """
@@ -646,7 +646,7 @@ class BatchMatcher:
             TypeError: A count is not an int, or one of the matchers is none.
             ValueError: There are not as many counts as matchers, or a matcher comes twice.
 
-        Example:
+        Examples:
             >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
             ([True, True], None)
         """

@@ -18,7 +18,7 @@ class StencilError(Exception):
         place: Where in the input the fault stands (`#/properties/age`, `line 3, column 7`), or
             None where there is no such place.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> try:
         ...     stencilm.Grammar.from_json_schema({"minimum": 9, "maximum": 3, "type": "integer"})
@@ -52,7 +52,7 @@ def _rebuild(cls: type[StencilError], args: tuple[Any, ...]) -> StencilError:
 class GrammarSyntaxError(StencilError, ValueError):
     """A schema, a pattern or a grammar text is not well formed.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> try:
         ...     stencilm.Grammar.from_regex("a(")
@@ -65,7 +65,7 @@ class GrammarSyntaxError(StencilError, ValueError):
 class UnsupportedFeature(StencilError, ValueError):
     r"""The input is well formed, but asks for something that cannot be enforced here.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> try:
         ...     stencilm.Grammar.from_regex(r"(a|b)\1")
@@ -78,7 +78,7 @@ class UnsupportedFeature(StencilError, ValueError):
 class Unsatisfiable(StencilError, ValueError):
     """Two constraints of the input clash, so no text at all would fit.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> try:
         ...     stencilm.Grammar.from_json_schema({"type": "integer", "minimum": 9, "maximum": 3})
@@ -91,7 +91,7 @@ class Unsatisfiable(StencilError, ValueError):
 class LimitExceeded(StencilError):
     """The input asks for more work, memory or depth than the limits allow.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> try:
         ...     stencilm.Grammar.from_json_schema({}, limits=stencilm.Limits(schema_bytes=1))
@@ -104,7 +104,7 @@ class LimitExceeded(StencilError):
 class TokenizerError(StencilError, ValueError):
     """A vocabulary or a tokenizer cannot be read, or does not belong to what it is used with.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> try:
         ...     stencilm.TokenizerInfo([b"a"], stop_token_ids=[7])
@@ -117,7 +117,7 @@ class TokenizerError(StencilError, ValueError):
 class MatcherError(StencilError, ValueError):
     """A matcher was asked for something it cannot do from where it stands; it has not changed.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"</s>"], stop_token_ids=[1])
         >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile_regex("a"))

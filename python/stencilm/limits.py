@@ -52,7 +52,7 @@ class Limits(_Read):
         milliseconds: The longest time that one operation may take: reading a notation, compiling
             it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> limits = stencilm.Limits(milliseconds=200)
         >>> grammar = stencilm.Grammar.from_regex("[a-z]{1,99}", limits=limits)

@@ -29,7 +29,7 @@ impl BatchMatcher {
 
     /// How many threads work on a batch at most.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> batch.max_threads
     ///     2
     #[getter]
@@ -53,7 +53,7 @@ impl BatchMatcher {
     ///     ValueError: There are not as many indices as matchers, a row or a matcher comes twice, or the bitmask has another
     ///         shape.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
     ///     >>> batch.batch_fill_next_token_bitmask(matchers, bitmask)
     ///     [True, True]
@@ -169,7 +169,7 @@ impl BatchMatcher {
     ///     TypeError: An id is not an int, or one of the matchers is none.
     ///     ValueError: There are not as many ids as matchers, or a matcher comes twice.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> batch.batch_accept_token(matchers, [0, 1])
     ///     [True, False]
     fn batch_accept_token(
@@ -196,7 +196,7 @@ impl BatchMatcher {
     ///     TypeError: A text is neither str nor bytes, or one of the matchers is none.
     ///     ValueError: There are not as many texts as matchers, or a matcher comes twice.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> batch.batch_accept_string(matchers, ["ab", b"b"])
     ///     [True, False]
     fn batch_accept_string(
@@ -219,7 +219,7 @@ impl BatchMatcher {
     ///     TypeError: One of the matchers is none.
     ///     ValueError: A matcher comes twice.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> batch.batch_temperature(matchers)
     ///     [None, None]
     fn batch_temperature(&self, py: Python<'_>, matchers: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Option<f64>>> {
@@ -239,7 +239,7 @@ impl BatchMatcher {
     ///     TypeError: A count is not an int, or one of the matchers is none.
     ///     ValueError: There are not as many counts as matchers, or a matcher comes twice.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
     ///     ([True, True], None)
     fn batch_rollback(

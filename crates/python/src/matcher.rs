@@ -28,7 +28,7 @@ pub struct Matcher {
     tokenizer_info: Py<PyAny>,
     /// As given: kept for callers that know this option; rollback has no bound here.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.max_rollback_tokens
     ///     0
     #[pyo3(get)]
@@ -135,7 +135,7 @@ impl Matcher {
     ///     LimitExceeded: The step takes more work or memory than the `Limits` of the compiled grammar.
     ///     MatcherError: Another thread is using this matcher.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.accept_token(2), matcher.accept_token(0)
     ///     (True, False)
     fn accept_token(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -160,7 +160,7 @@ impl Matcher {
     ///     LimitExceeded: As in `accept_token`.
     ///     MatcherError: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.accept_string("abb"), matcher.accept_string(b"a")
     ///     (True, False)
     fn accept_string(&self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -184,7 +184,7 @@ impl Matcher {
     ///     MatcherError: The text has ended, or another thread is using this matcher.
     ///     LimitExceeded: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> bitmask = stencilm.allocate_token_bitmask(1, info.vocab_size)
     ///     >>> matcher.fill_next_token_bitmask(bitmask)
     ///     True
@@ -216,7 +216,7 @@ impl Matcher {
     ///     LimitExceeded: As in `accept_token`.
     ///     MatcherError: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.is_allowed(0), matcher.is_allowed(1)
     ///     (True, False)
     fn is_allowed(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -232,7 +232,7 @@ impl Matcher {
     ///     MatcherError: The text has ended, or another thread is using this matcher.
     ///     LimitExceeded: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.num_allowed_tokens()
     ///     2
     fn num_allowed_tokens(&self, py: Python<'_>) -> PyResult<usize> {
@@ -252,7 +252,7 @@ impl Matcher {
     ///     LimitExceeded: As in `accept_token`.
     ///     MatcherError: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.validate_tokens([0, 1, 1, 0])
     ///     3
     fn validate_tokens(&self, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
@@ -280,7 +280,7 @@ impl Matcher {
     ///     LimitExceeded: As in `accept_token`.
     ///     MatcherError: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.find_jump_forward_string()
     ///     'ab'
     fn find_jump_forward_string(&self, py: Python<'_>) -> PyResult<String> {
@@ -313,7 +313,7 @@ impl Matcher {
     ///     LimitExceeded: As in `accept_token`.
     ///     MatcherError: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.explain(3)
     ///     'token 3 "c" cannot come next: here comes "a", and not "c"'
     fn explain(&self, token_id: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -337,7 +337,7 @@ impl Matcher {
     ///     LimitExceeded: As in `accept_token`.
     ///     MatcherError: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> named = stencilm.Grammar.from_lark('start: word "c"\nword[capture]: /[ab]+/')
     ///     >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile(named))
     ///     >>> matcher.accept_string("abbc"), matcher.get_captures()
@@ -366,7 +366,7 @@ impl Matcher {
     ///     MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
     ///     LimitExceeded: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.shortest_completion()
     ///     b'ab'
     #[pyo3(signature = (*, max_bytes = 65_536))]
@@ -382,7 +382,7 @@ impl Matcher {
     ///         using this matcher.
     ///     LimitExceeded: As in `accept_token`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.tokens_to_end()
     ///     1
     fn tokens_to_end(&self, py: Python<'_>) -> PyResult<usize> {
@@ -391,7 +391,7 @@ impl Matcher {
 
     /// In how many tokens the text must be complete, as given; None where there is no budget.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.fork(token_budget=3).token_budget
     ///     3
     #[getter]
@@ -401,7 +401,7 @@ impl Matcher {
 
     /// How many tokens of the budget are left; below 0 where it could not be kept, None where there is none.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> short = matcher.fork(token_budget=3)
     ///     >>> short.accept_token(2), short.token_budget_left
     ///     (True, 2)
@@ -412,7 +412,7 @@ impl Matcher {
 
     /// Whether the mask that was filled last, of this step, lacks tokens for the budget.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.is_narrowed
     ///     False
     #[getter]
@@ -484,7 +484,7 @@ impl Matcher {
     ///     MatcherError: Fewer were accepted, `num_tokens` is negative, or another thread is using this matcher.
     ///     TypeError: It is not an int.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.accept_token(0), matcher.rollback(1), matcher.num_accepted_tokens
     ///     (True, None, 0)
     #[pyo3(signature = (num_tokens = None))]
@@ -498,7 +498,7 @@ impl Matcher {
     /// Raises:
     ///     MatcherError: Another thread is using this matcher.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.accept_token(2), matcher.reset(), matcher.num_accepted_tokens
     ///     (True, None, 0)
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
@@ -508,7 +508,7 @@ impl Matcher {
 
     /// Whether the text has ended: a stop token was accepted, or, with `terminate_without_stop_token`, it is complete.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.accept_token(2), matcher.is_terminated()
     ///     (True, False)
     ///     >>> matcher.accept_token(4), matcher.is_terminated()
@@ -519,7 +519,7 @@ impl Matcher {
 
     /// Whether what was accepted is a whole text of the grammar, so that it may end here; it may also go on.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.is_completed(), matcher.accept_token(2), matcher.is_completed()
     ///     (False, True, True)
     fn is_completed(&self, py: Python<'_>) -> PyResult<bool> {
@@ -528,7 +528,7 @@ impl Matcher {
 
     /// The ids of the tokens that may end the text: the vocabulary's, or `override_stop_tokens`.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.stop_token_ids
     ///     [4]
     #[getter]
@@ -538,7 +538,7 @@ impl Matcher {
 
     /// How many tokens were accepted since the beginning; each text that `accept_string` took counts as one.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.accept_string("abb"), matcher.num_accepted_tokens
     ///     (True, 1)
     #[getter]
@@ -548,7 +548,7 @@ impl Matcher {
 
     /// The temperature at which the grammar wants the next token sampled, from 0 on; None where it says nothing.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.temperature is None
     ///     True
     #[getter]
@@ -558,7 +558,7 @@ impl Matcher {
 
     /// What this matcher itself keeps in memory, in bytes, without the compiled grammar that it shares.
     ///
-    /// Example:
+    /// Examples:
     ///     >>> matcher.memory_size_bytes > 0
     ///     True
     #[getter]

@@ -39,7 +39,7 @@ _BFLOAT16_MINUS_INFINITY = np.int16(-0x80)
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
     """The shape of a bitmask: one row for each sequence, one bit for each token.
 
-    Example:
+    Examples:
         >>> stencilm.get_bitmask_shape(2, 128_256)
         (2, 4008)
     """
@@ -58,7 +58,7 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     function here and every matcher takes both, for logits of MLX too. (Typed as Any, because which
     one it is only shows when the program runs.)
 
-    Example:
+    Examples:
         >>> bitmask = stencilm.allocate_token_bitmask(2, 70)
         >>> tuple(bitmask.shape), int(bitmask[0, 0])
         ((2, 3), -1)
@@ -73,7 +73,7 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
 def reset_token_bitmask(bitmask: Bitmask) -> None:
     """Allow everything in every row.
 
-    Example:
+    Examples:
         >>> bitmask = stencilm.allocate_token_bitmask(1, 70)
         >>> bitmask[:] = 0
         >>> stencilm.reset_token_bitmask(bitmask)
@@ -119,7 +119,7 @@ def apply_token_bitmask_inplace(
         TypeError: Something is of the wrong kind or type. Nothing was written.
         ValueError: Shapes, devices, row numbers or sizes do not fit. Nothing was written.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> logits = np.zeros((1, 4), dtype=np.float32)
         >>> bitmask = np.array([[0b0101]], dtype=np.int32)

@@ -26,7 +26,7 @@ _FLIPPED_TOKENS = 64
 class MaskPatch(NamedTuple):
     """A mask as it differs from a row.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> stencilm.MaskPatch(0, np.array([2, 5], dtype=np.int32)).flipped.tolist()
         [2, 5]
@@ -44,7 +44,7 @@ class MaskPatches:
     Args:
         batch_size: The most sequences that a batch may have.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
         >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab")
@@ -122,7 +122,7 @@ class MaskRows:
         max_rows: How many are kept; each takes `vocab_size / 8` bytes. The one used longest ago
             makes room.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
         >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile_regex("ab"))

@@ -38,7 +38,7 @@ def from_anthropic(
         ModelError: The `anthropic` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
 
-    Example:
+    Examples:
         >>> from anthropic import Anthropic
         >>> import stencilm
         >>> model = stencilm.from_anthropic(Anthropic(api_key="none"), "claude-sonnet-4-5")

@@ -204,7 +204,7 @@ class ApiModel(TypedModel):
         prices: What its tokens cost; None where that is not to be counted.
         concurrency: How many texts of a batch are asked for at once.
 
-    Example:
+    Examples:
         >>> from openai import OpenAI
         >>> import stencilm
         >>> client = OpenAI(base_url="http://localhost:8000/v1", api_key="none")

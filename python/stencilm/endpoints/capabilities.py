@@ -59,7 +59,7 @@ class Capabilities:
         responses: It is asked by OpenAI's Responses API, and not by chat completions.
         extra_body: What is sent beside a native form, such as routing options.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.Capabilities(seed=False).needs_max_tokens
         False
@@ -253,7 +253,7 @@ def preset_at(address: str, model: str) -> str:
 class Prices:
     """What tokens cost, for a million of them, in any unit of money.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.Prices(prompt=2.0, output=8.0, cached=0.5).cost(1_000_000, 500_000, 0)
         6.0

@@ -44,7 +44,7 @@ def from_openai(
         ModelError: The `openai` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
 
-    Example:
+    Examples:
         >>> from openai import OpenAI
         >>> import stencilm
         >>> client = OpenAI(base_url="http://localhost:8000/v1", api_key="none")

@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Filled(NamedTuple):
     """A stretch of a text that no model wrote.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.Filled(0, 2, "no", "shortest").is_made_up
         True
@@ -50,7 +50,7 @@ MADE_UP = frozenset({"nearest", "shortest", "closed"})
 class IncompleteOutput(StencilError):
     """A limit cut the text before its grammar was done; `text` is what was written so far.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> model = stencilm.load("tiny")
         >>> try:
@@ -107,7 +107,7 @@ class Generation(Generic[T]):
         guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
             corrections, and what it cost.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> model = stencilm.load("tiny")
         >>> generation = model.generate("A colour:", stencilm.Choice(["red", "blue"]))

@@ -44,7 +44,7 @@ class Finding:
         place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
         note: More, where there is more to say; else empty.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> grammar = stencilm.Grammar.from_json_schema({"type": "integer", "title": "Age"})
         >>> grammar.report.annotations[0].keyword
@@ -65,7 +65,7 @@ class Report:
         annotations: Without force, because the specification itself calls them annotations.
         relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> grammar = stencilm.Grammar.from_json_schema({"type": "integer", "minimum": 3})
         >>> [finding.keyword for finding in grammar.report.enforced]
@@ -89,7 +89,7 @@ class Grammar(OutputForm[str]):
         core: What the core made of it.
         limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> from stencilm import Grammar
         >>> Grammar.from_json_schema({"type": "integer"}) == Grammar.from_json_schema(

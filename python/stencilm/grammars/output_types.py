@@ -47,7 +47,7 @@ class Regex(OutputForm[str]):
 
     The value is the text itself.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> str(stencilm.Grammar.from_type(stencilm.Regex("[0-9]{3}")))
         'root ::= %lexeme([0-9]{3})\n'
@@ -61,7 +61,7 @@ class Regex(OutputForm[str]):
 class Ebnf(OutputForm[str]):
     """Text of an EBNF grammar; the value is the text itself.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> grammar = stencilm.Grammar.from_type(stencilm.Ebnf('root ::= "yes" | "no"'))
         >>> grammar == stencilm.Grammar.from_ebnf('root ::= "yes" | "no"')
@@ -79,7 +79,7 @@ class Lark(OutputForm[str]):
 
     The options are those of `Grammar.from_lark`.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> grammar = stencilm.Grammar.from_type(stencilm.Lark('start: "yes" | "no"'))
         >>> grammar == stencilm.Grammar.from_lark('start: "yes" | "no"')
@@ -109,7 +109,7 @@ class JsonSchema(OutputForm[V_co]):
     it is "digits" for a Python type. `limits`, here and in the types below, bound what the grammar
     and its masks may cost; where None those of the call or of the model do.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> age = stencilm.JsonSchema({"type": "integer", "minimum": 0}, any_whitespace=False)
         >>> age.is_of_type, stencilm.JsonSchema(int).is_of_type
@@ -167,7 +167,7 @@ class Choice(OutputForm[V_co]):
     A str option stands for its own text, a number or bool for its JSON text. Raises ValueError
     when there is no option, or when two options have the same text.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.Choice(["red", 3, True]).by_text()
         {'red': 'red', '3': 3, 'true': True}

@@ -318,7 +318,7 @@ for _format in (
 class StructuralTagItem(_Value):
     """One tag of the older form: a schema between a beginning and an end.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> item = stencilm.StructuralTagItem(begin="<f>", schema={"type": "integer"}, end="</f>")
         >>> item.tag().begin
@@ -343,7 +343,7 @@ class StructuralTag(_Value, OutputForm[str]):
     Attributes:
         format: What the text is made of.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> tag = stencilm.StructuralTag.from_json({"type": "const_string", "value": "yes"})
         >>> stencilm.StructuralTag.from_json(tag.to_json()) == tag

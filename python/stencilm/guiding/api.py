@@ -92,7 +92,7 @@ def guide(
             twice with nothing that fits.
         Exception: Whatever a draft function raises.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> def draft(prompt: str) -> str:
         ...     return "AB+1"
@@ -128,7 +128,7 @@ async def aguide(
     functions run in a thread. Where the task is cancelled, the call that runs is, too,
     and a local model stops before its next forward pass.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> import stencilm
         >>> async def draft(prompt: str) -> str:

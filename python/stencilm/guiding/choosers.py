@@ -37,7 +37,7 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
     Raises:
         ValueError: There is no candidate.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.choose_candidate(["bus", "bike"], "I ride a ", lambda prompt: "2")
         'bike'

@@ -28,7 +28,7 @@ def load_parser(source: str | Path) -> Grammar:
         GrammarSyntaxError: The text is not well formed; has line and column.
         OSError: The file cannot be read.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.load_parser('start: "yes" | "no"') == stencilm.Grammar.from_lark(
         ...     'start: "yes" | "no"'
@@ -60,7 +60,7 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
         The beginning, and up to 16 candidates: `Literal` for a text, `Pattern` for what has many.
         What begins with a known text, such as a keyword and the blank behind it, is that text.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.obtain_correction_pairs("red car", stencilm.Regex("red (bike|bus)"))
         ('red ', [Literal(text='bike'), Literal(text='bus')])

@@ -31,7 +31,7 @@ class Budget:
             timeout, and their error is raised where nothing was written by then.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.Budget(calls=20, seconds=5).tokens
         4096
@@ -73,7 +73,7 @@ class Usage:
         is_estimate: Some of these numbers were counted from lengths, because the text function or
             the endpoint told none.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> usage = stencilm.guide(lambda prompt: "yes", stencilm.Choice(["yes", "no"]), "?").usage
         >>> usage.calls, usage.to_json()["cost"]
@@ -101,7 +101,7 @@ _COUNTS = tuple(count.name for count in fields(Usage) if count.name != "is_estim
 class Correction(NamedTuple):
     """One place at which the grammar stepped in.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> code = stencilm.Regex("[A-Z]{2}-[0-9]")
         >>> stencilm.guide(lambda prompt: "AB+1", code, "A code:").correction_log[0].rejected
@@ -180,7 +180,7 @@ class Guided:
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
             number of corrections did. It may be a whole text nevertheless: "12" of "1234".
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> guided = stencilm.guide(lambda prompt: "AB+1", stencilm.Regex("[A-Z]{2}-1"), "A code:")
         >>> guided.response, guided.is_valid, guided.num_grammar_corrections

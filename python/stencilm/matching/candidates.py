@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 class Literal(NamedTuple):
     """Exactly this text may come next.
 
-    Example:
+    Examples:
         >>> stencilm.Literal("yes").text
         'yes'
     """
@@ -19,7 +19,7 @@ class Literal(NamedTuple):
 class Pattern(NamedTuple):
     """What this pattern matches may come next, except for the empty text.
 
-    Example:
+    Examples:
         >>> stencilm.Pattern("[0-9]+").regex
         '[0-9]+'
     """

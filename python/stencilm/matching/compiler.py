@@ -50,7 +50,7 @@ class CompiledGrammar(_core.CompiledGrammar):
     Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
     for all matchers of this grammar.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
         >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab+")
@@ -157,7 +157,7 @@ class GrammarCompiler:
             for the longest go first. A grammar that somebody still holds lives on.
         limits: How much work and memory each grammar may cost.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"1", b"2", b"a", b"</s>"], stop_token_ids=[3])
         >>> compiler = stencilm.GrammarCompiler(info, cache_limit_bytes=1 << 24)

@@ -53,7 +53,7 @@ class TokenIndex:
     It allows exactly what the masks of a matcher allow. Immutable; two of the same grammar and
     tokenizer number their states alike.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
         >>> index = stencilm.TokenIndex.from_regex("ab+", info)

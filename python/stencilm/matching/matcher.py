@@ -23,7 +23,7 @@ from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
 class Verdict(NamedTuple):
     """How a text stands in its grammar.
 
-    Example:
+    Examples:
         >>> stencilm.Verdict("viable", 2).status
         'viable'
     """
@@ -61,7 +61,7 @@ class GrammarMatcher(_core.Matcher):
             grammar has parts with budgets of their own.
         UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> tokens = [b"a", b"b", b"ab", b"c", b"</s>"]
         >>> info = stencilm.TokenizerInfo(tokens, stop_token_ids=[4])
@@ -80,7 +80,7 @@ class GrammarMatcher(_core.Matcher):
             token_budget: In how many tokens more its text must be complete, in place of the budget
                 that this one has. Refused as in making a matcher.
 
-        Example:
+        Examples:
             >>> other = matcher.fork()
             >>> other.accept_token(2), matcher.num_accepted_tokens
             (True, 0)
@@ -121,7 +121,7 @@ class GrammarMatcher(_core.Matcher):
         Raises:
             MatcherError: As `fill_next_token_bitmask` does.
 
-        Example:
+        Examples:
             >>> patch = matcher.find_mask_patch()
             >>> patch.flipped.dtype
             dtype('int32')
@@ -135,7 +135,7 @@ class GrammarMatcher(_core.Matcher):
         They would fit the grammar, but the text could not be complete in time behind them. Empty
         where the budget took nothing, and once another token was accepted.
 
-        Example:
+        Examples:
             >>> short = matcher.fork(token_budget=1)
             >>> (
             ...     short.num_allowed_tokens(),
@@ -151,7 +151,7 @@ class GrammarMatcher(_core.Matcher):
 
         Changes nothing.
 
-        Example:
+        Examples:
             >>> matcher.longest_valid_prefix("abbx")
             Verdict(status='dead', valid_bytes=3)
         """
@@ -173,7 +173,7 @@ class GrammarMatcher(_core.Matcher):
             recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
                 and what was accepted; by default the accepted ones.
 
-        Example:
+        Examples:
             >>> matcher.find_jump_forward_tokens()
             [2]
         """
@@ -209,7 +209,7 @@ class GrammarMatcher(_core.Matcher):
             recent_tokens: As for `find_jump_forward_tokens`.
             max_tokens: The most tokens to give; by default all.
 
-        Example:
+        Examples:
             >>> matcher.forced_draft_tokens(max_tokens=1)
             [2]
         """
@@ -234,7 +234,7 @@ class GrammarMatcher(_core.Matcher):
         intersection, or half a character) stands as `(?s:.)+`, which is too much. Texts first; no
         more than `limit` in all. That the text may end here is not among them; see `is_completed`.
 
-        Example:
+        Examples:
             >>> matcher.candidates()
             [Pattern(regex='ab+c?')]
         """
@@ -276,7 +276,7 @@ class GrammarMatcher(_core.Matcher):
             True, or False where the time was over before all rows were filled; the others are zeros
             then.
 
-        Example:
+        Examples:
             A chain of two draft tokens after the root: "a", then "b".
 
             >>> bitmask = stencilm.allocate_token_bitmask(3, info.vocab_size)
@@ -315,7 +315,7 @@ class GrammarMatcher(_core.Matcher):
             draft_tokens: As above.
             root_position: The node to begin at.
 
-        Example:
+        Examples:
             >>> matcher.draft_tree_temperatures([1, -1], [-1, -1], [0, 0])
             [None, None]
         """
@@ -363,7 +363,7 @@ def traverse_draft_tree(
 ) -> bool:
     """`GrammarMatcher.traverse_draft_tree` in the form of a function.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
         >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab")
@@ -408,7 +408,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         max_threads: "auto" takes one for each processor that this process may use, the quota of its
             container considered, and at most 8.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
@@ -461,7 +461,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
             BatchError: Some sequences failed; the arrays hold the others' patches, and for these an
                 empty mask.
 
-        Example:
+        Examples:
             >>> row_ids, offsets, flipped = (np.zeros(n, dtype=np.int32) for n in (2, 3, 8))
             >>> count = batch.batch_find_mask_patches(matchers, row_ids, offsets, flipped)
             >>> count == offsets[-1]
@@ -492,7 +492,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         Raises:
             BatchError: Some sequences failed; their rows are zeros.
 
-        Example:
+        Examples:
             >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
             >>> batch.batch_accept_and_fill(matchers, [2, None], bitmask)
             [(True, True), (True, True)]

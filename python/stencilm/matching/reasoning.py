@@ -47,7 +47,7 @@ class ReasoningFormat:
 
     Raises ValueError where `end` is empty, or ends within `closing`.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> form = stencilm.ReasoningFormat(begin="<think>\n", end="</think>", answer="\n\n")
         >>> form.is_open("Why?<think>\n"), form.is_closed("Why?<think>\n</think>\n\n")

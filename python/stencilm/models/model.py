@@ -80,7 +80,7 @@ class Model(TypedModel):
         limits: How much work and memory each grammar may cost, where neither a call nor an output
             type says so.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> model = stencilm.load("tiny")
         >>> model.tokenizer_info.vocab_size, type(model.compile(int)).__name__
@@ -358,7 +358,7 @@ def from_transformers(
             text together; None for a cache that grows.
         limits: How much work and memory each grammar may cost.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import stencilm
         >>> import transformers
@@ -388,7 +388,7 @@ def from_llama_cpp(llama: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
             vocabulary alone.
         TypeError: `llama` is no `llama_cpp.Llama`.
 
-    Example:
+    Examples:
         >>> import llama_cpp  # doctest: +SKIP
         >>> llama = llama_cpp.Llama("model.gguf", n_ctx=4096)  # doctest: +SKIP
         >>> stencilm.from_llama_cpp(llama)("A number:", int)  # doctest: +SKIP
@@ -412,7 +412,7 @@ def from_mlx(mlx_model: Any, tokenizer: Any, *, limits: Limits = DEFAULT_LIMITS)
         TypeError: `mlx_model` is none of MLX.
         TokenizerError: The tokenizer is of no known kind.
 
-    Example:
+    Examples:
         >>> import mlx_lm  # doctest: +SKIP
         >>> mlx_model, tokenizer = mlx_lm.load("mlx-community/Qwen3-4B-4bit")  # doctest: +SKIP
         >>> stencilm.from_mlx(mlx_model, tokenizer)("A number:", int)  # doctest: +SKIP
@@ -444,7 +444,7 @@ def load(
         ModelError: There is no such model, it cannot be loaded without running its code or reading
             pickled weights, or torch or transformers is missing.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> model = stencilm.load("tiny")
         >>> type(model("A number:", int))

@@ -259,7 +259,7 @@ class TypedModel(ABC):
     Subclasses say how a text is written: `_pieces`, `_compile`, and where they can do better than a
     thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
 
-    Example:
+    Examples:
         >>> import asyncio
         >>> from typing import Literal
         >>> import stencilm

@@ -36,7 +36,7 @@ class TokenizerInfo:
 
     Immutable, and safe to share between threads. Two are equal where they lead to the same masks.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import stencilm
         >>> info = stencilm.TokenizerInfo(["a", "b", "ab", "</s>"], stop_token_ids=[3])

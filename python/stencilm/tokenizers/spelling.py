@@ -20,7 +20,7 @@ METASPACE = "\u2581"
 class VocabType(Enum):
     """How the entries of a vocabulary are written.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.TokenizerInfo(["Ġtrue"], stencilm.VocabType.BYTE_LEVEL).decoded_vocab
         [b' true']

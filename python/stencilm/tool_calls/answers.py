@@ -17,7 +17,7 @@ class ToolCall:
         id: By what the answer of the tool refers to the call: what the model wrote, or "call_" and
             a number.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.ToolCall("weather", {"city": "Rome"}, "call_0").arguments["city"]
         'Rome'
@@ -32,7 +32,7 @@ class ToolCall:
 class ContentDelta:
     """More of the text that is no call.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> parser = stencilm.tools("qwen_3", [], reasoning=False).parser()
         >>> parser.feed("Hello.")
@@ -46,7 +46,7 @@ class ContentDelta:
 class ReasoningDelta:
     r"""More of the reasoning.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> parser = stencilm.tools("qwen_3", []).parser()
         >>> parser.feed("<think>\nHm")
@@ -68,7 +68,7 @@ class CallDelta:
         id: The id, with the first one only.
         arguments: More of the JSON text.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> weather = {
         ...     "type": "function",
@@ -94,7 +94,7 @@ class CallDelta:
 class CallDone:
     r"""A call is complete.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> weather = {
         ...     "type": "function",
@@ -129,7 +129,7 @@ class ParsedAnswer:
         problems: What could not be read, and calls that name no tool or that the text ends within;
             each a sentence.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> answer = stencilm.tools("qwen_3", [], reasoning=False).parse("Hello.")
         >>> answer.content, answer.calls, answer.problems

@@ -35,7 +35,7 @@ class ToolFormat:
         request: The tools and the choice, as read.
         tag: The structural tag.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> weather = {
         ...     "type": "function",
@@ -182,7 +182,7 @@ def tools(
         GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a
             choice of another form.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> weather = {
         ...     "type": "function",

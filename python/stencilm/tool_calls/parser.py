@@ -196,7 +196,7 @@ class ToolCallParser:
     Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the
     answer.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> weather = {
         ...     "type": "function",

@@ -36,7 +36,7 @@ def reasoning_format(model: Any) -> ReasoningFormat | None:
 
     None where there is no template, or one that shows no reasoning.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> stencilm.reasoning_format("a model without a chat template") is None
         True

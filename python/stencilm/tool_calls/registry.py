@@ -32,7 +32,7 @@ def register_model_structural_tag(
         models: Names of models that a function is meant for, with `*` for any characters; a
             template has its own.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> template = stencilm.ToolTemplate(call="@$name($arguments)", trigger="@")
         >>> stencilm.register_model_structural_tag("my_family", template)
@@ -58,7 +58,7 @@ def register_model_structural_tag(
 def model_structural_tags() -> dict[str, tuple[str, ...]]:
     """The names that are known, each with patterns of the models that it is meant for.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> "qwen_3" in stencilm.model_structural_tags()
         True
@@ -107,7 +107,7 @@ def get_model_structural_tag(
     Raises:
         GrammarSyntaxError: An unknown model, or tools or a choice of another form.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> tag = stencilm.get_model_structural_tag("Qwen/Qwen3-8B", [], reasoning=False)
         >>> type(tag).__name__

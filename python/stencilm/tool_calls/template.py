@@ -74,7 +74,7 @@ class ToolTemplate:
         variants: Other ways to write calls, which begin with the trigger as well.
         models: Names of models, with `*` for any characters.
 
-    Example:
+    Examples:
         >>> import stencilm
         >>> template = stencilm.ToolTemplate(call="@$name($arguments)", trigger="@")
         >>> template.problem() is None, len(template.ways())

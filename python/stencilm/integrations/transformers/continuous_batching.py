@@ -42,7 +42,7 @@ class ContinuousBatchingLogitsProcessor:
         TypeError: `compiled` is something else.
         ModelError: torch or transformers is missing, or transformers is too old.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import stencilm
         >>> import transformers

@@ -58,7 +58,7 @@ class CustomGenerate:
         TokenizerError: The grammars were compiled for different vocabularies.
         ValueError: `finish` is something else.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import stencilm
         >>> import transformers

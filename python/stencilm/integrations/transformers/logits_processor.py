@@ -63,7 +63,7 @@ class LogitsProcessor:
         TokenizerError: The grammars were compiled for different vocabularies.
         ValueError: `max_new_tokens` is less than 1.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import stencilm
         >>> import transformers
