@@ -79,6 +79,8 @@ def test_what_no_model_wrote_is_not_printed(
     given: list[Any], words: list[str], answers: list[Any], capsys: Any
 ) -> None:
     answers[:] = given
+    code, out, _ = run(capsys, *DIGITS, "-m", "openai:m", "--strategy", "guide")
+    assert (code, out) == (1, "")
     code, out, err = run(capsys, *DIGITS, "-m", "openai:m")
     assert (code, out) == (1, "")
     assert all(word in err for word in words), err
