@@ -79,13 +79,18 @@ def test_what_no_model_wrote_is_not_printed(
     given: list[Any], words: list[str], answers: list[Any], capsys: Any
 ) -> None:
     answers[:] = given
-    code, out, _ = run(capsys, *DIGITS, "-m", "openai:m", "--strategy", "guide")
-    assert (code, out) == (1, "")
     code, out, err = run(capsys, *DIGITS, "-m", "openai:m")
     assert (code, out) == (1, "")
     assert all(word in err for word in words), err
     code, out, err = run(capsys, *DIGITS, "-m", "openai:m", "--json")
     assert code == 1 and (not out or json.loads(out)["value"] is None)
+
+
+def test_guide_fails_where_it_made_the_text_up(answers: list[Any], capsys: Any) -> None:
+    answers[:] = [("12", "length"), ("", "stop")]
+    code, out, err = run(capsys, *DIGITS, "-m", "openai:m", "--strategy", "guide")
+    assert (code, out) == (1, "")
+    assert "is not what the model wrote" in err and "filled in" in err
 
 
 def test_an_endpoint_is_printed(answers: list[Any], capsys: Any) -> None:
