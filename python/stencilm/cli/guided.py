@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
@@ -34,13 +35,13 @@ def chosen_strategy(strategy: str, model: str) -> str:
     return strategy
 
 
-def live_printer(wanted: bool) -> Callable[[Event], None] | None:
-    """Shows the text in colours while it is written, where that is wanted or somebody watches."""
+def shown_live(wanted: bool, most: int) -> AbstractContextManager[Callable[[Event], None] | None]:
+    """Shows the text while it is written, where that is wanted or somebody watches."""
     if not wanted and not sys.stderr.isatty():
-        return None
-    from stencilm.views.terminal import printer
+        return nullcontext()
+    from stencilm.views.terminal import live
 
-    return printer()
+    return live(most)
 
 
 def write_html(path: str | None, trace: Trace) -> None:
@@ -80,18 +81,19 @@ def generate_guided(
     from stencilm.models.model import load
 
     loaded = endpoint(model) if is_endpoint(model) else load(model)
-    guided = guide(
-        loaded,
-        output_type if grammar is None else grammar,
-        prompt,
-        temperature=temperature,
-        top_p=top_p,
-        seed=seed,
-        stop_at=stop,
-        max_grammar_corrections=max_tokens,
-        budget=Budget(tokens=max_tokens),
-        on_event=live_printer(live),
-    )
+    with shown_live(live, max_tokens) as show:
+        guided = guide(
+            loaded,
+            output_type if grammar is None else grammar,
+            prompt,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+            stop_at=stop,
+            max_grammar_corrections=max_tokens,
+            budget=Budget(tokens=max_tokens),
+            on_event=show,
+        )
     write_html(html, guided.trace)
     output = resolve(output_type)
     reason = None if output.accepts_cut_text and guided.response else unwritten(guided)

@@ -203,6 +203,16 @@ class ApiModel(TypedModel):
         tokenizer_info: The model's vocabulary, which a logit bias needs.
         prices: What its tokens cost; None where that is not to be counted.
         concurrency: How many texts of a batch are asked for at once.
+
+    Examples:
+        >>> from openai import OpenAI
+        >>> import stencilm
+        >>> client = OpenAI(base_url="http://localhost:8000/v1", api_key="none")
+        >>> model = stencilm.from_openai(client, "Qwen/Qwen3-4B", capabilities="vllm")
+        >>> model.is_async, model.left_to_checking(int)
+        (False, ())
+        >>> model.probe()["seed"]  # asks the endpoint  # doctest: +SKIP
+        'yes'
     """
 
     def __init__(

@@ -16,7 +16,13 @@ T = TypeVar("T")
 
 
 class Filled(NamedTuple):
-    """A stretch of a text that no model wrote."""
+    """A stretch of a text that no model wrote.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Filled(0, 2, "no", "shortest").is_made_up
+        True
+    """
 
     start: int
     """Where it begins, in characters of the text."""
@@ -42,7 +48,17 @@ MADE_UP = frozenset({"nearest", "shortest", "closed"})
 
 
 class IncompleteOutput(StencilError):
-    """A limit cut the text before its grammar was done; `text` is what was written so far."""
+    """A limit cut the text before its grammar was done; `text` is what was written so far.
+
+    Examples:
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")
+        >>> try:
+        ...     model("A number:", stencilm.Regex("[0-9]{50}"), max_tokens=3, finish="cut")
+        ... except stencilm.IncompleteOutput as error:
+        ...     print(len(error.text) < 50)
+        True
+    """
 
     def __init__(self, message: str, *, text: str) -> None:
         super().__init__(message)
@@ -90,6 +106,15 @@ class Generation(Generic[T]):
             around it; None where it was not asked to. In the draft mode the draft.
         guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
             corrections, and what it cost.
+
+    Examples:
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")
+        >>> generation = model.generate("A colour:", stencilm.Choice(["red", "blue"]))
+        >>> generation.value in ("red", "blue"), generation.finish_reason
+        (True, 'stop')
+        >>> generation.to_json()["is_complete"], generation.stats.tokens > 0
+        (True, True)
     """
 
     text: str

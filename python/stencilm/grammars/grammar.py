@@ -43,6 +43,12 @@ class Finding:
         keyword: The keyword, such as `maxLength`.
         place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
         note: More, where there is more to say; else empty.
+
+    Examples:
+        >>> import stencilm
+        >>> grammar = stencilm.Grammar.from_json_schema({"type": "integer", "title": "Age"})
+        >>> grammar.report.annotations[0].keyword
+        'title'
     """
 
     keyword: str
@@ -58,6 +64,12 @@ class Report:
         enforced: Enforced exactly.
         annotations: Without force, because the specification itself calls them annotations.
         relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
+
+    Examples:
+        >>> import stencilm
+        >>> grammar = stencilm.Grammar.from_json_schema({"type": "integer", "minimum": 3})
+        >>> [finding.keyword for finding in grammar.report.enforced]
+        ['type', 'minimum']
     """
 
     enforced: tuple[Finding, ...] = ()
@@ -67,7 +79,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Grammar(OutputForm[str]):
-    """A set of texts, from any notation; immutable, and shareable between threads.
+    r"""A set of texts, from any notation; immutable, and shareable between threads.
 
     Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
     with the same options.
@@ -76,6 +88,29 @@ class Grammar(OutputForm[str]):
         source: The notation with its options.
         core: What the core made of it.
         limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
+
+    Examples:
+        >>> import stencilm
+        >>> from stencilm import Grammar
+        >>> Grammar.from_json_schema({"type": "integer"}) == Grammar.from_json_schema(
+        ...     '{"type": "integer"}'
+        ... )
+        True
+        >>> digits = Grammar.from_regex("[0-9]+")
+        >>> word = Grammar.from_ebnf('root ::= "yes" | "no"')
+        >>> same = Grammar.from_lark('start: "yes" | "no"')
+        >>> colour = Grammar.from_type(stencilm.Choice(["red", "blue"]))
+        >>> tag = Grammar.from_structural_tag({"type": "const_string", "value": "yes"})
+        >>> Grammar.concat(word, digits) == word + digits, Grammar.union(word, tag) == (word | tag)
+        (True, True)
+        >>> digits.converted("gbnf")
+        'root ::= [0-9]+\n'
+        >>> str(Grammar.deserialize_json(word.serialize_json())) == str(word)
+        True
+        >>> Grammar.builtin_json_grammar() == Grammar.from_json_schema(True)
+        True
+        >>> Grammar.from_source(word.source) == word, word.report.enforced
+        (True, ())
     """
 
     source: Source

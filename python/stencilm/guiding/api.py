@@ -91,6 +91,13 @@ def guide(
         ModelRefused: The model behind an endpoint refused, was filtered, wrote nothing, or answered
             twice with nothing that fits.
         Exception: Whatever a draft function raises.
+
+    Examples:
+        >>> import stencilm
+        >>> def draft(prompt: str) -> str:
+        ...     return "AB+1"
+        >>> stencilm.guide(draft, stencilm.Regex("[A-Z]{2}-1"), "A code:").response
+        'AB-1'
     """
     options = _options(
         max_grammar_corrections=max_grammar_corrections,
@@ -120,6 +127,14 @@ async def aguide(
     asynchronous client, too. Endpoints and coroutine functions are awaited; local models and plain
     functions run in a thread. Where the task is cancelled, the call that runs is, too,
     and a local model stops before its next forward pass.
+
+    Examples:
+        >>> import asyncio
+        >>> import stencilm
+        >>> async def draft(prompt: str) -> str:
+        ...     return "yes"
+        >>> asyncio.run(stencilm.aguide(draft, stencilm.Choice(["yes", "no"]), "?")).response
+        'yes'
     """
     from asyncio import CancelledError, get_running_loop, to_thread
 

@@ -30,6 +30,11 @@ class Budget:
         seconds: Wall clock. A call that runs is not cut short; endpoints get what is left as their
             timeout, and their error is raised where nothing was written by then.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Budget(calls=20, seconds=5).tokens
+        4096
     """
 
     calls: int = 2_000
@@ -67,6 +72,12 @@ class Usage:
         cost: Money, where prices are known, else 0.
         is_estimate: Some of these numbers were counted from lengths, because the text function or
             the endpoint told none.
+
+    Examples:
+        >>> import stencilm
+        >>> usage = stencilm.guide(lambda prompt: "yes", stencilm.Choice(["yes", "no"]), "?").usage
+        >>> usage.calls, usage.to_json()["cost"]
+        (1, 0.0)
     """
 
     calls: int = 0
@@ -88,7 +99,14 @@ _COUNTS = tuple(count.name for count in fields(Usage) if count.name != "is_estim
 
 
 class Correction(NamedTuple):
-    """One place at which the grammar stepped in."""
+    """One place at which the grammar stepped in.
+
+    Examples:
+        >>> import stencilm
+        >>> code = stencilm.Regex("[A-Z]{2}-[0-9]")
+        >>> stencilm.guide(lambda prompt: "AB+1", code, "A code:").correction_log[0].rejected
+        '+1'
+    """
 
     position: int
     """Where, in bytes of the response."""
@@ -161,6 +179,16 @@ class Guided:
         stop_text: The stop text that ended the draft; None where none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
             number of corrections did. It may be a whole text nevertheless: "12" of "1234".
+
+    Examples:
+        >>> import stencilm
+        >>> guided = stencilm.guide(lambda prompt: "AB+1", stencilm.Regex("[A-Z]{2}-1"), "A code:")
+        >>> guided.response, guided.is_valid, guided.num_grammar_corrections
+        ('AB-1', True, 1)
+        >>> guided.correction_log[0].choice, guided.to_json()["status"]
+        ('-1', 'valid')
+        >>> "<html" in guided.html
+        True
     """
 
     response: str

@@ -258,6 +258,35 @@ class TypedModel(ABC):
 
     Subclasses say how a text is written: `_pieces`, `_compile`, and where they can do better than a
     thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
+
+    Examples:
+        >>> import asyncio
+        >>> from typing import Literal
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")  # any other model has the same calls
+        >>> Colour = Literal["red", "blue"]
+        >>> colours = ("red", "blue")
+        >>> model("A colour:", Colour) in colours
+        True
+        >>> model.generate("A colour:", Colour, temperature=0.8, seed=1).value in colours
+        True
+        >>> len(model.batch(["One:", "Two:"], Colour)), len(model.generate_batch(["One:"], Colour))
+        (2, 1)
+        >>> (
+        ...     len(model.samples("A colour:", Colour, n=3)),
+        ...     len(model.sample("A colour:", Colour, n=2)),
+        ... )
+        (3, 2)
+        >>> list(model.stream("A colour:", Colour))[-1] in colours
+        True
+        >>> async def asynchronously() -> bool:
+        ...     one = await model.acall("A colour:", Colour)
+        ...     two = (await model.agenerate("A colour:", Colour)).value
+        ...     more = await model.abatch(["One:", "Two:"], Colour)
+        ...     last = [part async for part in model.astream("A colour:", Colour)][-1]
+        ...     return {one, two, last, *more} <= set(colours)
+        >>> asyncio.run(asynchronously())
+        True
     """
 
     def __init__(self) -> None:
