@@ -159,7 +159,7 @@ def generate(
             on_event=show,
             **drawing,
         )
-    write_html(html, generation.trace)
+    write_html(html, lambda: generation.html)
     if as_json:
         value = (
             None if generation.error else loaded.dump(generation.value, output_type, limits=bounds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.view import print_text, trace_lines
-from stencilm.generation.trace import Event, Trace
+from stencilm.generation.trace import Event
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:
@@ -44,14 +44,12 @@ def shown_live(wanted: bool, most: int) -> AbstractContextManager[Callable[[Even
     return live(most)
 
 
-def write_html(path: str | None, trace: Trace) -> None:
-    """Draw a trace to a file."""
+def write_html(path: str | None, drawn: Callable[[], str]) -> None:
+    """Write a drawing to a file."""
     if path is not None:
         from pathlib import Path
 
-        from stencilm.views.html import page
-
-        Path(path).write_text(page(trace), encoding="utf-8")
+        Path(path).write_text(drawn(), encoding="utf-8")
 
 
 def generate_guided(
@@ -94,7 +92,7 @@ def generate_guided(
             budget=Budget(tokens=max_tokens),
             on_event=show,
         )
-    write_html(html, guided.trace)
+    write_html(html, lambda: guided.html)
     output = resolve(output_type)
     reason = None if output.accepts_cut_text and guided.response else unwritten(guided)
     if as_json:

@@ -109,6 +109,23 @@ class Model(TypedModel):
         )
 
     @property
+    def name(self) -> str:
+        """What the model is called: its folder or hub id, or the kind of its backend."""
+        config = getattr(getattr(self.backend, "model", None), "config", None)
+        path = getattr(config, "_name_or_path", None)
+        if not isinstance(path, str) or not path:
+            return type(self.backend).__name__
+        return Path(path).name if Path(path).exists() else path
+
+    def _facts(self) -> dict[str, str | None]:
+        context = self.backend.context_size
+        return {
+            "backend": type(self.backend).__name__,
+            "vocabulary": f"{self.tokenizer_info.vocab_size:,} tokens",
+            "context": None if context is None else f"{context:,} tokens",
+        }
+
+    @property
     def tokenizer_info(self) -> TokenizerInfo:
         """The vocabulary of the model."""
         return self.backend.tokenizer_info

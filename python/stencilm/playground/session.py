@@ -56,7 +56,7 @@ _CACHE_BYTES = 64 << 20
 _CANDIDATES = 12
 _FINDINGS = 200
 _MOST_EBNF = 20_000
-_WORDS = LEGEND | {"draft": "drawn by the model among the allowed tokens"}
+_WORDS = LEGEND | {"masked": "drawn by the model among the allowed tokens"}
 
 Answer = dict[str, Any]
 

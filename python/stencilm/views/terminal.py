@@ -24,6 +24,7 @@ STYLES: dict[Part, str] = {
     "prompt": "dim",
     "reasoning": "yellow",
     "draft": "green",
+    "masked": "cyan",
     "chosen": "bold blue",
     "removed": "red strike",
     "healed": "yellow underline",
