@@ -111,6 +111,9 @@ class Model(TypedModel):
     @property
     def name(self) -> str:
         """What the model is called: its folder or hub id, or the kind of its backend."""
+        own = getattr(self.backend, "name", None)
+        if isinstance(own, str):
+            return own
         config = getattr(getattr(self.backend, "model", None), "config", None)
         path = getattr(config, "_name_or_path", None)
         if not isinstance(path, str) or not path:
