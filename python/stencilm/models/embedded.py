@@ -49,8 +49,8 @@ class EmbeddedModel:
         steps = np.arange(0, size, 2, dtype=np.float64) / size
         speeds = self.config["rope_parameters"]["rope_theta"] ** -steps
         angles = np.outer(np.arange(self.context_size), np.concatenate([speeds, speeds]))
-        self._cosines = np.cos(angles).astype(np.float32)
-        self._sines = np.sin(angles).astype(np.float32)
+        self._cosines: Array = np.cos(angles).astype(np.float32)
+        self._sines: Array = np.sin(angles).astype(np.float32)
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
@@ -144,8 +144,8 @@ class EmbeddedModel:
         """Heads of shape [heads, positions, size], turned by their positions."""
         half = heads.shape[-1] // 2
         across = np.concatenate([-heads[..., half:], heads[..., :half]], axis=-1)
-        turned: Array = heads * self._cosines[place] + across * self._sines[place]
-        return turned
+        turned = heads * self._cosines[place] + across * self._sines[place]
+        return turned.astype(np.float32)
 
 
 class KeyValues:

@@ -452,7 +452,8 @@ def load(
     """A model by name.
 
     Args:
-        name_or_path: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+        name_or_path: "tiny" (embedded in this package; where torch or transformers is missing, it
+            runs in NumPy), a folder, or a Hugging Face hub id.
         device: A torch device such as "cuda"; the CPU where None.
         dtype: The name of a torch type such as "float32". Where None, the one that the weights
             were saved in, except that "tiny" computes in float32.
