@@ -20,11 +20,11 @@ def new_compiler(info: Any, limits: Any, **options: Any) -> Any:
 
 def read_tokenizer(source: str) -> Any:
     """The tokenizer of a file or folder, or the embedded one."""
-    import stencilm
     from stencilm.tokenizers import TokenizerInfo
+    from stencilm.tokenizers.embedded import embedded_tokenizer
 
     if source == EMBEDDED:
-        return TokenizerInfo.from_file(Path(stencilm.__file__).parent / EMBEDDED)
+        return embedded_tokenizer()
     if not Path(source).exists():
         raise Failure(f"there is no tokenizer file or folder {source!r}")
     return TokenizerInfo.from_file(source)
