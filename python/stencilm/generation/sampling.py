@@ -116,16 +116,50 @@ def draw(
     Raises:
         ValueError: An entry is NaN.
     """
+    token_ids, weights = weights_of(logits, sampling, prompt_ids=prompt_ids, written=written)
+    if token_ids.size == 0:
+        return None
+    if sampling.is_greedy:
+        return int(token_ids[0])
+    cumulative = np.cumsum(weights)
+    # The point lies below the last sum, except where rounding lifts it there.
+    point = random.random() * cumulative[-1]
+    chosen = min(int(np.searchsorted(cumulative, point, side="right")), token_ids.size - 1)
+    return int(token_ids[chosen])
+
+
+def weights_of(
+    logits: NDArray[np.float32],
+    sampling: Sampling,
+    *,
+    prompt_ids: Sequence[int] = (),
+    written: Sequence[int] = (),
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The tokens that may be drawn from a row of logits, and how probable each is.
+
+    Args:
+        logits: float, shape [vocab]; -inf means refused.
+        sampling: How to draw.
+        prompt_ids: The tokens of the prompt, for the penalties.
+        written: The tokens of the text so far, for the penalties.
+
+    Returns:
+        Token ids, ascending, and weights in proportion to their probabilities; both of shape [n].
+
+    Raises:
+        ValueError: An entry is NaN.
+    """
     if np.isnan(logits).any():
         raise ValueError("the logits hold NaN, so no token can be drawn from them")
     token_ids = np.flatnonzero(logits > -np.inf)
     if token_ids.size == 0:
-        return None
+        return token_ids, np.zeros(0)
     scores = logits[token_ids].astype(np.float64)
     if sampling.changes_scores:
         _change(scores, token_ids, sampling, prompt_ids, written)
     if sampling.is_greedy:
-        return int(token_ids[np.argmax(scores)])  # argmax takes the first, that is the lowest id
+        # argmax takes the first, that is the lowest id
+        return token_ids[[np.argmax(scores)]], np.ones(1)
     scores = _tempered(scores, sampling.temperature)
     if sampling.top_k is not None and sampling.top_k < scores.size:
         kept = _best(scores, sampling.top_k)
@@ -137,11 +171,7 @@ def draw(
     if sampling.min_p > 0:
         likely = weights >= sampling.min_p * weights.max()
         token_ids, weights = token_ids[likely], weights[likely]
-    cumulative = np.cumsum(weights)
-    # The point lies below the last sum, except where rounding lifts it there.
-    point = random.random() * cumulative[-1]
-    chosen = min(int(np.searchsorted(cumulative, point, side="right")), token_ids.size - 1)
-    return int(token_ids[chosen])
+    return token_ids, weights
 
 
 def _change(
