@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,68 +32,15 @@ from numpy.typing import NDArray
 from stencilm.errors import LimitExceeded, ModelError
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling, log_normaliser, weights_of
+from stencilm.generation.sampling_report import SamplingReport
 from stencilm.generation.stats import Clock, Stats
 from stencilm.generation.trace import Prompt, Sampled, Stopped, Trace
 from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.models.protocol import DraftSequence, LanguageModel, TokenSequence
-from stencilm.shown import Shown
-
-SamplingMethod: TypeAlias = Literal["masked", "exact", "smc"]
-"""How texts are drawn. "masked": token by token, among those that the grammar allows. "exact" and
-"smc": with the model's own probabilities of whole texts."""
 
 DEFAULT_MAX_PASSES = 10_000
-MIN_PARTICLES = 32
+MIN_PARTICLES = 8
 _KEPT_BYTES = 256 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SamplingReport(Shown):
-    """How the texts of one call were drawn; all of them have the same report.
-
-    Attributes:
-        method: "exact" or "smc".
-        texts: How many were drawn.
-        grammar_logprob: An estimate of the natural logarithm of the probability that what the model
-            writes after the prompt is a text of the grammar, within `max_tokens`.
-        effective_sample_size: As how many independent texts these count. For "exact" all of them;
-            for "smc" the square of the sum of the particles' weights over the sum of their squares.
-        forward_passes: Calls of the model.
-        attempts: How many texts were begun; those that were not accepted are rejected. For "smc"
-            the number of particles.
-
-    Examples:
-        >>> import stencilm
-        >>> model = stencilm.load("tiny")
-        >>> colour = stencilm.Choice(["red", "blue"])
-        >>> report = model.generate("A colour:", colour, sampling="exact", seed=1).sampling
-        >>> report.method, report.texts, report.effective_sample_size, report.grammar_logprob < 0
-        ('exact', 1, 1.0, True)
-    """
-
-    method: SamplingMethod
-    texts: int
-    grammar_logprob: float
-    effective_sample_size: float
-    forward_passes: int
-    attempts: int
-
-    @property
-    def grammar_probability(self) -> float:
-        """The estimated probability that the model writes a text of the grammar by itself."""
-        return math.exp(self.grammar_logprob)
-
-    def __repr__(self) -> str:
-        """The method and what it found, in a line."""
-        return (
-            f"<{type(self).__name__}: {self.method}, {self.texts:,} texts, probability of the "
-            f"grammar {self.grammar_probability:.3g}, effective sample size "
-            f"{self.effective_sample_size:,.1f}, {self.forward_passes:,} forward passes>"
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as JSON-ready values."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 class _Prefix:
@@ -109,41 +56,40 @@ class _Prefix:
         "bounds",
         "children",
         "cumulative",
-        "depth",
         "is_end",
         "is_found",
         "log_mass",
+        "logprob",
         "logprobs",
+        "num_tokens",
         "parent",
+        "score",
         "scores",
         "slot",
+        "token_id",
         "token_ids",
     )
 
-    def __init__(self, parent: _Prefix | None = None, slot: int = 0) -> None:
+    def __init__(self, parent: _Prefix | None = None, slot: int = 0, token_id: int = -1) -> None:
         self.parent = parent
         self.slot = slot
-        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.token_id = token_id
+        self.num_tokens: int = 0 if parent is None else parent.num_tokens + 1
+        # What the model thinks of the last token: as it draws, and at temperature 1.
+        self.logprob = self.score = 0.0
         self.children: dict[int, _Prefix] = {}
         self.log_mass = 0.0
         self.is_end = self.is_found = False
         self.allowed = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep nothing of the ways on."""
         self.token_ids: NDArray[np.int32] | None = None
         self.logprobs: NDArray[np.float64] = np.zeros(0)
         self.scores: NDArray[np.float32] = np.zeros(0, np.float32)
         self.bounds: NDArray[np.float64] = np.zeros(0)
         self.cumulative: NDArray[np.float64] | None = None
-
-    @property
-    def token_id(self) -> int:
-        """The last token."""
-        assert self.parent is not None and self.parent.token_ids is not None
-        return int(self.parent.token_ids[self.slot])
-
-    @property
-    def logprob(self) -> float:
-        """The logarithm of the probability that the model draws the last token."""
-        return 0.0 if self.parent is None else float(self.parent.logprobs[self.slot])
 
     def path(self) -> list[_Prefix]:
         """The prefixes from one token to this one."""
@@ -162,12 +108,18 @@ class _Prefix:
 
     def draw(self, random: np.random.Generator) -> int:
         """The place of a next token, drawn by its probability and its bound."""
+        return int(self._at(np.array([random.random()]))[0])
+
+    def draw_evenly(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
+        """So many places, each as often as expected, rounded up or down, in any order."""
+        return random.permutation(self._at((random.random() + np.arange(count)) / count))
+
+    def _at(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
         if self.cumulative is None:
             weights = self.logprobs + self.bounds
             self.cumulative = np.cumsum(np.exp(weights - weights.max()))
-        point = random.random() * self.cumulative[-1]
-        found = int(np.searchsorted(self.cumulative, point, side="right"))
-        return min(found, self.cumulative.size - 1)
+        found = np.searchsorted(self.cumulative, points * self.cumulative[-1], side="right")
+        return np.minimum(found, self.cumulative.size - 1)
 
     @property
     def num_bytes(self) -> int:
@@ -211,7 +163,8 @@ class FaithfulSampler:
         self._max_passes = max_passes
         self._room = max_tokens
         if model.context_size is not None:
-            self._room = min(max_tokens, max(1, model.context_size + 1 - len(self._prompt_ids)))
+            # The last token of a text is followed by a look at what the model thinks of its end.
+            self._room = min(max_tokens, max(1, model.context_size - len(self._prompt_ids)))
         self._matcher, _ = closing_within(matcher.fork(), self._room)
         self._accepted: list[int] = []
         self._stop_token_ids = frozenset(matcher.stop_token_ids)
@@ -227,8 +180,8 @@ class FaithfulSampler:
 
     # One text after the other
 
-    def exact(self, randoms: Sequence[np.random.Generator]) -> Iterator[list[Generation[Any]] | None]:
-        """One text for each source of randomness.
+    def exact(self, seeds: Sequence[int]) -> Iterator[list[Generation[Any]] | None]:
+        """One text for each seed.
 
         Yields None after each attempt, and the texts last.
 
@@ -238,17 +191,18 @@ class FaithfulSampler:
         """
         texts: list[_Text] = []
         attempts, seen, found = 0, -math.inf, -math.inf
-        for random in randoms:
-            before = self.forward_passes
+        for seed in seeds:
+            random = _random(seed)
+            before, tried = self.forward_passes, 0
             while True:
                 if self._root.log_mass == -math.inf:
                     raise self._impossible()
-                attempts += 1
+                attempts, tried = attempts + 1, tried + 1
                 bound = self._root.log_mass
                 end = self._attempt(random)
                 if end is not None:
                     break
-                if self.forward_passes - before >= self._max_passes:
+                if max(self.forward_passes - before, tried) >= self._max_passes:
                     raise LimitExceeded(
                         f"{self._max_passes:,} forward passes found no text of the grammar that "
                         "the model would write by itself; what it does write is a text of the "
@@ -261,7 +215,9 @@ class FaithfulSampler:
                 end.is_found = True
                 found = float(np.logaddexp(found, sum(one.logprob for one in end.path())))
             texts.append(_Text(end, self.forward_passes - before))
-            if self._kept_bytes > _KEPT_BYTES:  # What is not known costs rejections, and is no error.
+            if (
+                self._kept_bytes > _KEPT_BYTES
+            ):  # What is not known costs rejections, and is no error.
                 self._root, self._kept_bytes, found = _Prefix(), 0, -math.inf
             yield None
         # Each attempt is accepted with the grammar's probability over its bound.
@@ -274,7 +230,7 @@ class FaithfulSampler:
             forward_passes=self.forward_passes,
             attempts=attempts,
         )
-        yield self._generations(texts, report)
+        yield self._generations(texts, seeds, report)
 
     def _attempt(self, random: np.random.Generator) -> _Prefix | None:
         """A text, or None where the draw left the grammar."""
@@ -300,46 +256,43 @@ class FaithfulSampler:
 
     # Several texts side by side
 
-    def smc(
-        self, randoms: Sequence[np.random.Generator], particles: int
-    ) -> Iterator[list[Generation[Any]] | None]:
-        """One text for each source of randomness, from so many particles.
+    def smc(self, seeds: Sequence[int], particles: int) -> Iterator[list[Generation[Any]] | None]:
+        """One text for each seed, from so many particles, which draw by the first seed.
 
         Yields None after each step of all particles, and the texts last.
 
         Raises:
             ModelError: No particle came to the end of a text within `max_tokens`.
         """
-        random = randoms[0]
+        random = _random(seeds[0])
         at = [self._root] * particles
         weights = np.zeros(particles)
         estimate = 0.0
-        while not all(prefix.is_end for prefix in at):
+        while True:
             places: dict[int, list[int]] = {}
             for place, prefix in enumerate(at):
                 if not prefix.is_end and weights[place] > -np.inf:
                     places.setdefault(id(prefix), []).append(place)
-            groups = sorted(places.values(), key=lambda group: self._tokens(at[group[0]]))
-            for group in groups:
+            if not places:
+                break
+            # Neighbours share what the model has read.
+            for group in sorted(places.values(), key=lambda group: self._tokens(at[group[0]])):
                 self._move(at, weights, group, random)
                 yield None
             total = float(np.logaddexp.reduce(weights))
             if total == -math.inf:
                 raise self._impossible()
             shares = np.exp(weights - total)
-            is_going_on = not all(prefix.is_end for prefix in at)
-            if is_going_on and 1 / float(np.square(shares).sum()) < particles / 2:
+            if 1 / float(np.square(shares).sum()) < particles / 2:
                 estimate += total - math.log(particles)
                 at = [at[place] for place in _resampled(shares, particles, random)]
                 weights = np.zeros(particles)
         total = float(np.logaddexp.reduce(weights))
         shares = np.exp(weights - total)
-        chosen = _resampled(shares, len(randoms), random)
+        chosen = _resampled(shares, len(seeds), random)
         random.shuffle(chosen)
-        share, rest = divmod(self.forward_passes, len(randoms))
-        texts = [
-            _Text(at[place], share + (number < rest)) for number, place in enumerate(chosen)
-        ]
+        share, rest = divmod(self.forward_passes, len(seeds))
+        texts = [_Text(at[place], share + (number < rest)) for number, place in enumerate(chosen)]
         report = SamplingReport(
             method="smc",
             texts=len(texts),
@@ -348,7 +301,7 @@ class FaithfulSampler:
             forward_passes=self.forward_passes,
             attempts=particles,
         )
-        yield self._generations(texts, report)
+        yield self._generations(texts, seeds, report)
 
     def _move(
         self,
@@ -360,19 +313,13 @@ class FaithfulSampler:
         """Take the particles at one prefix a step on, to where the grammar leaves a choice."""
         prefix = at[group[0]]
         last = self._ask(prefix)
-        forced = 0.0
-        step = last
-        while step is not prefix:
-            forced += step.logprob
-            assert step.parent is not None
-            step = step.parent
+        forced = sum(one.logprob for one in last.path()[prefix.num_tokens :])
         weights[group] += forced + (0.0 if last.is_end else last.total())
-        if last.is_end or not last.logprobs.size:
-            for place in group:
-                at[place] = last
-            return
-        for place in group:
-            at[place] = self._next(last, last.draw(random))
+        goes_on = not last.is_end and last.total() > -np.inf
+        slots = last.draw_evenly(len(group), random) if goes_on else ()
+        for number, place in enumerate(group):
+            at[place] = self._next(last, int(slots[number])) if goes_on else last
+        last.forget()  # Nothing comes by here again.
 
     # What both ask
 
@@ -383,7 +330,14 @@ class FaithfulSampler:
         """The prefix that is longer by the token at a place."""
         known = prefix.children.get(slot)
         if known is None:
-            known = prefix.children[slot] = _Prefix(prefix, slot)
+            assert prefix.token_ids is not None, "invariant: the ways on are known"
+            known = _Prefix(prefix, slot, int(prefix.token_ids[slot]))
+            prefix.children[slot] = known
+            if prefix.logprobs.size:
+                known.logprob, known.score = (
+                    float(prefix.logprobs[slot]),
+                    float(prefix.scores[slot]),
+                )
             # Only a stop token ends a text, where there are some.
             if not self._stop_token_ids or known.token_id in self._stop_token_ids:
                 with self._clock.stage("mask"):
@@ -433,14 +387,12 @@ class FaithfulSampler:
 
     def _allowed(self, prefix: _Prefix) -> NDArray[np.intp]:
         """The next tokens that the grammar allows; none behind the most tokens."""
-        if prefix.depth > self._room:
-            return np.zeros(0, np.intp)
         if not self._matcher.fill_next_token_bitmask(self._mask, 0):
             allowed = np.arange(self._vocab_size)
         else:
             bits = np.unpackbits(self._mask.view(np.uint8), bitorder="little")
             allowed = np.flatnonzero(bits[: self._vocab_size])
-        if prefix.depth == self._room:
+        if prefix.num_tokens >= self._room:
             return allowed[np.isin(allowed, list(self._stop_token_ids))]
         return allowed
 
@@ -473,28 +425,25 @@ class FaithfulSampler:
         logits: NDArray[np.float32],
     ) -> None:
         """Give a prefix what the model thinks of its next tokens."""
-        row = logits[: self._vocab_size]
+        row = np.full(self._vocab_size, -np.inf, np.float32)
+        row[: logits.size] = logits[: self._vocab_size]
         written = self._tokens(prefix) if sampling.changes_scores else ()
         try:
-            drawn, weights = weights_of(
-                row, sampling, prompt_ids=self._prompt_ids, written=written
-            )
+            drawn, weights = weights_of(row, sampling, prompt_ids=self._prompt_ids, written=written)
         except ValueError as error:
-            raise ModelError(f"behind {prefix.depth} tokens of the text, {error}") from error
-        of_all = np.zeros(row.size)
+            raise ModelError(f"behind {prefix.num_tokens} tokens of the text, {error}") from error
+        shares = np.zeros(row.size)
         if drawn.size:
-            of_all[drawn] = weights / weights.sum()
-        allowed = allowed[allowed < row.size]
-        if prefix.children:  # The one way on, which has its place already.
-            kept = allowed
-        else:
-            kept = allowed[of_all[allowed] > 0]
+            shares[drawn] = weights / weights.sum()
+        kept = allowed if prefix.children else allowed[shares[allowed] > 0]
         prefix.token_ids = kept.astype(np.int32)
         with np.errstate(divide="ignore"):
-            prefix.logprobs = np.log(of_all[kept])
-        prefix.scores = (row[kept] - np.float32(log_normaliser(row))).astype(np.float32)
+            prefix.logprobs = np.log(shares[kept])
+        prefix.scores = row[kept] - np.float32(log_normaliser(row))
         prefix.bounds = np.zeros(kept.size)
         prefix.cumulative = None
+        for slot, child in prefix.children.items():  # The one way on was gone before.
+            child.logprob, child.score = float(prefix.logprobs[slot]), float(prefix.scores[slot])
         self._kept_bytes += prefix.num_bytes
 
     def _impossible(self) -> ModelError:
@@ -505,53 +454,48 @@ class FaithfulSampler:
         )
 
     def _generations(
-        self, texts: list[_Text], report: SamplingReport
+        self, texts: list[_Text], seeds: Sequence[int], report: SamplingReport
     ) -> list[Generation[Any]]:
         seconds = (perf_counter() - self._start) / len(texts)
         stages = {name: spent / len(texts) for name, spent in self._clock.seconds.items()}
         info = self._model.tokenizer_info
-        prompt = Prompt(
-            token_ids=tuple(self._prompt_ids), text=info.decode_bytes(self._prompt_ids)
-        )
+        prompt = Prompt(token_ids=tuple(self._prompt_ids), text=info.decode_bytes(self._prompt_ids))
         found = []
-        for text in texts:
+        for text, seed in zip(texts, seeds, strict=True):
             path = text.end.path()
             last = path.pop() if path and path[-1].token_id in self._stop_token_ids else None
             token_ids = tuple(one.token_id for one in path)
             trace = Trace()
             trace.append(prompt)
             for one in path:
-                assert one.parent is not None
                 trace.append(
                     Sampled(
                         token_id=one.token_id,
                         text=info.decode_bytes([one.token_id]),
-                        logprob=float(one.parent.scores[one.slot]),
-                        allowed=one.parent.allowed,
+                        logprob=one.score,
+                        allowed=one.parent.allowed if one.parent else None,
                     )
                 )
-            score = None
-            if last is not None:
-                assert last.parent is not None
-                score = float(last.parent.scores[last.slot])
             trace.append(
                 Stopped(
                     reason="stop",
                     token_id=None if last is None else last.token_id,
-                    logprob=score,
+                    logprob=None if last is None else last.score,
                     limit=None,
                 )
             )
             stats = Stats(
                 prompt_tokens=len(self._prompt_ids),
                 tokens=len(token_ids),
-                forced_tokens=sum(one.parent is not None and one.parent.allowed == 1 for one in path),
+                forced_tokens=sum(
+                    one.parent is not None and one.parent.allowed == 1 for one in path
+                ),
                 forward_passes=text.passes,
                 mask_seconds=stages["mask"],
                 model_seconds=stages["model"],
                 sampling_seconds=stages["sampling"],
                 seconds=seconds,
-                seed=self._sampling.seed,
+                seed=seed,
             )
             found.append(
                 Generation(
@@ -565,6 +509,10 @@ class FaithfulSampler:
                 )
             )
         return found
+
+
+def _random(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed))
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:

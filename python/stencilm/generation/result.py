@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from stencilm.errors import StencilError
+from stencilm.generation.sampling_report import SamplingReport
 from stencilm.generation.stats import Stats
 from stencilm.generation.trace import FinishReason, Trace
 from stencilm.shown import Shown, in_a_line
@@ -108,6 +109,7 @@ class Generation(Shown, Generic[T]):
             around it; None where it was not asked to. In the draft mode the draft.
         guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
             corrections, and what it cost.
+        sampling: How the text was drawn, where `sampling` was "exact" or "smc".
 
     Examples:
         >>> import stencilm
@@ -135,6 +137,7 @@ class Generation(Shown, Generic[T]):
     refused: tuple[Generation[T], ...] = ()
     guided: Guided | None = None
     reasoning: str | None = None
+    sampling: SamplingReport | None = None
 
     @property
     def html(self) -> str:
