@@ -364,7 +364,7 @@ def local_guide(
 
 
 def _first(drafter: Drafter, options: Options) -> First | None:
-    """What a drafter is asked for before the text; None where it is told to reason, or not asked."""
+    """What a drafter is asked for before the text; None where it is asked for nothing."""
     reasoning = options.reasoning
     is_draft = reasoning == "draft"
     is_native = getattr(drafter, "reasons_natively", False)

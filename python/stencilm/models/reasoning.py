@@ -140,6 +140,8 @@ def reason(
 
     is_draft = reasoning == "draft"
     is_asked = not isinstance(reasoning, str) and budget_of(reasoning) > 0
+    text: str | None = None
+    tokens = passes = 0
     if is_draft or (is_asked and format_of(backend) is None):
         steps = TwoSteps(is_draft, as_text=True)
         first = steps.first(prompt)
@@ -154,21 +156,22 @@ def reason(
             if isinstance(event, (Sampled, Forced, ReasonedEvent)):
                 yield _as_reasoning(event)
         written = decoding.result()
-        ids, _ = begin(backend, new_matcher(), steps.then(prompt, written.text), False, max_tokens)
         stats = written.stats
+        text, passes = written.text.strip(), stats.forward_passes
         tokens = stats.tokens + stats.reasoning_tokens
-        return Reasoned(ids, written.text.strip(), tokens, stats.forward_passes)
+        prompt, reasoning = steps.then(prompt, written.text), False
     ids, matcher = begin(backend, new_matcher(), prompt, reasoning, max_tokens)
     if not isinstance(matcher, ReasoningMatcher):
-        return Reasoned(ids)
+        return Reasoned(ids, text, tokens, passes)
     decoding = Decoding(backend, matcher, ids, sampling=sampling, max_tokens=max_tokens)
     while matcher.is_reasoning:
         event = next(decoding)
         if isinstance(event, ReasonedEvent):
             yield event
     taken = list(matcher.reasoning_token_ids)
-    passes = decoding.stats.forward_passes
-    return Reasoned([*ids, *taken], matcher.reasoning, len(taken), passes)
+    passes += decoding.stats.forward_passes
+    text = matcher.reasoning if text is None else text
+    return Reasoned([*ids, *taken], text, tokens + len(taken), passes)
 
 
 def _as_reasoning(event: Event) -> ReasonedEvent:

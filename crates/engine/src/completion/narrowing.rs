@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::completion::bounds::{Bounds, NEW_KEY, about};
+use crate::completion::bounds::{Bounds, NEW_KEY};
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
-use crate::completion::token_counts::{NEVER, TokenCounts};
+use crate::completion::token_counts::{MAX_STEPS, NEVER, TokenCounts};
 use crate::error::EngineError;
 use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;
@@ -28,6 +28,12 @@ use crate::vocabulary::tokens::Tokens;
 /// span lexemes, but rarely more.
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
+
+/// So many places are looked at for one way out.
+const MAX_LOOKED_AT: usize = 4_000;
+
+/// A search that looked at all of them counts as so many more.
+const COSTLY: usize = 7;
 
 /// So many bytes more than a shortest text a canonical one may take, so that it can follow the tokens before.
 const REWRITTEN: u64 = 16;
@@ -57,6 +63,8 @@ struct WayOut {
 }
 
 impl WayOut {
+    const NONE: WayOut = WayOut { tokens: NEVER, pieces: Vec::new() };
+
     fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> WayOut {
         let tokens = tokens_of(vocabulary, &pieces).map_or(NEVER, |tokens| tokens.len() as u64);
         WayOut { tokens, pieces }
@@ -228,7 +236,7 @@ impl Run<'_> {
         for (mut costs, mut texts) in
             [(endings.costs(), std::mem::take(&mut endings.texts)), (Costs::in_bytes_of(nodes), Texts::default())]
         {
-            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1);
+            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1, MAX_STEPS);
             if costs.tokens().is_some() {
                 endings.texts = texts;
             }
@@ -265,7 +273,7 @@ impl Run<'_> {
         costs: &mut Costs,
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
-        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1)? {
+        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, MAX_STEPS)? {
             Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
             Completion::TooLong(_) | Completion::Never => Ok(None),
         }
@@ -303,7 +311,7 @@ impl Run<'_> {
         let mut closing = Vec::new();
         (self.recording, self.known) = (true, None);
         for place in &open {
-            if place.cost > most.saturating_mul(FAR).saturating_add(FURTHER) {
+            if place.cost > most_looked_at(most) {
                 continue;
             }
             // Where nothing hangs on which keys and elements there are, one token stands for all.
@@ -351,10 +359,13 @@ impl Run<'_> {
             _ if search.searches >= MAX_SEARCHES => return Ok(false),
             _ => {
                 search.searches += 1;
-                let found = match self.complete_with(costs, &mut endings.texts, place, NEVER - 1) {
+                let most = most_looked_at(search.most);
+                let found = match self.complete_with(costs, &mut endings.texts, place, most, MAX_LOOKED_AT) {
                     Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
-                    Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {
-                        WayOut { tokens: NEVER, pieces: Vec::new() }
+                    Ok(Completion::TooLong(_) | Completion::Never) => WayOut::NONE,
+                    Err(EngineError::CompletionTooCostly(_)) => {
+                        search.searches += COSTLY;
+                        WayOut::NONE
                     }
                     Err(error) => return Err(error),
                 };
@@ -429,7 +440,12 @@ impl Run<'_> {
             let cost = self.least(endings, &mut costs, place)?;
             let hangs_on_keys = is_doubtful || self.writes_free_key(place);
             let spare = if hangs_on_keys { NEW_KEY } else { 0 };
-            let at_most = if endings.bounds.is_exact { cost } else { about(cost) }.saturating_add(spare);
+            let at_most = match endings.bounds.is_exact {
+                true => cost.saturating_add(spare),
+                false if self.stacks.has_bottom(place) => 0,
+                // What waits tells too little of elements that count and keys that must be new.
+                false => endings.bounds.behind_a_token(self, &mut costs, place)?.saturating_add(1),
+            };
             let stands = !keeps_text && !hangs_on_keys;
             let list = match Some(at) == most && tokens.len() > words {
                 true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
@@ -514,6 +530,11 @@ impl Run<'_> {
         self.known = None;
         Ok(places.into_iter().zip(groups).filter(|(_, tokens)| !tokens.is_empty()).collect())
     }
+}
+
+/// What a place may look to take at most, so that a way from there is looked for.
+fn most_looked_at(most: u64) -> u64 {
+    most.saturating_mul(FAR).saturating_add(FURTHER)
 }
 
 /// A token and those that spell the same.
