@@ -76,7 +76,7 @@ def test_texts_are_whole_within_the_bound_of_their_request(
     prompts = ["Describe people as JSON.\n", "Some people:", "Three people as JSON:\n"]
     inputs = [backend.tokenizer(prompt)["input_ids"] for prompt in prompts]
     shortest = stencilm.GrammarMatcher(compiled).tokens_to_end()
-    for most in (shortest, 5, 17, 33):
+    for most in (shortest, 17):
         for finish in ("valid", "cut"):
             processor = stencilm.ContinuousBatchingLogitsProcessor(compiled, finish=finish)
             given = settings(max_new_tokens=most, num_blocks=num_blocks)
