@@ -4,7 +4,9 @@
 //! one is among them, however many came before. Where it has few, any of them may be the one that is left, so the longest
 //! counts. Where neither is known there is no bound.
 
-use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry::Vacant;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Element, ItemsId, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
@@ -59,9 +61,9 @@ impl Fresh {
         });
         let of_keys = grammar.all_members().iter().flat_map(|members| members.free.iter().map(|free| free.key));
         for lexeme in of_nodes.chain(of_keys) {
-            if !lexemes.contains_key(&lexeme) {
+            if let Vacant(unknown) = lexemes.entry(lexeme) {
                 let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
-                lexemes.insert(lexeme, of_lexeme(run, imported)?);
+                unknown.insert(of_lexeme(run, imported)?);
             }
         }
         let mut fresh = Fresh { nodes: vec![UNKNOWN; grammar.nodes().len()], lexemes };
@@ -202,7 +204,7 @@ fn live_derivatives(run: &mut Run<'_>, place: ExprId) -> Result<Vec<(ByteSet, Ex
     let mut live = Vec::new();
     for (bytes, rest) in deriver.derivatives(place)?.iter() {
         if deriver.is_live(*rest)? {
-            live.push((bytes.clone(), *rest));
+            live.push((*bytes, *rest));
         }
     }
     Ok(live)
@@ -237,9 +239,9 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
 
 /// The bytes of the longest match; [`NEVER`] where there is none, or many places to look at.
 fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
-    // Every place behind those that it leads to: 0 is on the way down.
+    // Depth first: a place that is met again on the way down is one that matches go round.
     let mut known: FxHashMap<ExprId, u64> = FxHashMap::default();
-    let mut under_way: FxHashMap<ExprId, ()> = FxHashMap::default();
+    let mut under_way: FxHashSet<ExprId> = FxHashSet::default();
     let mut work = vec![lexeme];
     while let Some(&place) = work.last() {
         if known.contains_key(&place) {
@@ -250,9 +252,9 @@ fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
             return Ok(NEVER);
         }
         let next = live_derivatives(run, place)?;
-        if under_way.insert(place, ()).is_none() {
+        if under_way.insert(place) {
             for (_, rest) in &next {
-                if under_way.contains_key(rest) && !known.contains_key(rest) {
+                if under_way.contains(rest) && !known.contains_key(rest) {
                     return Ok(NEVER);
                 }
             }
