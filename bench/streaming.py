@@ -12,16 +12,19 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pydantic.dataclasses
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, RootModel
+from pydantic import AliasChoices, BaseModel, Field, PrivateAttr, RootModel
+from typing_extensions import TypedDict
 
 import stencilm
-from stencilm import JsonSchema, Model, TokenizerInfo
+from stencilm import Grammar, JsonSchema, Model, TokenizerInfo
 from stencilm.models.protocol import Prompt
 
 RECORD = Path(__file__).parent / "records" / "streaming.md"
@@ -37,14 +40,91 @@ class Items(RootModel[list[Item]]):
     pass
 
 
+class Renamed(BaseModel):
+    """Aliases of every kind that one key has."""
+
+    name: str = Field(validation_alias=AliasChoices("the name", "name"))
+    size: int = Field(validation_alias="size")
+    tags: list[str] = Field([], alias="tags")
+
+
+@dataclass
+class Record:
+    name: str
+    size: int
+    tags: list[str] = field(default_factory=list)
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    size: int
+    name: str = Field(alias="the name")
+    tags: list[str] = field(default_factory=list)
+
+
+class Private(BaseModel):
+    name: str
+    size: int
+    tags: list[str] = []
+    _seen: int = PrivateAttr(default=0)
+
+    def model_post_init(self, context: Any) -> None:
+        self._seen += 1
+
+
+class Holder(BaseModel):
+    """A list within an object, and one within its elements."""
+
+    title: str = "a title"
+    items: list[Item]
+
+
+class Row(TypedDict):
+    name: str
+    size: int
+    tags: list[str]
+
+
+class Small(BaseModel):
+    kind: Literal["small"]
+    size: int
+
+
+class Large(BaseModel):
+    kind: Literal["large"]
+    name: str
+
+
+Either = Annotated[Small | Large, Field(discriminator="kind")]
+
+
 ITEM = {"the name": "a name", "size": 17, "tags": ["one", "two"]}
-TYPES: dict[str, tuple[Any, Any]] = {
-    "list[int]": (list[int], 12345),
-    "list[Item]": (list[Item], ITEM),
-    "RootModel of list[Item]": (Items, ITEM),
-    "tuple[Item, ...]": (tuple[Item, ...], ITEM),
-    "JsonSchema": (JsonSchema({"type": "array", "items": {"type": "object"}}), ITEM),
-}
+PLAIN = {"name": "a name", "size": 17, "tags": ["one", "two"]}
+OF_OBJECTS = {"type": "array", "items": {"type": "object"}}
+
+# What is streamed, an element of it, and the whole of a text from its elements.
+TYPES: dict[str, tuple[Any, Any, Callable[[list[Any]], Any]]] = {
+    "list[int]": (list[int], 12345, list),
+    "list[Item]": (list[Item], ITEM, list),
+    "RootModel of list[Item]": (Items, ITEM, list),
+    "list of models with aliases": (list[Renamed], ITEM, list),
+    "list of dataclasses": (list[Record], PLAIN, list),
+    "list of pydantic's dataclasses": (
+        list[Checked], {"size": 17, "the name": "a name", "tags": ["one", "two"]}, list,
+    ),
+    "list of models with private attributes": (list[Private], PLAIN, list),
+    "model with a list[Item]": (Holder, ITEM, lambda all: {"title": "t", "items": all}),
+    "tuple[Item, ...]": (tuple[Item, ...], ITEM, list),
+    "list of tuples": (list[tuple[int, str]], [17, "a name"], list),
+    "list of TypedDicts": (list[Row], PLAIN, list),
+    "list of tagged unions": (list[Either], {"kind": "large", "name": "a name"}, list),
+    "dict[str, Item]": (
+        dict[str, Item], ITEM, lambda all: {f"key {number}": one for number, one in enumerate(all)},
+    ),
+    "JsonSchema": (JsonSchema(OF_OBJECTS), ITEM, list),
+    "Grammar of a schema": (Grammar.from_json_schema(OF_OBJECTS), ITEM, list),
+    "Grammar of a type": (Grammar.from_type(list[Item]), ITEM, list),
+}  # fmt: skip
 
 
 class Replay:
@@ -78,9 +158,15 @@ class ReplaySequence:
         self.num_tokens = num_tokens
 
 
-def microseconds(info: TokenizerInfo, output_type: Any, element: Any, count: int) -> float:
+def microseconds(
+    info: TokenizerInfo,
+    output_type: Any,
+    element: Any,
+    whole: Callable[[list[Any]], Any],
+    count: int,
+) -> float:
     """CPU time for each step of a stream of so many elements."""
-    text = json.dumps([element] * count)
+    text = json.dumps(whole([element] * count))
     model = Model(Replay(info, text))
     model.compile(output_type)
     start = time.process_time()
@@ -104,11 +190,11 @@ def main() -> None:
         f"| µs of the processor for a step, by elements | {head} | {large:,} to {small:,} |",
         f"|---|{'--:|' * (len(options.sizes) + 1)}",
     ]
-    for name, (output_type, element) in TYPES.items():
-        microseconds(info, output_type, element, 10)  # what is made once
+    for name, (output_type, element, whole) in TYPES.items():
+        microseconds(info, output_type, element, whole, 10)  # what is made once
         # Sizes take turns, and the least of the rounds is what was disturbed least.
         rounds = [
-            [microseconds(info, output_type, element, size) for size in options.sizes]
+            [microseconds(info, output_type, element, whole, size) for size in options.sizes]
             for _ in range(options.rounds)
         ]
         best = [min(each) for each in zip(*rounds, strict=True)]

@@ -179,6 +179,7 @@ def main() -> None:
     parser.add_argument("--stride", type=int, default=1, help="every so-manieth budget")
     parser.add_argument("--tokenizer", default="llama3", choices=["llama3", "gpt2", "mistral-v1"])
     parser.add_argument("--canonical", action="store_true")
+    parser.add_argument("--minutes", type=float, help="begin no schema after so many minutes")
     parser.add_argument("--show", action="store_true", help="print each schema")
     options = parser.parse_args()
     info = TokenizerInfo.from_file(SHARED / "tokenizers" / options.tokenizer)
@@ -186,8 +187,11 @@ def main() -> None:
     how = {"canonical": True} if options.canonical else {}
     outcome = Outcome()
     more: list[float] = []
+    begun = time.perf_counter()
     for name, schema in list(schemas(options.schemas))[options.skip :]:
         start, seconds = time.perf_counter(), outcome.seconds
+        if options.minutes is not None and start - begun > 60 * options.minutes:
+            break
         try:
             compiled = compiler.compile(Grammar.from_json_schema(schema))
             shortest = GrammarMatcher(compiled, **how).tokens_to_end()

@@ -104,6 +104,18 @@ class TestGenerate:
             assert done.exit_code == 2
             assert says in done.sentence
 
+    def test_a_text_is_whole_within_its_tokens_or_cut(self, run: Run) -> None:
+        schema = ["--schema", str(EXAMPLES / "person.schema.json"), "--max-whitespace", "2"]
+        asked = ["generate", *schema, "--prompt", "Describe a person as JSON.\n", "--json"]
+        whole = json.loads(run(*asked, "--max-tokens", "60", "--finish", "valid").out)
+        assert set(whole["value"]) == {"name", "age", "job", "address", "hobbies"}
+        assert whole["stats"]["tokens"] <= 60 and "   " not in whole["text"]
+        done = run(*asked, "--max-tokens", "20", "--finish", "cut")
+        cut = json.loads(done.out)
+        assert (done.exit_code, cut["value"], cut["finish_reason"]) == (1, None, "length")
+        done = run(*asked, "--finish", "all")
+        assert done.exit_code == 2 and "finish is 'all'" in done.sentence
+
     @pytest.mark.parametrize(
         ("arguments", "texts"),
         [

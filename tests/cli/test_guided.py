@@ -110,6 +110,7 @@ def test_an_endpoint_is_printed(answers: list[Any], capsys: Any) -> None:
     [
         (["--strategy", "hope"], 2, "must be one of auto, mask, guide"),
         (["--strategy", "guide", "--top-k", "3"], 2, "takes no --top-k"),
+        (["--strategy", "guide", "--finish", "cut"], 2, "no --finish cut"),
         (["--strategy", "mask", "-m", "openai:gpt"], 2, "shows no logits"),
         (["-m", "openai:gpt"], 1, "OPENAI_API_KEY"),
     ],

@@ -417,3 +417,7 @@ RULES: dict[str, Rule] = {
 }
 """The rules of each preset's provider."""
 RULES["deepseek-beta"] = RULES["deepseek"]
+
+for _served in ("vllm", "sglang"):
+    # The same server with a parser of what its model thinks.
+    RULES[f"{_served}-reasoning"] = RULES[_served]

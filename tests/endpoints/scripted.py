@@ -17,6 +17,25 @@ class Fault(Exception):
     """What goes wrong: an HTTP status, "cut" streams, "silence"."""
 
 
+class Thought(str):
+    """An answer with what was thought before it, and the field of a chat in which that stands."""
+
+    reasoning = ""
+    field = "reasoning_content"
+
+    @classmethod
+    def of(cls, text: str, reasoning: str, field: str = "reasoning_content") -> Thought:
+        thought = cls(text)
+        thought.reasoning, thought.field = reasoning, field
+        return thought
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """A text in the pieces of a stream."""
+    for start in range(0, len(text), 7):
+        yield text[start : start + 7]
+
+
 def fault(status: int, message: str) -> Fault:
     """An HTTP status with the words of a provider."""
     return Fault(json.dumps({"status": status, "body": {"error": {"message": message}}}))
@@ -123,9 +142,10 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             chat = "chat" in self.path
             choice = openai_chunk(text, reason, chat=chat, tool=tool)
             if chat:
-                choice["choices"][0]["message"] = {
-                    **choice["choices"][0].pop("delta"), "role": "assistant",
-                }  # fmt: skip
+                message = {**choice["choices"][0].pop("delta"), "role": "assistant"}
+                if isinstance(answer, Thought):
+                    message[answer.field] = answer.reasoning
+                choice["choices"][0]["message"] = message
             self.reply({**choice, "usage": USAGE})
 
         def reply(self, value: Any) -> None:
@@ -141,8 +161,12 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             if reason == "endless":
                 while True:
                     self.event(openai_chunk(text, None, chat=chat))
-            for start in range(0, len(text), 7):
-                self.event(openai_chunk(text[start : start + 7], None, chat=chat, tool=tool))
+            for part in parts_of(answer.reasoning) if isinstance(answer, Thought) else ():
+                chunk = openai_chunk("", None, chat=True)
+                chunk["choices"][0]["delta"] = {answer.field: part}
+                self.event(chunk)
+            for part in parts_of(text):
+                self.event(openai_chunk(part, None, chat=chat, tool=tool))
             if reason == "cut":
                 return
             self.event(openai_chunk("", reason, chat=chat))
@@ -180,8 +204,12 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 "input_tokens_details": {"cached_tokens": 4},
                 "output_tokens_details": {"reasoning_tokens": 2},
             }  # fmt: skip
+            thought = answer.reasoning if isinstance(answer, Thought) else ""
+            summary = [{"type": "summary_text", "text": thought}]
+            thinking = [{"type": "reasoning", "id": "t", "summary": summary}] if thought else []
             response = {
-                "id": "r", "object": "response", "created_at": 1, "model": "m", "output": [item],
+                "id": "r", "object": "response", "created_at": 1, "model": "m",
+                "output": [*thinking, item],
                 "status": "completed" if is_whole else "incomplete", "usage": usage,
                 "incomplete_details": details, "error": None, "instructions": None,
                 "metadata": {}, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
@@ -197,6 +225,11 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             kind = "response.custom_tool_call_input" if tool else "response.output_text"
             if reason == "refusal":
                 kind = "response.refusal"
+            for part in parts_of(thought):
+                name = "response.reasoning_summary_text.delta"
+                where = {"item_id": "t", "output_index": 0, "summary_index": 0}
+                event = {"type": name, "delta": part, "sequence_number": 0, **where}
+                self.event(event, name)
             place = {"item_id": "i", "output_index": 0, "content_index": 0, "logprobs": []}
             for number, start in enumerate(range(0, len(text), 7)):
                 delta = {"type": f"{kind}.delta", "delta": text[start : start + 7], **place}
@@ -208,9 +241,12 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
         def anthropic(self, body: dict[str, Any], answer: Any) -> None:
             text, reason = answer if isinstance(answer, tuple) else (answer, "end_turn")
             usage = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
+            thought = answer.reasoning if isinstance(answer, Thought) else ""
+            block = {"type": "thinking", "thinking": thought, "signature": "s"}
+            thinking = [block] if thought else []
             message = {
                 "id": "x", "type": "message", "role": "assistant", "model": "m", "usage": usage,
-                "content": [{"type": "text", "text": text}], "stop_reason": reason,
+                "content": [*thinking, {"type": "text", "text": text}], "stop_reason": reason,
                 "stop_sequence": None,
             }  # fmt: skip
             if not body.get("stream"):
@@ -219,13 +255,16 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             self.begin_stream()
             start = message | {"content": [], "stop_reason": None}
             self.event({"type": "message_start", "message": start}, "message_start")
-            block = {"type": "content_block_start", "index": 0}
-            block["content_block"] = {"type": "text", "text": ""}
-            self.event(block, "content_block_start")
-            for at in range(0, len(text), 7):
-                delta = {"type": "text_delta", "text": text[at : at + 7]}
-                part = {"type": "content_block_delta", "index": 0, "delta": delta}
-                self.event(part, "content_block_delta")
+            for kind, field, written in (("thinking", "thinking", thought), ("text", "text", text)):
+                if kind == "thinking" and not thought:
+                    continue
+                opened = {"type": kind, field: ""}
+                begin = {"type": "content_block_start", "index": 0, "content_block": opened}
+                self.event(begin, "content_block_start")
+                for part in parts_of(written):
+                    delta = {"type": f"{kind}_delta", field: part}
+                    event = {"type": "content_block_delta", "index": 0, "delta": delta}
+                    self.event(event, "content_block_delta")
             end = {"type": "message_delta", "usage": {"output_tokens": 5}}
             end["delta"] = {"stop_reason": reason, "stop_sequence": None}
             self.event(end, "message_delta")

@@ -351,7 +351,8 @@ def test_what_responses_say_is_read(preset: str, stream: bool) -> None:
         generation = model.generate("How many?", stencilm.Regex("[0-9]+"))
         assert generation.value == "17"
         stats = generation.stats
-        assert (stats.prompt_tokens, stats.tokens, stats.cached_tokens) == (10, 5, 4)
+        assert (stats.prompt_tokens, stats.tokens, stats.cached_tokens) == (10, 3, 4)
+        assert stats.reasoning_tokens == 2
         assert (stats.forward_passes, stats.is_estimate) == (1, False)
         with pytest.raises(ModelRefused, match="I cannot"):
             model("How many?", str)

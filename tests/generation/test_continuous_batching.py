@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,6 +67,29 @@ def test_every_request_keeps_its_grammar(model: stencilm.Model) -> None:
     assert processor.generate_batch(backend.model, []) == []
 
 
+@pytest.mark.parametrize("num_blocks", [8, 3])  # with few of them requests are put off
+def test_texts_are_whole_within_the_bound_of_their_request(
+    model: stencilm.Model, num_blocks: int
+) -> None:
+    backend: Any = model.backend
+    compiled = model.compile(list[Person])
+    prompts = ["Describe people as JSON.\n", "Some people:", "Three people as JSON:\n"]
+    inputs = [backend.tokenizer(prompt)["input_ids"] for prompt in prompts]
+    shortest = stencilm.GrammarMatcher(compiled).tokens_to_end()
+    for most in (shortest, 17):
+        for finish in ("valid", "cut"):
+            processor = stencilm.ContinuousBatchingLogitsProcessor(compiled, finish=finish)
+            given = settings(max_new_tokens=most, num_blocks=num_blocks)
+            results = processor.generate_batch(backend.model, inputs, **given)
+            for result in results:
+                assert result.error is None and len(result.generated_tokens) <= most
+                text = backend.tokenizer.decode(result.generated_tokens, skip_special_tokens=True)
+                if finish == "valid":
+                    assert all(Person.model_validate(one) for one in json.loads(text))
+    with pytest.raises(ValueError, match="finish is 'all'"):
+        stencilm.ContinuousBatchingLogitsProcessor(compiled, finish="all")  # type: ignore[arg-type]
+
+
 def test_sampled_sequences_of_one_request(model: stencilm.Model) -> None:
     backend: Any = model.backend
     prompt = backend.tokenizer("A person as JSON:\n")["input_ids"]
@@ -114,7 +138,7 @@ def state(prompt: list[int], written: list[int], **more: Any) -> Any:
     described = {
         "request_id": "one", "initial_tokens": prompt, "generated_tokens": written,
         "_true_initial_tokens": 0, "position_offset": len(prompt) + len(written), "error": None,
-        "eos_token_id": 2, "logit_processor_kwargs": {},
+        "eos_token_id": 2, "logit_processor_kwargs": {}, "max_new_tokens": None,
     }  # fmt: skip
     return SimpleNamespace(state=SimpleNamespace(**described | more))
 

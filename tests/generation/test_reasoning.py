@@ -354,3 +354,100 @@ def test_turns_of_a_conversation_reason_too(runner: Any, reasoning: Any) -> None
     drawn = [one for one in turn.generation.trace if isinstance(one, Reasoned) and one.logprob]
     assert len(drawn) == {"auto": len(drawn), 5: 5, False: 0}[reasoning]
     assert bool(turn.reasoning) == (reasoning is not False)
+
+
+@pytest.mark.parametrize("template", [QWEN, OPENED, PLAIN])
+@pytest.mark.parametrize("reasoning", [6, "draft", False])
+def test_beams_and_probabilities_come_after_the_reasoning(
+    runner: Any, template: str, reasoning: Any
+) -> None:
+    from stencilm import Choice
+
+    model = model_of(runner, template)
+    read: list[list[int]] = []
+    start, start_batch = model.backend.start, model.backend.start_batch
+
+    class Listened:
+        """The model, which tells after which prompts texts begin."""
+
+        runs_batches = True
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(model_backend, name)
+
+        def start(self, prompt_ids: Any) -> Any:
+            read.append(list(prompt_ids))
+            return start(prompt_ids)
+
+        def start_batch(self, prompts: Any) -> Any:
+            read.extend(map(list, prompts))
+            return start_batch(prompts)
+
+    model_backend, model.backend = model.backend, Listened()
+    wanted = model.generate(CHAT, Choice(["yes", "no"]), reasoning=reasoning, max_tokens=8)
+    after = read[-1] + [
+        token_id
+        for event in wanted.trace
+        if isinstance(event, Reasoned)
+        for token_id in event.token_ids
+    ]
+    found = model.probabilities(CHAT, Choice(["yes", "no"]), reasoning=reasoning)
+    if reasoning != "draft":  # whose length hangs on max_tokens
+        assert read[-1] == after
+    assert abs(sum(share for _, share in found) - 1) < 1e-6
+    best = model.beam_search(CHAT, Choice(["yes", "no"]), reasoning=reasoning, max_tokens=8)
+    assert read[-1] == after
+    assert {value for value, _ in best} == {"yes", "no"}
+    with pytest.raises(ValueError, match="reasoning is"):
+        model.beam_search(CHAT, bool, reasoning="yes")
+
+
+@pytest.mark.parametrize("template", [QWEN, OPENED, PLAIN])
+@pytest.mark.parametrize("prompt", ["It is ", CHAT])
+def test_a_guided_text_comes_after_the_reasoning(runner: Any, template: str, prompt: Any) -> None:
+    import stencilm
+
+    model = model_of(runner, template)
+    told: list[Any] = []
+    budget = stencilm.Budget(tokens=8)
+    for reasoning in (6, "draft"):
+        guided = stencilm.guide(
+            model, bool, prompt, reasoning=reasoning, budget=budget, on_event=told.append
+        )
+        assert guided.response in ("true", "false") and guided.reasoning is not None
+        thought = [event for event in guided.trace if isinstance(event, Reasoned)]
+        assert thought and told[: len(thought)] == thought
+        assert guided.usage.reasoning_tokens > 0
+        assert "true" in guided.html or "false" in guided.html
+        told.clear()
+    plain = stencilm.guide(model, bool, "It is ", budget=budget)
+    assert plain.reasoning is None and plain.usage.reasoning_tokens == 0
+    with pytest.raises(ValueError, match="reasoning is"):
+        stencilm.guide(model, bool, "It is ", reasoning="yes")  # type: ignore[arg-type]
+
+
+def test_a_function_is_asked_twice() -> None:
+    import stencilm
+
+    asked: list[str] = []
+
+    def drafts(prompt: str) -> str:
+        asked.append(prompt)
+        return "Water is wet." if "Answer:" not in prompt and "form" not in prompt else "true"
+
+    for reasoning in (True, 50, "draft"):
+        asked.clear()
+        guided = stencilm.guide(drafts, bool, "Is water wet?", reasoning=reasoning)
+        assert (guided.response, guided.reasoning) == ("true", "Water is wet.")
+        assert len(asked) == 2 and "Water is wet." in asked[1]
+    asked.clear()
+    stencilm.guide(drafts, bool, "Is water wet? Answer:", reasoning=False)
+    assert len(asked) == 1
+
+    async def awaited() -> Any:
+        async def coming(prompt: str) -> str:
+            return drafts(prompt)
+
+        return await stencilm.aguide(coming, bool, "Is water wet?", reasoning=True)
+
+    assert asyncio.run(awaited()).reasoning == "Water is wet."

@@ -67,6 +67,14 @@ def generate(
         typer.Option(metavar="TEXT", help="A text that ends the text; may be given again."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
+    finish: Annotated[
+        str | None,
+        typer.Option(
+            metavar="valid|cut",
+            help="valid: the text is whole within max-tokens; cut: it is cut there. Local models "
+            "take valid without it, endpoints cut.",
+        ),
+    ] = None,
     reasoning: Annotated[
         str,
         typer.Option(
@@ -79,6 +87,9 @@ def generate(
     ] = False,
     indent: Annotated[
         int | None, typer.Option(help="Write JSON with this indent, one entry on a line.")
+    ] = None,
+    max_whitespace: Annotated[
+        int | None, typer.Option(help="The most blanks in a row between the parts of JSON.")
     ] = None,
     escapes: Annotated[
         str,
@@ -107,7 +118,7 @@ def generate(
     """
     assert grammar is not None, "free text is a grammar here, too"
     prompt_text = read_prompt(prompt)
-    output_type = _with_layout(grammar.output_type(), compact, indent, escapes)
+    output_type = _with_layout(grammar.output_type(), compact, indent, max_whitespace, escapes)
     drawing: dict[str, Any] = {
         "max_tokens": max_tokens,
         "temperature": temperature,
@@ -116,13 +127,14 @@ def generate(
         "min_p": min_p,
         "stop": stop or (),
         "seed": seed,
+        "finish": finish,
         "reasoning": _reasoning(reasoning),
     }
     _check_options(drawing)
     strategy = chosen_strategy(strategy, model)
-    if strategy == "guide" and (top_k is not None or min_p or reasoning != "auto"):
+    if strategy == "guide" and (top_k is not None or min_p or finish == "cut"):
         raise Failure(
-            "--strategy guide takes no --top-k, no --min-p and no --reasoning: leave them out",
+            "--strategy guide takes no --top-k, no --min-p and no --finish cut: leave them out",
             USAGE,
         )
     _quiet_loading()
@@ -144,6 +156,7 @@ def generate(
             top_p=top_p,
             seed=seed,
             stop=stop or [],
+            reasoning=drawing["reasoning"],
             live=live,
             as_json=as_json,
             trace=trace,
@@ -175,7 +188,13 @@ def generate(
     return 0
 
 
-def _with_layout(output_type: Any, compact: bool, indent: int | None, escapes: str) -> Any:
+def _with_layout(
+    output_type: Any,
+    compact: bool,
+    indent: int | None,
+    max_whitespace: int | None,
+    escapes: str,
+) -> Any:
     """The type with the layout of its JSON; Failure for an option that is none."""
     from stencilm.grammars.output_types import laid_out
 
@@ -184,6 +203,8 @@ def _with_layout(output_type: Any, compact: bool, indent: int | None, escapes: s
         given["compact"] = True
     if indent is not None:
         given |= {"any_whitespace": False, "indent": indent}
+    if max_whitespace is not None:
+        given["max_whitespace"] = max_whitespace
     if escapes != "any":
         given["escapes"] = escapes
     try:

@@ -68,9 +68,10 @@ class _Anthropic:
         return client.messages.create(**_arguments(request), stream=stream)
 
     def read(self, response: Any) -> Piece:
-        text = "".join(getattr(block, "text", "") for block in response.content)
+        blocks = response.content
         piece = Piece(
-            text=text,
+            text="".join(block.text for block in blocks if block.type == "text"),
+            reasoning="".join(block.thinking for block in blocks if block.type == "thinking"),
             is_finished=response.stop_reason != "max_tokens",
             is_refused=response.stop_reason == "refusal",
         )
@@ -78,7 +79,10 @@ class _Anthropic:
 
     def read_part(self, part: Any) -> Piece:
         if part.type == "content_block_delta":
-            return Piece(text=getattr(part.delta, "text", "") or "")
+            return Piece(
+                text=getattr(part.delta, "text", "") or "",
+                reasoning=getattr(part.delta, "thinking", "") or "",
+            )
         if part.type == "message_start":
             piece = _counted(Piece(), part.message.usage)
             piece.output_tokens = None  # so far

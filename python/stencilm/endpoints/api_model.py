@@ -61,17 +61,21 @@ _MAX_REMEMBERED = 256
 class Piece:
     """A part of an answer, as the provider's library gave it.
 
+    `reasoning` is what the model wrote before the answer to reason, and `reasoning_tokens` are
+    those of `output_tokens` that went there, where the provider tells.
     `refusal` is what the model says in place of an answer, where the provider marks it as that;
     `is_refused` and `is_filtered` say that the provider ended the answer for such a reason.
     """
 
     text: str = ""
+    reasoning: str = ""
     refusal: str = ""
     is_refused: bool = False
     is_filtered: bool = False
     is_finished: bool | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    reasoning_tokens: int | None = None
     cached_tokens: int = 0
 
 
@@ -110,12 +114,14 @@ class _Reading:
         self.text += piece.text
         kept = self.piece
         self.piece = Piece(
+            reasoning=kept.reasoning + piece.reasoning,
             refusal=kept.refusal + piece.refusal,
             is_refused=kept.is_refused or piece.is_refused,
             is_filtered=kept.is_filtered or piece.is_filtered,
             is_finished=kept.is_finished if piece.is_finished is None else piece.is_finished,
             prompt_tokens=kept.prompt_tokens or piece.prompt_tokens,
             output_tokens=piece.output_tokens or kept.output_tokens,
+            reasoning_tokens=piece.reasoning_tokens or kept.reasoning_tokens,
             cached_tokens=piece.cached_tokens or kept.cached_tokens,
         )
         if not piece.text or self.request.options:
@@ -150,6 +156,8 @@ class _Reading:
             is_cut=self.is_cut,
             error=self._fault(error),
             is_unsupported=self._is_unsupported(error),
+            reasoning=piece.reasoning,
+            reasoning_tokens=piece.reasoning_tokens,
         )
 
     def _fault(self, error: Exception | None) -> Exception | None:
@@ -262,6 +270,11 @@ class ApiModel(TypedModel):
     def biases_tokens(self) -> bool:
         """Whether a few tokens may be made the only ones."""
         return self.capabilities.logit_bias and self.tokenizer_info is not None
+
+    @property
+    def reasons_natively(self) -> bool:
+        """Whether its model is told to reason, so that it need not be asked twice."""
+        return self.capabilities.reasoning is not None
 
     @property
     def drafts_in_parts(self) -> bool:
@@ -384,6 +397,12 @@ class ApiModel(TypedModel):
 
     # Typed texts
 
+    @property
+    def _has_markers(self) -> bool:
+        return self.reasons_natively
+
+    _after_a_draft = "auto"
+
     def _compile(self, output_type: Any, limits: Any) -> tuple[Output, Grammar]:
         output = resolve(output_type)
         return output, output.grammar(limits)
@@ -462,6 +481,7 @@ class ApiModel(TypedModel):
                 token_lookahead=_LOOKAHEAD,
                 budget=budget,
                 has_budget=given.budget is not None or given.max_tokens is not None,
+                reasoning=given.reasoning,
             ),
         )
         return _TypedText(loop, output, completed=given.finish == "valid")

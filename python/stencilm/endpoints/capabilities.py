@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from stencilm.endpoints.reasoning import ReasoningWay
 from stencilm.endpoints.schema_subset import SchemaSubset
 
 Native: TypeAlias = Literal[
@@ -57,6 +58,8 @@ class Capabilities:
         schema_in_prompt: The grammar is described in the prompt: True always, False never, None
             where nothing native carries it and the prompt is a chat.
         responses: It is asked by OpenAI's Responses API, and not by chat completions.
+        reasoning: How its model is told to reason before it answers; None where it is not told, and
+            a call with `reasoning=True` asks for the reasoning first and then for the answer.
         extra_body: What is sent beside a native form, such as routing options.
 
     Examples:
@@ -82,6 +85,7 @@ class Capabilities:
     schema_subset: SchemaSubset | None = None
     schema_in_prompt: bool | None = None
     responses: bool = False
+    reasoning: ReasoningWay | None = None
     extra_body: tuple[tuple[str, Any], ...] = ()
 
 
@@ -102,13 +106,33 @@ _ANTHROPIC = Capabilities(
     temperature=False,
     schema_subset="anthropic",
     needs_max_tokens=True,
+    reasoning="thinking",
 )
+
+_DEEPSEEK = Capabilities(
+    native=("json_object",), stream_usage=True, options=_PENALTIES, reasoning="thinking_switch"
+)
+_VLLM = Capabilities(
+    native=("structured_outputs",),
+    continuation="continue_final_message",
+    logit_bias=True,
+    stream_usage=True,
+    seed=True,
+    options=_ALL_OPTIONS,
+)
+_SGLANG = replace(_VLLM, native=("json_schema", "ebnf"))
 
 PRESETS: dict[str, Capabilities] = {
     "openai": _OPENAI,
     # Models that reason draw as they like: all that says otherwise is an error there.
     "openai-reasoning": replace(
-        _OPENAI, logit_bias=False, seed=False, temperature=False, stop=False, options=()
+        _OPENAI,
+        logit_bias=False,
+        seed=False,
+        temperature=False,
+        stop=False,
+        options=(),
+        reasoning="effort",
     ),
     "openai-responses": replace(
         _OPENAI,
@@ -119,13 +143,14 @@ PRESETS: dict[str, Capabilities] = {
         stop=False,
         stream_usage=False,
         options=(),
+        reasoning="responses",
     ),
     "azure": _OPENAI,
     "anthropic": _ANTHROPIC,
     "anthropic-prefill": Capabilities(
         continuation="prefill", options=("top_k",), needs_max_tokens=True
     ),
-    "gemini": Capabilities(native=("json_schema",), stream_usage=True),
+    "gemini": Capabilities(native=("json_schema",), stream_usage=True, reasoning="effort"),
     "mistral": Capabilities(
         native=("json_schema",),
         continuation="prefix",
@@ -133,10 +158,8 @@ PRESETS: dict[str, Capabilities] = {
         seed_name="random_seed",
         options=_PENALTIES,
     ),
-    "deepseek": Capabilities(native=("json_object",), stream_usage=True, options=_PENALTIES),
-    "deepseek-beta": Capabilities(
-        native=("json_object",), continuation="prefix", stream_usage=True, options=_PENALTIES
-    ),
+    "deepseek": _DEEPSEEK,
+    "deepseek-beta": replace(_DEEPSEEK, continuation="prefix"),
     "groq": Capabilities(
         native=("json_schema",),
         stream_usage=True,
@@ -152,6 +175,7 @@ PRESETS: dict[str, Capabilities] = {
         schema_subset="openai",
         # Else a request may go to a provider that leaves the schema out.
         extra_body=(("provider", {"require_parameters": True}),),
+        reasoning="reasoning",
     ),
     "together": Capabilities(
         native=("json_schema", "regex_format"),
@@ -170,22 +194,11 @@ PRESETS: dict[str, Capabilities] = {
         logit_bias=True,
         options=("top_k", *_PENALTIES),
     ),
-    "vllm": Capabilities(
-        native=("structured_outputs",),
-        continuation="continue_final_message",
-        logit_bias=True,
-        stream_usage=True,
-        seed=True,
-        options=_ALL_OPTIONS,
-    ),
-    "sglang": Capabilities(
-        native=("json_schema", "ebnf"),
-        continuation="continue_final_message",
-        logit_bias=True,
-        stream_usage=True,
-        seed=True,
-        options=_ALL_OPTIONS,
-    ),
+    "vllm": _VLLM,
+    # With a model that reasons, and a parser of its reasoning.
+    "vllm-reasoning": replace(_VLLM, reasoning="vllm"),
+    "sglang": _SGLANG,
+    "sglang-reasoning": replace(_SGLANG, reasoning="sglang"),
     "llama.cpp": Capabilities(
         native=("guided_grammar",),
         continuation="completion",
@@ -216,6 +229,7 @@ _HOSTS = {
     "api.together.ai": "together",
 }
 _PORTS = {11434: "ollama", 1234: "lmstudio"}
+_WEIGHTS_WITH_EFFORT = re.compile(r"gpt-oss")
 _REASONING = re.compile(r"(openai/)?(o[1-9]|gpt-[5-9](?!.*chat))")
 
 
@@ -228,6 +242,20 @@ def capabilities_of(given: Capabilities | str) -> Capabilities:
             f"capabilities is {given!r}, but must be a Capabilities or one of {', '.join(PRESETS)}"
         )
     return PRESETS[given]
+
+
+def told_of(preset: str, model: str) -> Capabilities:
+    """The capabilities of a preset, as far as they depend on the model's name.
+
+    Raises ValueError for a name that is no preset.
+    """
+    known = capabilities_of(preset)
+    if known.responses and not _REASONING.match(model):
+        return replace(known, reasoning=None)
+    is_told = known.reasoning is not None or not known.native or known.schema_subset == "anthropic"
+    if not is_told and _WEIGHTS_WITH_EFFORT.search(model):
+        return replace(known, reasoning="effort")
+    return known
 
 
 def preset_at(address: str, model: str) -> str:

@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece, Provider
-from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of, preset_at
+from stencilm.endpoints.capabilities import (
+    Capabilities,
+    Prices,
+    capabilities_of,
+    preset_at,
+    told_of,
+)
 from stencilm.endpoints.clients import check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
 from stencilm.endpoints.requests import Request
@@ -32,8 +38,9 @@ def from_openai(
         capabilities: What the endpoint can do: a `Capabilities`, or the name of a preset: "openai",
             "openai-reasoning", "openai-responses", "azure", "gemini", "mistral", "deepseek",
             "deepseek-beta", "groq", "openrouter", "together", "ollama", "lmstudio", "vllm",
-            "sglang", "llama.cpp", "transformers", "compatible". Where None, by the client's address
-            and the model's name; "openai" where they tell nothing.
+            "vllm-reasoning", "sglang", "sglang-reasoning", "llama.cpp", "transformers",
+            "compatible". Where None, by the client's address and the model's name; "openai" where
+            they tell nothing.
         tokenizer_info: The model's vocabulary, for `logit_bias`.
         prices: What a million tokens cost.
         schema_in_prompt: Whether the grammar is described in the prompt; None for the preset's own
@@ -53,12 +60,16 @@ def from_openai(
         42
     """
     check_model_name(model, "from_openai")
-    known = None if capabilities is None else capabilities_of(capabilities)
+    known: Capabilities | None = None
+    if isinstance(capabilities, str):
+        known = told_of(capabilities, model)
+    elif capabilities is not None:
+        known = capabilities_of(capabilities)
     openai = library("openai", "OpenAI's API")
     if client is None:
         client = made(openai.OpenAI, openai.OpenAIError)
     if known is None:
-        known = capabilities_of(preset_at(str(getattr(client, "base_url", "")), model))
+        known = told_of(preset_at(str(getattr(client, "base_url", "")), model), model)
     if schema_in_prompt is not None:
         known = replace(known, schema_in_prompt=schema_in_prompt)
     is_async = isinstance(client, openai.AsyncOpenAI)
@@ -130,7 +141,11 @@ class _Responses:
 
     def read(self, response: Any) -> Piece:
         text, refusal = "", ""
+        thought = []
         for item in response.output or ():
+            if item.type == "reasoning":
+                thought += [part.text for part in (*(item.summary or ()), *(item.content or ()))]
+                continue
             if item.type == "custom_tool_call":
                 text += item.input or ""
             for part in getattr(item, "content", None) or ():
@@ -138,7 +153,8 @@ class _Responses:
                     text += part.text
                 elif part.type == "refusal":
                     refusal += part.refusal
-        return replace(self._ended(response), text=text, refusal=refusal)
+        reasoning = "\n\n".join(thought)
+        return replace(self._ended(response), text=text, refusal=refusal, reasoning=reasoning)
 
     def read_part(self, part: Any) -> Piece:
         kind = part.type
@@ -146,6 +162,10 @@ class _Responses:
             return Piece(text=part.delta)
         if kind == "response.refusal.delta":
             return Piece(refusal=part.delta)
+        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            return Piece(reasoning=part.delta)
+        if kind == "response.reasoning_summary_part.added" and part.summary_index:
+            return Piece(reasoning="\n\n")
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             return self._ended(part.response)
         if kind == "error":
@@ -163,6 +183,8 @@ class _Responses:
         if usage is not None:
             piece.prompt_tokens = usage.input_tokens
             piece.output_tokens = usage.output_tokens
+            output = getattr(usage, "output_tokens_details", None)
+            piece.reasoning_tokens = getattr(output, "reasoning_tokens", None)
             details = getattr(usage, "input_tokens_details", None)
             piece.cached_tokens = getattr(details, "cached_tokens", None) or 0
         return piece
@@ -175,13 +197,33 @@ def _piece(choice: Any, part: str) -> Piece:
     if said is None:
         return Piece(text=getattr(choice, "text", None) or "", is_filtered=is_filtered)
     calls = getattr(said, "tool_calls", None) or ()
-    text = (said.content or "") + "".join(map(_tool_input, calls))
+    content, reasoning = _content(said)
+    text = content + "".join(map(_tool_input, calls))
     refusal = getattr(said, "refusal", None)
     return Piece(
         text=text,
+        reasoning=reasoning,
         refusal=refusal if isinstance(refusal, str) else "",
         is_filtered=is_filtered,
     )
+
+
+def _content(said: Any) -> tuple[str, str]:
+    """What a message says, and what was thought before: providers have three names for that."""
+    content = said.content or ""
+    for name in ("reasoning_content", "reasoning"):
+        reasoning = getattr(said, name, None)
+        if isinstance(reasoning, str) and reasoning:
+            return content if isinstance(content, str) else "", reasoning
+    if isinstance(content, str):
+        return content, ""
+    text, thought = "", ""
+    for part in content:  # Mistral's models that reason answer in parts
+        if part.get("type") == "thinking":
+            thought += "".join(one.get("text", "") for one in part.get("thinking") or ())
+        else:
+            text += part.get("text") or ""
+    return text, thought
 
 
 def _tool_input(call: Any) -> str:
@@ -196,6 +238,8 @@ def _counted(piece: Piece, response: Any) -> Piece:
     if usage is not None:
         piece.prompt_tokens = usage.prompt_tokens
         piece.output_tokens = usage.completion_tokens
+        output = getattr(usage, "completion_tokens_details", None)
+        piece.reasoning_tokens = getattr(output, "reasoning_tokens", None)
         details = getattr(usage, "prompt_tokens_details", None)
         piece.cached_tokens = getattr(details, "cached_tokens", None) or 0
     return piece

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from stencilm.endpoints.capabilities import Capabilities, Native
 from stencilm.endpoints.messages import Messages, messages_of, text_of
+from stencilm.endpoints.reasoning import extra_tokens, reasoning_arguments
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
 from stencilm.errors import UnsupportedFeature
 from stencilm.generation.sampling import Sampling
@@ -363,10 +364,16 @@ def _chat(
 ) -> Request:
     arguments = _arguments(ask, model, capabilities, limit or ask.max_tokens)
     more = more or {}
-    extra = arguments.get("extra_body", {}) | more.get("extra_body", {})
-    arguments |= {"messages": messages} | more
-    if extra:
-        arguments["extra_body"] = extra
+    # A text that is gone on with has been thought about.
+    reasoning = ask.reasoning if ask.kind != "choose" and not ask.prefix else "auto"
+    thought = reasoning_arguments(capabilities.reasoning, model, reasoning)
+    arguments |= {"messages": messages}
+    for given in (more, thought):
+        for name, value in given.items():
+            both = isinstance(value, dict) and name in arguments
+            arguments[name] = arguments[name] | value if both else value
+    if thought and capabilities.max_tokens in arguments:
+        arguments[capabilities.max_tokens] += extra_tokens(reasoning)
     return Request(
         route="chat",
         means=means,

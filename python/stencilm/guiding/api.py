@@ -11,19 +11,20 @@ from stencilm.errors import MatcherError
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event, Trace
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.output_types import alternatives
+from stencilm.grammars.output_types import alternatives, resolve
 from stencilm.guiding.choosers import Chooser, chooser_of
 from stencilm.guiding.drafts import Answer, Ask, Consult, Drafter, FunctionDrafter
 from stencilm.guiding.healing import healer
 from stencilm.guiding.local import LocalGuide
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided, Options
-from stencilm.guiding.text import Means, TextGuide
+from stencilm.guiding.text import First, Means, TextGuide
 from stencilm.guiding.texts import byte_vocabulary, compiler_of
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
+from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
 from stencilm.shown import name_of
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def guide(
     *,
     seed: int | None = None,
     budget: Budget | None = None,
+    reasoning: Reasoning = "auto",
     on_event: OnEvent | None = None,
 ) -> Guided:
     """Let a model write freely, step in only where it leaves the grammar, and end valid.
@@ -80,7 +82,9 @@ def guide(
         verbose: Print what happens to standard error, in colour.
         debug: Check more: after every cut, logits against those of a fresh pass.
         seed: The same seed draws the same text; None for a new one.
-        budget: What the text may cost; see `Budget`.
+        budget: What the text may cost; see `Budget`. Tokens of reasoning are not counted.
+        reasoning: Whether the model reasons before it writes: "auto", True, False, the most tokens
+            of it, or "draft", as for every call of a model. A function is asked twice.
         on_event: Called with each event as it happens.
 
     Raises:
@@ -110,6 +114,7 @@ def guide(
         seed_str=seed_str,
         seed=seed,
         budget=budget,
+        reasoning=reasoning,
         debug=debug,
     )
     listeners = _listeners(verbose, on_event)
@@ -271,16 +276,36 @@ class _Task:
         loop = text_guide(
             drafter, self._grammar, self._prompt,
             options=self._options, has_chooser=self._chooser is not None,
+            first=_first(drafter, self._options),
         )  # fmt: skip
         self._sign(loop.trace)
         return loop
 
     def _run_local(self, model: LanguageModel) -> Guided:
+        options = self._options
+        compiler = compiler_of(model.tokenizer_info)
+        reasoned: Reasoned | None = None
+        events: list[Event] = []
+        if _may_reason(model, self._prompt, options.reasoning):
+            steps = reason(
+                model, lambda: GrammarMatcher(compiler.compile_grammar(_free_text())),
+                self._prompt, options.reasoning, options.budget.tokens, options.sampling,
+            )  # fmt: skip
+            while True:
+                try:
+                    events.append(next(steps))
+                except StopIteration as end:
+                    reasoned = end.value
+                    break
+                for listener in self._listeners:
+                    listener(events[-1])
         loop = local_guide(
-            model, compiler_of(model.tokenizer_info), self._grammar, self._prompt,
-            options=self._options, chooser=self._chooser,
+            model, compiler, self._grammar, self._prompt,
+            options=options, chooser=self._chooser, reasoned=reasoned,
         )  # fmt: skip
         self._sign(loop.trace)
+        for event in events:
+            loop.trace.append(event)
         for event in loop:
             for listener in self._listeners:
                 listener(event)
@@ -294,6 +319,7 @@ def text_guide(
     *,
     options: Options,
     has_chooser: bool = False,
+    first: First | None = None,
 ) -> TextGuide:
     """A text of a function or an endpoint, ready to be guided."""
     info = getattr(drafter, "tokenizer_info", None) or byte_vocabulary()
@@ -310,6 +336,7 @@ def text_guide(
     return TextGuide(
         matcher, grammar, prompt,
         options=options, means=means, vocab_size=info.vocab_size, has_chooser=has_chooser,
+        first=first,
     )  # fmt: skip
 
 
@@ -321,12 +348,15 @@ def local_guide(
     *,
     options: Options,
     chooser: Chooser | None = None,
+    reasoned: Reasoned | None = None,
 ) -> LocalGuide:
     """A local text ready to be guided: the prompt encoded together with the seed, and healed."""
     info = model.tokenizer_info
-    prompt_ids = model.encode(checked_prompt(prompt))
+    prompt_ids = model.encode(checked_prompt(prompt)) if reasoned is None else reasoned.prompt_ids
     seed = options.seed_str.encode()
-    if seed:
+    if seed and reasoned is not None:
+        prompt_ids = [*prompt_ids, *info.tokenize_bytes(seed)]
+    elif seed:
         both = model.encode(prompt + options.seed_str) if isinstance(prompt, str) else []
         spelled = info.decode_bytes(prompt_ids) + seed
         # Together where the tokenizer spells both as they are; else one behind the other.
@@ -335,7 +365,7 @@ def local_guide(
         )
     keep, healed = len(prompt_ids), b""
     # A chat template ends where it ends; there is nothing to heal before the first own text.
-    if options.token_healing and (seed or isinstance(prompt, str)):
+    if options.token_healing and (seed or isinstance(prompt, str)) and reasoned is None:
         keep, healed = healer(info).split(prompt_ids)
     before = healed[: max(0, len(healed) - len(seed))]
     try:
@@ -355,7 +385,33 @@ def local_guide(
         model, matcher, prompt_ids[:keep],
         options=options, chooser=chooser, healed=healed, removed=prompt_ids[keep:],
         prompt_text=prompt if isinstance(prompt, str) else "", before=len(before), text=written,
+        reasoned=reasoned,
     )  # fmt: skip
+
+
+def _first(drafter: Drafter, options: Options) -> First | None:
+    """What a drafter is asked for before the text; None where it is asked for nothing."""
+    reasoning = options.reasoning
+    is_draft = reasoning == "draft"
+    is_native = getattr(drafter, "reasons_natively", False)
+    if not is_draft and (is_native or reasoning == "auto" or not budget_of(reasoning)):
+        return None
+    grammar = _free_text()
+    return First(
+        steps=TwoSteps(is_draft, as_text=isinstance(drafter, FunctionDrafter)),
+        kind="whole" if drafter.can("whole", grammar) else "draft",
+        grammar=grammar,
+        max_tokens=options.budget.tokens if is_draft else budget_of(reasoning),
+    )
+
+
+def _may_reason(model: LanguageModel, prompt: Any, reasoning: Reasoning) -> bool:
+    """Whether a local model is to write something before the text, or to be told not to."""
+    return reasoning != "auto" or format_of(model) is not None
+
+
+def _free_text() -> Grammar:
+    return resolve(str).grammar()
 
 
 def _options(

@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
 from stencilm.matching.candidates import Candidate
+from stencilm.models.reasoning import Reasoning
 
 AskKind: TypeAlias = Literal["whole", "draft", "choose"]
 
@@ -42,6 +43,8 @@ class Ask:
         sampling: How else to draw: penalties, biases and the like.
         is_bounded: Somebody asked for `max_tokens`; else it is our own bound.
         refused: Kinds of questions that the endpoint refused for this text as unsupported.
+        reasoning: Whether, and how much, a model reasons before a text that begins here, where the
+            endpoint is told.
     """
 
     kind: AskKind
@@ -61,6 +64,7 @@ class Ask:
     sampling: Sampling = field(default_factory=Sampling)
     is_bounded: bool = True
     refused: frozenset[AskKind] = frozenset()
+    reasoning: Reasoning = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,8 @@ class Answer:
         error: Why there is no text.
         is_unsupported: The error says that the endpoint takes no questions of this form; another
             form may do.
+        reasoning: What the model wrote before the text to reason, where the endpoint shows it.
+        reasoning_tokens: Tokens of that, which are among those of the output.
     """
 
     text: str = ""
@@ -95,6 +101,8 @@ class Answer:
     calls: int = 1
     error: Exception | None = None
     is_unsupported: bool = False
+    reasoning: str = ""
+    reasoning_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

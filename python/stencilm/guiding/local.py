@@ -42,6 +42,7 @@ from stencilm.guiding.healing import healer
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
+from stencilm.models.reasoning import Reasoned
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
 Step: TypeAlias = Generator[Event, None, bool]
@@ -60,6 +61,7 @@ class LocalGuide:
         options: How to draft and when to stop.
         chooser: Chooses in place of the mask; None for the mask.
         before: How many of the first bytes that the matcher accepts are not the response's.
+        reasoned: What the model wrote before the text, which is among the tokens of the prompt.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class LocalGuide:
         removed: Sequence[int] = (),
         before: int = 0,
         text: bytes = b"",
+        reasoned: Reasoned | None = None,
     ) -> None:
         self.trace = Trace()
         self._model = model
@@ -92,6 +95,10 @@ class LocalGuide:
         self._draws = Draws(options.sampling, self._info.vocab_size)
         self._stop_token_ids = frozenset(matcher.stop_token_ids)
         self._account = Account(options.budget)
+        self._reasoning: str | None = None
+        if reasoned is not None:
+            self._reasoning = reasoned.text
+            self._account.add(calls=reasoned.passes, reasoning_tokens=reasoned.num_tokens)
         self._corrections = 0
         self._filled: list[tuple[int, int, str]] = []
         self._error: Exception | None = None
@@ -128,6 +135,7 @@ class LocalGuide:
             is_written=self._account.usage.output_tokens > self._account.usage.discarded_tokens,
             stop_text=self._stopped,
             was_cut=self._was_cut,
+            reasoning=self._reasoning,
         )
 
     @property

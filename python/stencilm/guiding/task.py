@@ -15,6 +15,7 @@ from stencilm.generation.corrections import Correction, corrections
 from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
+from stencilm.models.reasoning import Reasoning, checked_reasoning
 from stencilm.shown import in_a_line
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
@@ -65,7 +66,9 @@ class Usage:
         calls: Calls of the text function or endpoint; for a local model, forward passes. Those of a
             target model are among them.
         prompt_tokens: Tokens of input of all calls together; for a local model, of the prompt.
-        output_tokens: Tokens that were written or drawn, discarded ones included.
+        output_tokens: Tokens that were written or drawn, discarded ones included, and without
+            those of reasoning.
+        reasoning_tokens: Tokens of reasoning before the text.
         discarded_tokens: Those of them that were taken back.
         cached_tokens: Tokens of input that were not computed again: read from the key-value cache,
             or counted as cached by the endpoint.
@@ -85,6 +88,7 @@ class Usage:
     calls: int = 0
     prompt_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
     discarded_tokens: int = 0
     cached_tokens: int = 0
     forced_tokens: int = 0
@@ -107,6 +111,7 @@ class Options:
     Attributes:
         temperature: The temperature that was asked for; None where none was.
         has_budget: A budget was asked for.
+        reasoning: Whether the model reasons before it writes.
     """
 
     max_grammar_corrections: int = 20
@@ -119,6 +124,7 @@ class Options:
     debug: bool = False
     temperature: float | None = None
     has_budget: bool = False
+    reasoning: Reasoning = "auto"
 
     def __post_init__(self) -> None:
         for name, least in (("max_grammar_corrections", 0), ("token_lookahead", 1)):
@@ -131,6 +137,7 @@ class Options:
             raise TypeError(
                 f"budget is {self.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
             )
+        checked_reasoning(self.reasoning)
         for text in self.stop_at:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
@@ -159,6 +166,8 @@ class Guided:
         stop_text: The stop text that ended the draft; None where none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
             number of corrections did. It may be a whole text nevertheless: "12" of "1234".
+        reasoning: What the model wrote to reason, or as a draft, before the text; None where there
+            is none.
 
     Examples:
         >>> import stencilm
@@ -183,6 +192,7 @@ class Guided:
     is_written: bool = True
     stop_text: str | None = None
     was_cut: bool = False
+    reasoning: str | None = None
 
     @property
     def is_valid(self) -> bool:
@@ -241,6 +251,7 @@ class Guided:
             "error": None if self.error is None else str(self.error),
             "seed": self.seed,
             "filled": [filled._asdict() for filled in self.filled],
+            "reasoning": self.reasoning,
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})
 

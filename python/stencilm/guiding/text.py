@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,6 +51,7 @@ from stencilm.guiding.rereading import Reread, begins_again, content, reread
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.models.reasoning import TwoSteps
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 
@@ -78,6 +79,23 @@ class Means:
     may_refuse: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class First:
+    """What is asked for before the text, reasoning or a draft.
+
+    Attributes:
+        steps: The prompts of both.
+        kind: How it is asked for.
+        grammar: That of free text.
+        max_tokens: The most tokens of it.
+    """
+
+    steps: TwoSteps
+    kind: AskKind
+    grammar: Grammar
+    max_tokens: int
+
+
 class TextGuide:
     """One text being guided; `run` asks, `trace` records, `result` tells.
 
@@ -89,6 +107,7 @@ class TextGuide:
         means: What the drafter can do.
         vocab_size: The number of tokens of the matcher's vocabulary.
         has_chooser: There is somebody to consult about candidates before the drafter is asked.
+        first: What is asked for before the text; None for nothing.
     """
 
     def __init__(
@@ -101,6 +120,7 @@ class TextGuide:
         means: Means,
         vocab_size: int,
         has_chooser: bool = False,
+        first: First | None = None,
     ) -> None:
         self.trace = Trace()
         self.account = Account(options.budget)
@@ -112,6 +132,8 @@ class TextGuide:
         self._means = means
         self._vocab_size = vocab_size
         self._has_chooser = has_chooser
+        self._first = first
+        self._reasoning: list[str] = []
         self._lookahead = options.token_lookahead
         self._text = bytearray()
         self._filled: list[tuple[int, int, str]] = []
@@ -158,6 +180,7 @@ class TextGuide:
             is_written=self._kept > 0,
             stop_text=self._stopped,
             was_cut=self._was_cut,
+            reasoning="\n\n".join(self._reasoning) or None,
         )
 
     def run(self) -> Asking:
@@ -168,6 +191,8 @@ class TextGuide:
         """
         prompt = self._prompt if isinstance(self._prompt, str) else repr(self._prompt)
         yield Prompt(token_ids=(), text=prompt.encode("utf-8", "replace"))
+        if self._first is not None:
+            yield from self._ask_first(self._first)
         seed = self._options.seed_str.encode()
         if seed:
             self._accept(seed)
@@ -199,6 +224,28 @@ class TextGuide:
                     yield from self._close(f"nothing of {self._unfit} answers in a row fits")
         if self._status != "valid":
             self._check_refusal()
+
+    def _ask_first(self, first: First) -> Generator[Event | Ask, Answer | None, None]:
+        """Ask for the reasoning, or for a draft, and tell it in the prompt from then on."""
+        sampling = self._options.sampling
+        given = yield Ask(
+            kind=first.kind,
+            prompt=first.steps.first(self._prompt),
+            prefix="",
+            max_tokens=first.max_tokens,
+            grammar=first.grammar,
+            timeout=max(0.001, self._options.budget.seconds - self.account.seconds),
+            temperature=self._options.temperature,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            sampling=sampling,
+        )
+        assert given is not None, "invariant: a question is answered"
+        # All of it comes before the text.
+        asked = replace(given, reasoning=given.text, reasoning_tokens=given.output_tokens, text="")
+        answer = yield from self._counted(asked)
+        if not self._has_failed(answer) and given.text.strip():
+            self._prompt = first.steps.then(self._prompt, given.text)
 
     def _has_failed(self, answer: Answer) -> bool:
         """Whether a call failed so that something else may do; raises its error where nothing may.
@@ -250,6 +297,7 @@ class TextGuide:
             is_bounded=self._options.has_budget
             or (kind == "draft" and self._means.drafts_in_parts),
             refused=frozenset(self._refused),
+            reasoning=self._options.reasoning,
             **more,
         )
         answer = yield from self._counted(given)
@@ -268,13 +316,21 @@ class TextGuide:
         """Count what an answer cost; numbers that nobody told are estimated from lengths."""
         assert answer is not None, "invariant: a question is answered"
         estimated = answer.error is None and answer.output_tokens is None
-        output = answer.output_tokens or (_tokens(answer.text) if estimated else 0)
+        output = answer.output_tokens or 0
+        if estimated:
+            output = _tokens(answer.text) + _tokens(answer.reasoning)
+        reasoned = _reasoned_tokens(answer, output)
+        if answer.reasoning.strip():
+            self._reasoning.append(answer.reasoning.strip())
         given = answer.prompt_tokens or (_tokens(f"{self._prompt}{self.response}"))
-        self.account.is_estimate |= estimated
+        self.account.is_estimate |= estimated or (
+            answer.reasoning_tokens is None and bool(answer.reasoning)
+        )
         self.account.add(
             calls=answer.calls,
             prompt_tokens=given,
-            output_tokens=output,
+            output_tokens=output - reasoned,
+            reasoning_tokens=reasoned,
             cached_tokens=answer.cached_tokens,
             cost=answer.cost,
         )
@@ -590,6 +646,14 @@ def _first_character(text: bytes) -> bytes:
     first = text[:1]
     length = 1 if first < b"\xc0" else 2 if first < b"\xe0" else 3 if first < b"\xf0" else 4
     return text[:length]
+
+
+def _reasoned_tokens(answer: Answer, output: int) -> int:
+    """How many of the tokens of an answer are reasoning; by length where nobody tells."""
+    if answer.reasoning_tokens is not None:
+        return min(answer.reasoning_tokens, output)
+    written = len(answer.reasoning) + len(answer.text)
+    return round(output * len(answer.reasoning) / written) if answer.reasoning else 0
 
 
 def _tokens(text: str) -> int:

@@ -44,6 +44,7 @@ def generation_of(
         stats=Stats(
             prompt_tokens=usage.prompt_tokens,
             tokens=usage.output_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
             forced_tokens=usage.forced_tokens,
             forward_passes=usage.calls,
             mask_seconds=max(0.0, guided.process_time_seconds - waited),
@@ -59,6 +60,7 @@ def generation_of(
         closed=guided.status == "closed",
         filled=guided.filled,
         guided=guided,
+        reasoning=guided.reasoning,
     )
     if output.accepts_cut_text:
         if not guided.response and not guided.is_written:

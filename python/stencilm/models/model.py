@@ -34,7 +34,14 @@ from stencilm.models.loading import (
     wrap_transformers,
 )
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
-from stencilm.models.reasoning import begin, format_of
+from stencilm.models.reasoning import (
+    Reasoned,
+    Reasoning,
+    begin,
+    checked_reasoning,
+    format_of,
+    reason,
+)
 from stencilm.models.typed_model import (
     Drawing,
     Job,
@@ -142,6 +149,7 @@ class Model(TypedModel):
         beams: int = ...,
         max_tokens: int = ...,
         length_penalty: float = ...,
+        reasoning: Reasoning = ...,
         limits: Limits | None = ...,
     ) -> list[tuple[T, float]]: ...
 
@@ -154,6 +162,7 @@ class Model(TypedModel):
         beams: int = ...,
         max_tokens: int = ...,
         length_penalty: float = ...,
+        reasoning: Reasoning = ...,
         limits: Limits | None = ...,
     ) -> list[tuple[T, float]]: ...
 
@@ -166,6 +175,7 @@ class Model(TypedModel):
         beams: int = ...,
         max_tokens: int = ...,
         length_penalty: float = ...,
+        reasoning: Reasoning = ...,
         limits: Limits | None = ...,
     ) -> list[tuple[dict[str, Any], float]]: ...
 
@@ -177,6 +187,7 @@ class Model(TypedModel):
         beams: int = 4,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         length_penalty: float = 1.0,
+        reasoning: Reasoning = "auto",
         limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
         """The values that a beam search finds, most probable first, each with its log probability.
@@ -192,12 +203,14 @@ class Model(TypedModel):
             max_tokens: The most tokens to write.
             length_penalty: While they are searched for, texts are compared by their log probability
                 over their length to this power.
+            reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
+                probable tokens, and the search is for what follows it.
             limits: As for `__call__`.
         """
         if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
             raise ValueError(f"beams is {beams!r}, but must be at least 1")
         output, compiled = self._prepare(output_type, limits)
-        prompt_ids = self._prompt_ids(prompt)
+        prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
         matcher = _new_matcher(compiled, self.tokenizer_info)
         if not output.accepts_cut_text:
             matcher, _ = closing_within(matcher, max_tokens)
@@ -215,16 +228,31 @@ class Model(TypedModel):
 
     @overload
     def probabilities(
-        self, prompt: Prompt, output_type: TypeForm[T], *, limits: Limits | None = ...
+        self,
+        prompt: Prompt,
+        output_type: TypeForm[T],
+        *,
+        reasoning: Reasoning = ...,
+        limits: Limits | None = ...,
     ) -> list[tuple[T, float]]: ...
 
     @overload
     def probabilities(
-        self, prompt: Prompt, output_type: OutputForm[T], *, limits: Limits | None = ...
+        self,
+        prompt: Prompt,
+        output_type: OutputForm[T],
+        *,
+        reasoning: Reasoning = ...,
+        limits: Limits | None = ...,
     ) -> list[tuple[T, float]]: ...
 
     def probabilities(
-        self, prompt: Prompt, output_type: Any, *, limits: Limits | None = None
+        self,
+        prompt: Prompt,
+        output_type: Any,
+        *,
+        reasoning: Reasoning = "auto",
+        limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
         """The values of a type of few, most probable first, each with its probability.
 
@@ -236,6 +264,8 @@ class Model(TypedModel):
             prompt: As for `__call__`.
             output_type: A type of finitely many texts, such as a `Literal`, an Enum, `bool`, a
                 `Choice`, or `Regex("[1-5]")`.
+            reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
+                probable tokens, and the probabilities are those after it.
             limits: As for `__call__`.
 
         Raises:
@@ -248,9 +278,27 @@ class Model(TypedModel):
                 f"{output.name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
                 "values in a Literal or a Choice"
             )
-        logprobs = probabilities(self.backend, self._prompt_ids(prompt), texts)
+        prompt_ids = self._reasoned_ids(prompt, reasoning, DEFAULT_MAX_TOKENS)
+        logprobs = probabilities(self.backend, prompt_ids, texts)
         found = [(text.decode(), logprob) for text, logprob in zip(texts, logprobs, strict=True)]
         return [(value, math.exp(logprob)) for value, logprob in by_value(found, output)]
+
+    def _reasoned_ids(self, prompt: Prompt, reasoning: Reasoning, max_tokens: int) -> list[int]:
+        """The tokens of a prompt, with what the model writes before its answer."""
+        compiled = self._prepare(str)[1]
+        steps = reason(
+            self.backend,
+            lambda: _new_matcher(compiled, self.tokenizer_info),
+            checked_prompt(prompt),
+            checked_reasoning(reasoning),
+            max_tokens,
+        )
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                reasoned: Reasoned = end.value
+                return reasoned.prompt_ids
 
     def _prompt_ids(self, prompt: Prompt) -> list[int]:
         return self.backend.encode(checked_prompt(prompt))

@@ -7,11 +7,14 @@ the answer, and so is a model that is to write a draft first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from stencilm.generation.result import Generation
+from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Event, Forced, Sampled
+from stencilm.generation.trace import Reasoned as ReasonedEvent
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.reasoning import (
     DEFAULT_REASONING,
@@ -92,6 +95,90 @@ def begin(
         room = backend.context_size - len(prompt_ids) - len(tokens.begin) - len(tokens.whole_end)
         budget = max(0, min(budget, room - min(max_tokens, room // 2)))
     return prompt_ids, ReasoningMatcher(matcher, tokens, budget, is_open=is_open)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoned:
+    """A prompt with what the model wrote before its answer.
+
+    Attributes:
+        prompt_ids: The tokens after which the answer begins.
+        text: The reasoning, or the draft; None where there is none.
+        num_tokens: How many tokens it took, markers included.
+        passes: How many forward passes it took.
+    """
+
+    prompt_ids: list[int]
+    text: str | None = None
+    num_tokens: int = 0
+    passes: int = 0
+
+
+def reason(
+    backend: LanguageModel,
+    new_matcher: Callable[[], GrammarMatcher],
+    prompt: Prompt,
+    reasoning: Reasoning,
+    max_tokens: int,
+    sampling: Sampling | None = None,
+) -> Generator[Event, None, Reasoned]:
+    """Have a local model write what comes before its answer, for loops that write that themselves.
+
+    Args:
+        backend: The model.
+        new_matcher: Makes a fresh matcher of free text.
+        prompt: Text, or chat messages.
+        reasoning: As for a call.
+        max_tokens: The most tokens of the answer: as many stay free in the model's context, or half
+            of what is left of it; and the most tokens of a draft.
+        sampling: How it is drawn; None takes the most probable tokens.
+
+    Yields:
+        A `Reasoned` event for each part.
+    """
+    from stencilm.generation.loop import Decoding
+
+    is_draft = reasoning == "draft"
+    is_asked = not isinstance(reasoning, str) and budget_of(reasoning) > 0
+    text: str | None = None
+    tokens = passes = 0
+    if is_draft or (is_asked and format_of(backend) is None):
+        steps = TwoSteps(is_draft, as_text=True)
+        first = steps.first(prompt)
+        ids, matcher = begin(
+            backend, new_matcher(), first, "auto" if is_draft else False, max_tokens
+        )
+        limit = max_tokens if is_draft else budget_of(reasoning)
+        if backend.context_size is not None:
+            limit = min(limit, max(1, (backend.context_size - len(ids)) // 2))
+        decoding = Decoding(backend, matcher, ids, sampling=sampling, max_tokens=limit)
+        for event in decoding:
+            if isinstance(event, (Sampled, Forced, ReasonedEvent)):
+                yield _as_reasoning(event)
+        written = decoding.result()
+        stats = written.stats
+        text, passes = written.text.strip(), stats.forward_passes
+        tokens = stats.tokens + stats.reasoning_tokens
+        prompt, reasoning = steps.then(prompt, written.text), False
+    ids, matcher = begin(backend, new_matcher(), prompt, reasoning, max_tokens)
+    if not isinstance(matcher, ReasoningMatcher):
+        return Reasoned(ids, text, tokens, passes)
+    decoding = Decoding(backend, matcher, ids, sampling=sampling, max_tokens=max_tokens)
+    while matcher.is_reasoning:
+        event = next(decoding)
+        if isinstance(event, ReasonedEvent):
+            yield event
+    taken = list(matcher.reasoning_token_ids)
+    passes += decoding.stats.forward_passes
+    text = matcher.reasoning if text is None else text
+    return Reasoned([*ids, *taken], text, tokens + len(taken), passes)
+
+
+def _as_reasoning(event: Event) -> ReasonedEvent:
+    if isinstance(event, ReasonedEvent):
+        return event
+    token_ids = (event.token_id,) if isinstance(event, Sampled) else event.token_ids  # type: ignore[attr-defined]
+    return ReasonedEvent(token_ids=token_ids, text=event.text, logprob=None)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)

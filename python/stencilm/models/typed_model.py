@@ -105,8 +105,10 @@ class Drawing(TextLayout, total=False):
             "auto", the default: where its chat template has it reason, or the prompt ends with its
             marker. True, or the most tokens of it (2,048 for True): it does. False: it does not,
             where its template can say so. "draft": it writes an answer as it likes first, and then
-            that answer as the type asks. A model that has no markers of its own for reasoning, and
-            one behind an API, is asked twice.
+            that answer as the type asks. A model behind an API is told so in the provider's own
+            way, and with "auto" nothing; some providers take an effort in the place of a number. A
+            model that has no markers of its own for reasoning, and one that cannot be told, is
+            asked twice.
         limits: How much work and memory the grammar may cost; None for those of the output type, or
             of the model.
         max_retries: How often the model is asked again where the type's own validators refuse a
@@ -861,7 +863,7 @@ class TypedModel(ABC):
                 Job(job.number, steps.then(job.prompt, text.text))
                 for job, text in zip(jobs, first, strict=True)
             ]
-            options = {**options, "reasoning": False}
+            options = {**options, "reasoning": self._after_a_draft}
         done = self._signed((yield Round(jobs, output_type, options)), output_type)
         for _ in range(retries):
             again = []
@@ -897,6 +899,9 @@ class TypedModel(ABC):
                 return None
             first["max_tokens"] = budget
         return steps, Round(asked, str, first, is_first=True)
+
+    _after_a_draft: Reasoning = False
+    """Whether it reasons between the text that was asked for first and the answer."""
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ The calls are those that vLLM makes, in its order; no engine is needed. What nee
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ import pytest
 from stencilm import Limits, TokenizerInfo, allocate_token_bitmask
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError, Unsatisfiable
 from stencilm.integrations.vllm.requests import Kind, grammar_of
-from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks
+from stencilm.integrations.vllm.sequences import (
+    RequestSequence,
+    fill_bitmasks,
+    tokens_left,
+)
 from stencilm.integrations.vllm.settings import Options
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import BatchGrammarMatcher
@@ -477,3 +482,50 @@ def test_syntax_errors_have_places(begin: Begin) -> None:
     with pytest.raises(GrammarSyntaxError) as raised:
         begin(Kind.JSON_SCHEMA, {"properties": {"a": {"type": "wat"}}})
     assert raised.value.place is not None and "/properties/a" in raised.value.place
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_texts_are_whole_within_what_a_request_may_have(begin: Begin, batched: bool) -> None:
+    schema = {"type": "array", "items": {"type": "string"}}
+    rng = np.random.default_rng(0)
+    workers = BatchGrammarMatcher()
+    for most in (2, 3, 7, 40):
+        for thought in (0, 5):
+            request = SimpleNamespace(
+                max_tokens=most + thought, num_prompt_tokens=10, num_output_tokens=thought
+            )
+            sequence = begin(Kind.JSON_SCHEMA, schema)
+            # What stands before the text is written by the time of the first mask.
+            sequence.close_within(lambda request=request: tokens_left(request, 4_096))
+            written: list[int] = []
+            while True:
+                if batched:
+                    bitmask = allocate_token_bitmask(1, VOCABULARY)
+                    fill_bitmasks([(sequence, 0)], bitmask, workers)
+                    bits = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
+                    tokens = np.flatnonzero(bits[:VOCABULARY]).tolist()
+                else:
+                    tokens = sorted(allowed(sequence))
+                token = int(rng.choice(tokens))
+                assert sequence.accept_tokens("r", [token])
+                if token == STOP:
+                    break
+                written.append(token)
+            assert len(written) <= most
+            assert isinstance(json.loads(bytes(written)), list)
+    # A budget that no text fits is none.
+    sequence = begin(Kind.JSON_SCHEMA, schema)
+    sequence.close_within(lambda: 1)
+    assert ord("[") in allowed(sequence)
+    assert (
+        tokens_left(SimpleNamespace(max_tokens=99, num_prompt_tokens=10, num_output_tokens=4), 20)
+        == 6
+    )
+
+
+def test_the_option_says_whether_texts_are_cut() -> None:
+    given = {"STENCILM_VLLM_OPTIONS": '{"finish": "valid"}'}
+    assert Options.from_environment(given).finish == "valid"
+    assert Options().finish == "cut"
+    with pytest.raises(ValueError, match="finish"):
+        Options.from_environment({"STENCILM_VLLM_OPTIONS": '{"finish": "all"}'})

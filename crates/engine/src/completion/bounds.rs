@@ -5,14 +5,16 @@
 //! Where a part holds itself behind other bytes, they are gone through once for every byte of a token; where nothing at all
 //! need come before, there is no bound.
 //!
-//! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. Of elements that must
-//! differ, or count, only an estimate is made, with room to spare: what a mask allows near the end is decided by a real way.
+//! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. What other keys and elements
+//! take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask allows is
+//! decided by real ways however far the end is.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
+use crate::completion::fresh::Fresh;
 use crate::completion::token_counts::{NEVER, lexemes_of};
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
@@ -22,10 +24,6 @@ use crate::vocabulary::tokens::Tokens;
 
 /// By so many tokens a key may become longer so that it is a new one.
 pub(crate) const NEW_KEY: u64 = 4;
-
-/// Elements that must differ or count may take so many times what they would otherwise, and so many tokens more.
-pub(crate) const TIMES: u64 = 4;
-pub(crate) const MORE: u64 = 32;
 
 /// So many derivatives of one lexeme are looked at to find what completes its worst beginning.
 const MAX_PLACES: usize = 2_000;
@@ -46,6 +44,8 @@ pub(crate) struct Bounds {
     opens: Vec<bool>,
     /// Whether the tokens that complete the parts can be told without reading elements and keys.
     pub is_exact: bool,
+    /// What new elements and keys take, where some must be new and there may be few.
+    fresh: Option<Fresh>,
 }
 
 /// How many of these bytes one token may have.
@@ -113,7 +113,11 @@ impl Bounds {
             opens: Vec::new(),
             is_exact: grammar.all_items().iter().all(|items| !is_about(items))
                 && grammar.all_members().iter().all(are_keys_endless),
+            fresh: None,
         };
+        if grammar.all_items().iter().any(|items| items.unique) || !grammar.all_members().iter().all(are_keys_endless) {
+            bounds.fresh = Some(Fresh::new(run, measured, costs)?);
+        }
         for lexeme in lexemes_of(grammar) {
             if bounds.lexemes.contains_key(&lexeme) {
                 continue;
@@ -235,7 +239,8 @@ impl Bounds {
         // All that may be missing, and one member that may be none of it.
         let mut missing = 0u64;
         let mut needed = 0u32;
-        let mut cheapest = NEVER;
+        let mut dearest = 0;
+        let (mut cheapest_free, mut dearest_free) = (NEVER, 0);
         let mut one = 0;
         for known in &members.known {
             let key = count(known);
@@ -244,28 +249,41 @@ impl Bounds {
                 missing = missing.saturating_add(all);
                 needed += 1;
             } else {
-                cheapest = cheapest.min(all);
+                dearest = dearest.max(all);
             }
             let key = known.key.map_or(known.plain_len() as u64, lexeme);
             one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(known.value)));
         }
         for free in &members.free {
-            let key = cost(free.key).saturating_add(NEW_KEY);
-            cheapest = cheapest.min(member(key, free.value));
+            let new = match &self.fresh {
+                Some(fresh) if free.space != KeySpace::Endless => fresh.of_key(free.key),
+                _ => cost(free.key).saturating_add(NEW_KEY),
+            };
+            let key = new.max(cost(free.key));
+            let all = member(key, free.value);
+            dearest_free = dearest_free.max(all);
+            if free.space == KeySpace::Endless {
+                cheapest_free = cheapest_free.min(all);
+            }
             if let Some(some) = free.some {
                 missing = missing.saturating_add(member(key, some));
             }
-            let key = lexeme(free.key).saturating_add(NEW_KEY);
+            let key = lexeme(free.key).saturating_add(NEW_KEY).max(new);
             for value in [Some(free.value), free.some].into_iter().flatten() {
                 one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(value)));
             }
         }
         if members.min > needed {
+            // Those that are cheaper may be there already; keys that go on endlessly never all are.
+            let is_endless = members.free.iter().any(|free| free.space == KeySpace::Endless);
+            let cheapest = match is_endless {
+                true => cheapest_free,
+                false => dearest.max(dearest_free),
+            };
             missing = missing.saturating_add(cheapest.saturating_mul(u64::from(members.min - needed)));
         }
         let around = [surface.empty, surface.open, surface.item, surface.close].map(lexeme);
-        let all = around.into_iter().fold(missing.saturating_add(one), u64::saturating_add);
-        if are_keys_endless(members) { all } else { about(all) }
+        around.into_iter().fold(missing.saturating_add(one), u64::saturating_add)
     }
 
     /// What completes an array from any place in it.
@@ -273,16 +291,21 @@ impl Bounds {
         let items = measured.items(id);
         let surface = items.surface;
         let worst = |node: NodeId| costs[node.0 as usize].max(values[node.0 as usize]);
-        let one = items.elements().map(|element| worst(element.value)).max().unwrap_or(0);
-        let most = items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
+        let mut one = items.elements().map(|element| worst(element.value)).max().unwrap_or(0);
+        let mut most =
+            items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
+        if let Some(fresh) = self.fresh.as_ref().filter(|_| items.unique) {
+            let new = items.elements().map(|element| fresh.of_node(element.value)).max().unwrap_or(0);
+            one = one.saturating_add(NEW_KEY).max(new);
+            most = most.map(|most| most.max(new));
+        }
         let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
         let item = lexeme_cost(measured, surface.item);
         let at_least =
             u64::from(items.min).max(items.prefix.len().min(items.min as usize) as u64).saturating_add(counted);
         let missing = most.unwrap_or(0).saturating_add(item).saturating_mul(at_least);
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
-        let all = around.into_iter().fold(missing.saturating_add(one), u64::saturating_add);
-        if is_about(items) { about(all) } else { all }
+        around.into_iter().fold(missing.saturating_add(one), u64::saturating_add)
     }
 
     /// What completes the worst that a token may make of a stack.
@@ -374,11 +397,6 @@ impl Bounds {
         run.recording = recording;
         Ok(worst)
     }
-}
-
-/// An estimate of what something takes, with room to spare.
-pub(crate) fn about(cost: u64) -> u64 {
-    cost.saturating_mul(TIMES).saturating_add(MORE)
 }
 
 /// The nodes of which a beginning may be read together with the node before anything is opened.

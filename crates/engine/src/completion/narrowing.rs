@@ -3,17 +3,22 @@
 //! The tokens are read together, so that those that lead to the same place are decided at once. What the parts take that wait
 //! there allows most of them; for the others a real way is looked for. Where one may not be found, a token is refused: the
 //! next token of the way that is known is always left.
+//!
+//! None of this hangs on how many tokens are left, so the places and the ways from them are kept with the configuration. Which
+//! keys and elements there are is no part of it: where that matters, a way is kept as one to try, and read again.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::completion::bounds::{Bounds, NEW_KEY, about};
+use crate::completion::bounds::{Bounds, NEW_KEY};
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
-use crate::completion::token_counts::{NEVER, TokenCounts};
+use crate::completion::token_counts::{MAX_STEPS, NEVER, TokenCounts};
 use crate::error::EngineError;
+use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;
+use crate::mask::cache::DependencyCache;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
@@ -24,6 +29,12 @@ use crate::vocabulary::tokens::Tokens;
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
 
+/// So many places are looked at for one way out.
+const MAX_LOOKED_AT: usize = 4_000;
+
+/// A search that looked at all of them counts as so many more.
+const COSTLY: usize = 7;
+
 /// So many bytes more than a shortest text a canonical one may take, so that it can follow the tokens before.
 const REWRITTEN: u64 = 16;
 
@@ -33,12 +44,134 @@ const FEW: usize = 3;
 /// For so many places behind tokens a way to the end is looked for in one mask.
 const MAX_SEARCHES: usize = 48;
 
+/// Of one place so many tokens are tried on their own.
+const MAX_TOKENS: usize = 128;
+
+/// The places behind a configuration with more sets below it are not kept.
+const MAX_SETS: usize = 128;
+
+/// So many bytes of places are kept for one grammar.
+const MAX_KEPT_BYTES: usize = 1 << 24;
+
+/// Counts are told apart however far they are from their bounds.
+const EVERY_COUNT: usize = u32::MAX as usize - 1;
+
+/// A way to the end, and how many tokens it takes; [`NEVER`] where none was found.
+struct WayOut {
+    tokens: u64,
+    pieces: Vec<Piece>,
+}
+
+impl WayOut {
+    const NONE: WayOut = WayOut { tokens: NEVER, pieces: Vec::new() };
+
+    fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> WayOut {
+        let tokens = tokens_of(vocabulary, &pieces).map_or(NEVER, |tokens| tokens.len() as u64);
+        WayOut { tokens, pieces }
+    }
+}
+
+/// A place to which tokens lead.
+struct Place {
+    /// What completes the text from there, if keys and elements are new, by the sum of what the parts take.
+    cost: u64,
+    /// No more than that completes it, whatever keys and elements there are.
+    at_most: u64,
+    /// Whether the ways to the end from there hang on nothing else.
+    stands: bool,
+    /// One of the tokens that lead there.
+    first: u32,
+    /// All of them, with those that spell the same.
+    tokens: TokenList,
+    /// A way to the end from there, once one was looked for.
+    way: Mutex<Option<Arc<WayOut>>>,
+}
+
+/// The tokens that lead to one place.
+enum TokenList {
+    Few(Box<[u32]>),
+    /// A bit for each token.
+    Many(Box<[u32]>),
+    /// All but these, a bit for each token.
+    AllBut(Box<[u32]>),
+}
+
+impl TokenList {
+    fn of(tokens: &[u32], vocabulary: &Tokens, words: usize) -> TokenList {
+        if tokens.len() > words {
+            return TokenList::Many(bits_of(tokens, vocabulary, words));
+        }
+        let mut all: Vec<u32> = tokens.iter().flat_map(|&token| same(vocabulary, token)).collect();
+        all.sort_unstable();
+        TokenList::Few(all.into())
+    }
+
+    fn has(&self, token: u32) -> bool {
+        match self {
+            TokenList::Few(tokens) => tokens.binary_search(&token).is_ok(),
+            TokenList::Many(bits) => token_set::get(bits, token),
+            TokenList::AllBut(bits) => !token_set::get(bits, token),
+        }
+    }
+
+    /// Those of a mask, so many at most.
+    fn within(&self, mask: &[u32], most: usize) -> Vec<u32> {
+        match self {
+            TokenList::Few(tokens) => {
+                tokens.iter().copied().filter(|&token| token_set::get(mask, token)).take(most).collect()
+            }
+            _ => token_set::iter(mask).filter(|&token| self.has(token)).take(most).collect(),
+        }
+    }
+
+    fn take_from(&self, mask: &mut [u32]) {
+        match self {
+            TokenList::Few(tokens) => tokens.iter().for_each(|&token| token_set::clear(mask, token)),
+            TokenList::Many(bits) => mask.iter_mut().zip(bits).for_each(|(mask, bits)| *mask &= !bits),
+            TokenList::AllBut(bits) => mask.iter_mut().zip(bits).for_each(|(mask, bits)| *mask &= bits),
+        }
+    }
+
+    /// Bytes of memory held.
+    fn bytes(&self) -> usize {
+        let (TokenList::Few(words) | TokenList::Many(words) | TokenList::AllBut(words)) = self;
+        words.len() * 4
+    }
+}
+
+/// A bit for each token and for those that spell the same.
+fn bits_of(tokens: &[u32], vocabulary: &Tokens, words: usize) -> Box<[u32]> {
+    let mut bits = vec![0; words];
+    tokens.iter().flat_map(|&token| same(vocabulary, token)).for_each(|token| token_set::set(&mut bits, token));
+    bits.into()
+}
+
+/// The places to which the tokens lead that may come at a configuration.
+pub(crate) struct Places(Box<[Place]>);
+
+impl Places {
+    /// Bytes of memory held, with some for the ways.
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|place| size_of::<Place>() + place.tokens.bytes() + 64).sum()
+    }
+}
+
+/// What was tried for one mask.
+struct Search {
+    /// So many tokens may complete the text.
+    most: u64,
+    searches: usize,
+    known: FxHashMap<SetId, bool>,
+}
+
 /// What is known of the ways to the end of texts of one grammar.
 pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
     bounds: Bounds,
     texts: Texts,
+    /// The places behind configurations.
+    places: DependencyCache<Places>,
     /// What the nodes take in bytes, and the bounds in bytes: the tokenizer itself may write that many tokens.
     in_bytes: Option<(Arc<[u64]>, Bounds)>,
 }
@@ -51,7 +184,8 @@ impl Endings {
         let measured = Measured { grammar: &grammar, tokens: Some(&counts) };
         let nodes: Arc<[u64]> = node_costs(measured).into();
         let bounds = Bounds::new(run, vocabulary, measured, &nodes)?;
-        Ok(Endings { counts, nodes, bounds, texts: Texts::default(), in_bytes: None })
+        let places = DependencyCache::new(MAX_KEPT_BYTES, EVERY_COUNT);
+        Ok(Endings { counts, nodes, bounds, texts: Texts::default(), places, in_bytes: None })
     }
 
     fn costs(&self) -> Costs {
@@ -102,7 +236,7 @@ impl Run<'_> {
         for (mut costs, mut texts) in
             [(endings.costs(), std::mem::take(&mut endings.texts)), (Costs::in_bytes_of(nodes), Texts::default())]
         {
-            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1);
+            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1, MAX_STEPS);
             if costs.tokens().is_some() {
                 endings.texts = texts;
             }
@@ -121,12 +255,11 @@ impl Run<'_> {
         configuration: SetId,
         mask: &[u32],
     ) -> Result<Vec<u32>, EngineError> {
-        let vocabulary = endings.counts.vocabulary.clone();
-        let mut costs = endings.costs();
+        let places = self.places_behind(endings, configuration)?;
         let mut ranked = Vec::new();
-        for ((place, _), tokens) in self.tokens_by_place(&vocabulary, configuration, mask)? {
-            let cost = self.least(endings, &mut costs, place)?;
-            ranked.extend(tokens.into_iter().take(FEW).enumerate().map(|(at, token)| (cost, at, token)));
+        for place in &places.0 {
+            let tokens = place.tokens.within(mask, FEW).into_iter();
+            ranked.extend(tokens.enumerate().map(|(at, token)| (place.cost, at, token)));
         }
         self.recording = true;
         ranked.extend(self.edges_of(configuration, mask).into_iter().take(FEW).map(|token| (0, 0, token)));
@@ -140,7 +273,7 @@ impl Run<'_> {
         costs: &mut Costs,
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
-        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1)? {
+        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, MAX_STEPS)? {
             Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
             Completion::TooLong(_) | Completion::Never => Ok(None),
         }
@@ -169,57 +302,36 @@ impl Run<'_> {
     ) -> Result<(), EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
         let edges = self.edges_of(configuration, mask);
-        let mut groups = self.tokens_by_place(&vocabulary, configuration, mask)?;
+        let places = self.places_behind(endings, configuration)?;
         let mut costs = endings.costs();
-        let mut open: Vec<(u64, SetId, bool, Vec<u32>)> = Vec::new();
-        let refuse = |mask: &mut [u32], token: u32| {
-            token_set::clear(mask, token);
-            vocabulary.same_bytes(token).iter().for_each(|&same| token_set::clear(mask, same));
-        };
-        for ((place, is_doubtful), tokens) in groups.drain(..) {
-            let cost = self.least(endings, &mut costs, place)?;
-            let spare = if is_doubtful || self.writes_free_key(place) { NEW_KEY } else { 0 };
-            let at_most = match endings.bounds.is_exact {
-                true => cost.saturating_add(spare),
-                false => about(cost).saturating_add(spare),
-            };
-            if at_most > most {
-                open.push((cost, place, is_doubtful, tokens));
-            }
-        }
+        let mut search = Search { most, searches: 0, known: FxHashMap::default() };
         // The likeliest first: so many are looked at.
-        open.sort_by_key(|(cost, place, ..)| (*cost, *place));
-        let mut known: FxHashMap<SetId, bool> = FxHashMap::default();
-        let mut searches = 0;
+        let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
+        open.sort_by_key(|place| place.cost);
+        let mut closing = Vec::new();
         (self.recording, self.known) = (true, None);
-        let keeps_text = self.machine.keeps_text();
-        for (cost, place, is_doubtful, tokens) in open {
-            if cost > most.saturating_mul(FAR).saturating_add(FURTHER) {
-                tokens.iter().for_each(|&token| refuse(mask, token));
+        for place in &open {
+            if place.cost > most_looked_at(most) {
                 continue;
             }
-            // Where nothing hangs on which keys and elements there are, one token stands for all of its place.
-            let stands = !keeps_text && !is_doubtful && !self.writes_free_key(place);
-            let mut first = None;
+            // Where nothing hangs on which keys and elements there are, one token stands for all.
+            let tokens = if place.stands { vec![place.first] } else { place.tokens.within(mask, MAX_TOKENS) };
             for token in tokens {
-                let closes = match first {
-                    Some(first) if stands => first,
-                    _ => {
-                        let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-                        let behind = self.run(configuration, bytes)?;
-                        self.closes(endings, &mut costs, behind, most, &mut known, &mut searches)?
-                    }
-                };
-                first = first.or(Some(closes));
-                if !closes {
-                    refuse(mask, token);
+                let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+                let behind = self.run(configuration, bytes)?;
+                if self.closes(endings, &mut costs, behind, &place.way, &mut search)? {
+                    closing.push((token, place));
                 }
             }
         }
+        let is_whole = |place: &Place| place.stands && closing.iter().any(|(token, _)| *token == place.first);
+        let kept: Vec<u32> = closing.iter().filter(|(_, place)| !place.stands).map(|&(token, _)| token).collect();
+        open.iter().filter(|place| !is_whole(place)).for_each(|place| place.tokens.take_from(mask));
+        kept.into_iter().for_each(|token| token_set::set(mask, token));
         for token in edges {
             let bytes = vocabulary.token_bytes(token);
             let behind = self.step_token(configuration, token, bytes)?;
-            match self.closes(endings, &mut costs, behind, most, &mut known, &mut searches)? {
+            match self.closes(endings, &mut costs, behind, &Mutex::default(), &mut search)? {
                 true => token_set::set(mask, token),
                 false => token_set::clear(mask, token),
             }
@@ -227,30 +339,58 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether so many tokens, or fewer, complete the text from a place.
+    /// Whether so many tokens, or fewer, complete the text from a place. A way from one like it is tried first, and a way that
+    /// is found is kept for those like it.
     fn closes(
         &mut self,
         endings: &mut Endings,
         costs: &mut Costs,
         place: SetId,
-        most: u64,
-        known: &mut FxHashMap<SetId, bool>,
-        searches: &mut usize,
+        way: &Mutex<Option<Arc<WayOut>>>,
+        search: &mut Search,
     ) -> Result<bool, EngineError> {
-        if let Some(&closes) = known.get(&place) {
+        if let Some(&closes) = search.known.get(&place) {
             return Ok(closes);
         }
-        if *searches >= MAX_SEARCHES {
-            return Ok(false);
-        }
-        *searches += 1;
-        let closes = match self.way_out_with(endings, costs, place) {
-            Ok(way) => way.is_some_and(|way| way.len() as u64 <= most),
-            Err(EngineError::CompletionTooCostly(_)) => false,
-            Err(error) => return Err(error),
+        let kept = lock(way).clone();
+        let closes = match &kept {
+            Some(kept) if kept.tokens > search.most => false,
+            Some(kept) if self.leads_to_the_end(place, &kept.pieces)? => true,
+            _ if search.searches >= MAX_SEARCHES => return Ok(false),
+            _ => {
+                search.searches += 1;
+                let most = most_looked_at(search.most);
+                let found = match self.complete_with(costs, &mut endings.texts, place, most, MAX_LOOKED_AT) {
+                    Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
+                    Ok(Completion::TooLong(_) | Completion::Never) => WayOut::NONE,
+                    Err(EngineError::CompletionTooCostly(_)) => {
+                        search.searches += COSTLY;
+                        WayOut::NONE
+                    }
+                    Err(error) => return Err(error),
+                };
+                let closes = found.tokens <= search.most;
+                lock(way).get_or_insert_with(|| Arc::new(found));
+                closes
+            }
         };
-        known.insert(place, closes);
+        search.known.insert(place, closes);
         Ok(closes)
+    }
+
+    /// Whether a way that is known from another place completes the text from here as well.
+    fn leads_to_the_end(&mut self, place: SetId, pieces: &[Piece]) -> Result<bool, EngineError> {
+        let mut here = place;
+        for piece in pieces {
+            here = match piece {
+                Piece::Text(text) => self.run(here, text)?,
+                Piece::Token(token) => self.step_token(here, *token, None)?,
+            };
+            if here == SetId::EMPTY {
+                return Ok(false);
+            }
+        }
+        Ok(self.stacks.has_bottom(here))
     }
 
     /// What it takes to complete the text from a place, if keys and elements are new.
@@ -280,41 +420,124 @@ impl Run<'_> {
         (0..edges.len() as u32 * token_set::BITS).filter(|&token| token_set::get(&edges, token)).collect()
     }
 
-    /// The tokens of a mask that spell something, by the places that they lead to as if every key and element were new,
-    /// and whether that is in doubt.
+    /// The places to which tokens lead from a configuration, as if every key and element were new, with what completes the text
+    /// from each. All that is below is looked at, so they are the same wherever that is the same.
+    fn places_behind(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
+        if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
+            return Ok(places.clone());
+        }
+        let vocabulary = endings.counts.vocabulary.clone();
+        let words = vocabulary.mask_words();
+        let mut costs = endings.costs();
+        let keeps_text = self.machine.keeps_text();
+        let groups = self.tokens_by_place(&vocabulary, configuration)?;
+        // The most tokens are those that no other place has.
+        let most = (0..groups.len()).max_by_key(|&at| groups[at].1.len());
+        let others = groups.iter().enumerate().filter(|&(at, _)| Some(at) != most);
+        let others: Vec<u32> = others.flat_map(|(_, (_, tokens))| tokens).copied().collect();
+        let mut all = Vec::with_capacity(groups.len());
+        for (at, ((place, is_doubtful), tokens)) in groups.into_iter().enumerate() {
+            let cost = self.least(endings, &mut costs, place)?;
+            let hangs_on_keys = is_doubtful || self.writes_free_key(place);
+            let spare = if hangs_on_keys { NEW_KEY } else { 0 };
+            let at_most = match endings.bounds.is_exact {
+                true => cost.saturating_add(spare),
+                false if self.stacks.has_bottom(place) => 0,
+                // What waits tells too little of elements that count and keys that must be new.
+                false => endings.bounds.behind_a_token(self, &mut costs, place)?.saturating_add(1),
+            };
+            let stands = !keeps_text && !hangs_on_keys;
+            let list = match Some(at) == most && tokens.len() > words {
+                true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
+                false => TokenList::of(&tokens, &vocabulary, words),
+            };
+            all.push(Place { cost, at_most, stands, first: tokens[0], tokens: list, way: Mutex::default() });
+        }
+        let places = Arc::new(Places(all.into()));
+        if let Some(sets) = self.all_below(configuration) {
+            endings.places.keep(self.machine, self.stacks, configuration, &sets, &places, places.bytes());
+        }
+        Ok(places)
+    }
+
+    /// The sets that can be reached from a configuration; `None` where these are many.
+    fn all_below(&self, configuration: SetId) -> Option<Vec<SetId>> {
+        let mut sets = Vec::new();
+        let mut work = vec![configuration];
+        while let Some(set) = work.pop() {
+            for entry in self.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
+                if !sets.contains(&entry.below) {
+                    if sets.len() == MAX_SETS {
+                        return None;
+                    }
+                    sets.push(entry.below);
+                    work.push(entry.below);
+                }
+            }
+        }
+        Some(sets)
+    }
+
+    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether that
+    /// is in doubt.
     #[expect(clippy::type_complexity, reason = "a list of groups, named where it is used")]
     fn tokens_by_place(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
-        mask: &[u32],
     ) -> Result<Vec<((SetId, bool), Vec<u32>)>, EngineError> {
+        const UNKNOWN: u32 = u32::MAX;
+        const NOWHERE: u32 = u32::MAX - 1;
         (self.recording, self.known) = (false, None);
         let trie = vocabulary.trie();
-        let mut numbers: FxHashMap<(SetId, bool), usize> = FxHashMap::default();
-        let mut groups: Vec<((SetId, bool), Vec<u32>)> = Vec::new();
-        let mut path = vec![(configuration, false)];
+        // Places by number, with where each byte leads: hundreds of thousands of steps go between a few places.
+        let mut numbers: FxHashMap<(SetId, bool), u32> = FxHashMap::from_iter([((configuration, false), 0)]);
+        let mut places = vec![(configuration, false)];
+        let mut steps = vec![[UNKNOWN; 256]];
+        let mut groups: Vec<Vec<u32>> = vec![Vec::new()];
+        let mut path = vec![0u32];
         let mut node = 0;
         while node < trie.len() {
             path.truncate(trie.depth(node));
-            let (above, doubt) = *path.last().expect("the path begins before the first byte");
-            let (here, more) = self.known_step(above, trie.byte(node))?;
-            if here == SetId::EMPTY {
+            let above = *path.last().expect("the path begins before the first byte") as usize;
+            let byte = trie.byte(node);
+            if steps[above][usize::from(byte)] == UNKNOWN {
+                let (place, doubt) = places[above];
+                let (here, more) = self.known_step(place, byte)?;
+                let place = (here, doubt || more.is_any());
+                let number = match here {
+                    SetId::EMPTY => NOWHERE,
+                    _ => *numbers.entry(place).or_insert_with(|| {
+                        places.push(place);
+                        steps.push([UNKNOWN; 256]);
+                        groups.push(Vec::new());
+                        places.len() as u32 - 1
+                    }),
+                };
+                steps[above][usize::from(byte)] = number;
+            }
+            let here = steps[above][usize::from(byte)];
+            if here == NOWHERE {
                 node += trie.size(node);
                 continue;
             }
-            let doubt = doubt || more.is_any();
-            if let Some(token) = trie.entry_at(node).filter(|&token| token_set::get(mask, token)) {
-                let number = *numbers.entry((here, doubt)).or_insert_with(|| {
-                    groups.push(((here, doubt), Vec::new()));
-                    groups.len() - 1
-                });
-                groups[number].1.push(token);
+            if let Some(token) = trie.entry_at(node) {
+                groups[here as usize].push(token);
             }
-            path.push((here, doubt));
+            path.push(here);
             node += 1;
         }
         self.known = None;
-        Ok(groups)
+        Ok(places.into_iter().zip(groups).filter(|(_, tokens)| !tokens.is_empty()).collect())
     }
+}
+
+/// What a place may look to take at most, so that a way from there is looked for.
+fn most_looked_at(most: u64) -> u64 {
+    most.saturating_mul(FAR).saturating_add(FURTHER)
+}
+
+/// A token and those that spell the same.
+fn same(vocabulary: &Tokens, token: u32) -> impl Iterator<Item = u32> {
+    vocabulary.same_bytes(token).iter().copied().chain([token])
 }

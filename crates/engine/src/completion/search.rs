@@ -103,16 +103,17 @@ impl Run<'_> {
     /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack tells too little where the elements of an array
     /// count, so the way that looks shortest need not lead to an end.
     pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
-        self.complete_with(costs, &mut Texts::default(), start, most)
+        self.complete_with(costs, &mut Texts::default(), start, most, MAX_STEPS)
     }
 
-    /// The same with texts of lexemes that are known already.
+    /// The same with texts of lexemes that are known already, and a look at so many places at most.
     pub fn complete_with(
         &mut self,
         costs: &mut Costs,
         lexemes: &mut Texts,
         start: SetId,
         most: u64,
+        max_places: usize,
     ) -> Result<Completion, EngineError> {
         let mut places: Vec<Reached> = Vec::new();
         let mut seen: FxHashSet<SetId> = FxHashSet::default();
@@ -160,8 +161,8 @@ impl Run<'_> {
                 }
                 return Ok(Completion::TooLong(too_long));
             }
-            if places.len() > MAX_STEPS {
-                return Err(EngineError::CompletionTooCostly(MAX_STEPS));
+            if places.len() > max_places {
+                return Err(EngineError::CompletionTooCostly(max_places));
             }
             let place = &places[next.place as usize];
             let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);

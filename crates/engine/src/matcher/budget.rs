@@ -167,7 +167,8 @@ impl GrammarMatcher {
                 return Ok(way[accepted - at..].into());
             }
         }
-        let left = self.token_budget_left().map_or(u64::MAX, |left| left.max(0) as u64);
+        // Without a budget the fewest tokens are wanted that would be found within any.
+        let left = self.token_budget_left().map_or(0, |left| left.max(0) as u64);
         let way = match self.trail.is_some() {
             true => self.canonical_way(left)?,
             false => {

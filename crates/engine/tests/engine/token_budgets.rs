@@ -64,7 +64,7 @@ fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
 }
 
 /// Grammars, and whether the masks of a budget are all that the budget allows.
-const GRAMMARS: [(&str, bool); 14] = [
+const GRAMMARS: [(&str, bool); 19] = [
     (r#"root ::= "a"*"#, true),
     (r#"root ::= "a" | "aba" | "bababa""#, true),
     (r#"root ::= "[" root? "]""#, true),
@@ -83,6 +83,16 @@ const GRAMMARS: [(&str, bool); 14] = [
         false,
     ),
     (r#"root ::= "a"{3,9} | "b"{5,} "1""#, true),
+    // The cheap elements and keys are soon gone.
+    (r#"root ::= %array { unique; count {2,3}; rest: "a" | "12121212" | "1b2"; }"#, false),
+    (r#"root ::= %array { unique; count {3,}; rest: "[" ("a" | "b" | "1212") "]"; }"#, false),
+    (
+        r#"root ::= %array { unique; count {2,};
+            rest: %object { member "a": "1" | "21212"; optional "b": "2"; }; }"#,
+        false,
+    ),
+    (r#"root ::= %object { others = "\"a\"" | "\"abab\"" | "\"bb\"": [12]; count {2,}; }"#, false),
+    (r#"root ::= %object { optional "a": "1"; optional "ab": "1212121"; count {2,}; }"#, false),
 ];
 
 #[test]

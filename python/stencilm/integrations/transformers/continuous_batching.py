@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_inplace
 from stencilm.errors import MatcherError, ModelError, StencilError
@@ -21,7 +21,7 @@ from stencilm.integrations.transformers.logits_processor import (
 )
 from stencilm.integrations.transformers.row_states import Written, checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
-from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher, closing_within
 
 _MOST_KEPT = 4096
 """How many requests' matchers are kept; those of others are made anew from their tokens."""
@@ -37,9 +37,12 @@ class ContinuousBatchingLogitsProcessor:
 
     Args:
         compiled: The grammar of requests that name none; where None these are free.
+        finish: "valid" has each text be whole within the `max_new_tokens` of its request, where a
+            text of its grammar can be; "cut" cuts it there.
 
     Raises:
         TypeError: `compiled` is something else.
+        ValueError: `finish` is something else.
         ModelError: torch or transformers is missing, or transformers is too old.
 
     Examples:
@@ -68,9 +71,17 @@ class ContinuousBatchingLogitsProcessor:
     ignored_kwargs: ClassVar[tuple[str, ...]] = ()
     supports_continuous_batching = True
 
-    def __init__(self, compiled: CompiledGrammar | None = None) -> None:
+    def __init__(
+        self,
+        compiled: CompiledGrammar | None = None,
+        *,
+        finish: Literal["valid", "cut"] = "valid",
+    ) -> None:
         if compiled is not None:
             checked_grammars("ContinuousBatchingLogitsProcessor", [compiled])
+        if finish not in ("valid", "cut"):
+            raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
+        self._closes = finish == "valid"
         _transformers().Processor.register(type(self))
         self._compiled = compiled
         self._texts: OrderedDict[str, tuple[CompiledGrammar, Written]] = OrderedDict()
@@ -257,7 +268,13 @@ class ContinuousBatchingLogitsProcessor:
         tokens = [*(state.initial_tokens[earlier:] if earlier else []), *generated]
         grammar, written = self._texts.get(state.request_id, (None, None))
         if written is None or grammar is not compiled:
-            written = Written([], _matcher(compiled, state))
+            matcher = _matcher(compiled, state)
+            most = state.max_new_tokens
+            if self._closes and most is not None:
+                # A request that was put off counts what it has written among its prompt.
+                before = len(tokens) - len(generated)
+                matcher, _ = closing_within(matcher, before + most)
+            written = Written([], matcher)
         self._texts[state.request_id] = (compiled, written)
         self._texts.move_to_end(state.request_id)
         if len(self._texts) > max(_MOST_KEPT, len(self._states)):

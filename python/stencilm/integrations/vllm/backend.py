@@ -20,7 +20,7 @@ from vllm.v1.structured_output.utils import grammar_is_likely_lark
 import stencilm
 from stencilm.bitmask.arrays import allocate_token_bitmask
 from stencilm.integrations.vllm.requests import Kind, grammar_of
-from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks
+from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks, tokens_left
 from stencilm.integrations.vllm.settings import Options
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import BatchGrammarMatcher
@@ -141,6 +141,32 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
     def destroy(self) -> None:
         """Drops the grammars."""
         self._requests.clear()
+
+
+class Closing:
+    """Has the text of each request be whole within its `max_tokens`, where the options ask for it.
+
+    vLLM makes a grammar without a word of its request, so the one that is made is told afterwards.
+    """
+
+    NAMES = ("_create_grammar",)
+
+    @staticmethod
+    def install(manager: StructuredOutputManager) -> bool:
+        """Tells grammars of their requests, where this vLLM lets it; says whether it does."""
+        if not all(hasattr(manager, name) for name in Closing.NAMES):
+            return False
+        create = manager._create_grammar
+        longest = manager.vllm_config.model_config.max_model_len
+
+        def create_and_tell(request: Any) -> Any:
+            grammar = create(request)
+            if isinstance(grammar, RequestSequence):
+                grammar.close_within(lambda: tokens_left(request, longest))
+            return grammar
+
+        manager._create_grammar = create_and_tell
+        return True
 
 
 class _AtOnce:

@@ -27,7 +27,8 @@ def install() -> None:
     from vllm.sampling_params import SamplingParams
 
     from stencilm.integrations.vllm.admission import SERVED_AS, Admission
-    from stencilm.integrations.vllm.backend import BatchFill, StencilmBackend
+    from stencilm.integrations.vllm.backend import BatchFill, Closing, StencilmBackend
+    from stencilm.integrations.vllm.settings import Options
 
     if engine.XgrammarBackend is StencilmBackend:
         return
@@ -52,6 +53,11 @@ def install() -> None:
         begin(self, vllm_config)
         if not BatchFill.install(self):
             logger.warning("stencilm: this vLLM fills masks one by one")
+        if Options.from_environment().finish == "valid" and not Closing.install(self):
+            raise ValueError(
+                f"STENCILM_VLLM_OPTIONS has finish 'valid', but vLLM {vllm.__version__} does not "
+                "tell what a request may have: leave it out"
+            )
 
     SamplingParams._validate_structured_outputs = validate
     front_end.validate_xgrammar_grammar = admission.validate_grammar

@@ -84,7 +84,7 @@ _DEFAULTS = Options()
 
 def _with_options(text: str, options: Options) -> str:
     """A structural tag with the options at each JSON value that says nothing else of them."""
-    if options == replace(_DEFAULTS, milliseconds=options.milliseconds):
+    if options == replace(_DEFAULTS, milliseconds=options.milliseconds, finish=options.finish):
         return text
     try:
         tag = json.loads(text)

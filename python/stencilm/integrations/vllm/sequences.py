@@ -9,12 +9,12 @@ Nothing of vLLM is imported here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stencilm.errors import BatchError, StencilError
 from stencilm.matching.compiler import CompiledGrammar
-from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher
+from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher, closing_within
 
 logger = logging.getLogger("vllm.stencilm")
 
@@ -28,7 +28,7 @@ class RequestSequence:
             vocabulary.
     """
 
-    __slots__ = ("_failure", "_matcher")
+    __slots__ = ("_failure", "_left", "_matcher")
 
     def __init__(
         self, compiled: CompiledGrammar, stop_token_ids: Sequence[int] | set[int] | None = None
@@ -41,6 +41,16 @@ class RequestSequence:
         stops = sorted(stop_token_ids) if stop_token_ids else None
         self._matcher = GrammarMatcher(compiled, override_stop_tokens=stops)
         self._failure: StencilError | None = None
+        self._left: Callable[[], int] | None = None
+
+    def close_within(self, left: Callable[[], int]) -> None:
+        """Has the text be whole within the tokens that are left at its first mask.
+
+        Args:
+            left: How many tokens the request may still have, asked once; what stands before the
+                text, such as reasoning, is written by then.
+        """
+        self._left = left
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Goes over these tokens; what comes after the end of the text is not looked at.
@@ -87,6 +97,7 @@ class RequestSequence:
 
     def fill_bitmask(self, bitmask: Any, idx: int) -> None:
         """Writes the whole of row `idx` of an int32 bitmask: the tokens that may come next."""
+        self._begin()
         try:
             if self._failure is None:
                 # It writes the row also where it says that every token may come.
@@ -104,6 +115,16 @@ class RequestSequence:
         """Back to the beginning of the text."""
         self._failure = None
         self._matcher.reset()
+
+    def _begin(self) -> None:
+        """Sets the budget of the text, once."""
+        if self._left is None or self._failure is not None:
+            return
+        left, self._left = self._left(), None
+        try:
+            self._matcher, _ = closing_within(self._matcher, max(left, 0))
+        except StencilError as error:
+            self._fail(error)
 
     def _fail(self, error: StencilError) -> None:
         logger.error("stencilm: the request cannot go on and ends: %s", error)
@@ -128,6 +149,8 @@ def fill_bitmasks(
         bitmask: int32, of shape (rows, words).
         workers: The threads.
     """
+    for sequence, _ in batch:
+        sequence._begin()
     whole = [(sequence, row) for sequence, row in batch if sequence._failure is None]
     for sequence, row in batch:
         if sequence._failure is not None:
@@ -141,3 +164,9 @@ def fill_bitmasks(
             sequence, row = whole[index]
             sequence._fail(failure)
             sequence._allow_only_the_end(bitmask, row)
+
+
+def tokens_left(request: Any, max_model_len: int) -> int:
+    """How many tokens a request of vLLM may still have."""
+    room: int = min(request.max_tokens, max_model_len - request.num_prompt_tokens)
+    return room - int(request.num_output_tokens)

@@ -48,6 +48,8 @@ class Options:
             keeps it.
         strict_mode: Close objects that do not say whether they are open.
         milliseconds: The longest time that compiling one request, or one mask, may take.
+        finish: "valid": near the end of a request's `max_tokens` its masks leave what still lets
+            the text be whole within them, where a text of its grammar can be. "cut": it is cut.
     """
 
     # The JSON is a user's: a misspelled name must not be a setting that has no effect.
@@ -57,6 +59,7 @@ class Options:
     max_whitespace: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = 64
     strict_mode: bool = False
     milliseconds: Annotated[int, Field(ge=1, le=2**31 - 1)] = 5_000
+    finish: Literal["cut", "valid"] = "cut"
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> Options:

@@ -1,0 +1,129 @@
+"""How a provider is told to reason before it answers, in its own words.
+
+One idea: what a call asks for, on, off or so many tokens, is said in one of a few ways that
+providers have; a way that knows no number of tokens is told the effort whose usual budget is the
+greatest within it. Pure functions, so that a test reads what would be sent.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, TypeAlias
+
+from stencilm.errors import UnsupportedFeature
+from stencilm.matching.reasoning import DEFAULT_REASONING
+from stencilm.models.reasoning import Reasoning
+
+ReasoningWay: TypeAlias = Literal[
+    "effort", "responses", "thinking", "thinking_switch", "reasoning", "vllm", "sglang"
+]
+"""How an endpoint is told to reason: `reasoning_effort`; `reasoning` of OpenAI's Responses API;
+`thinking` of Anthropic; `thinking` of DeepSeek, which is on or off; `reasoning` of OpenRouter; the
+variables of chat templates, with the budgets of vLLM and of SGLang."""
+
+LEAST_THINKING = 1_024
+"""The smallest budget that Anthropic's API takes."""
+
+_EFFORTS = ((24_576, "high"), (8_192, "medium"), (0, "low"))
+"""Efforts with the budgets that they stand for where a provider documents some."""
+
+_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2}))?(?!\d)")
+_ALWAYS_THINKS = re.compile(r"mythos|fable")
+_TAKES_NONE = re.compile(r"(?:openai/)?gpt-[5-9]\.\d")
+_TAKES_MINIMAL = re.compile(r"(?:openai/)?gpt-5(?!\.\d)|(?:models/|google/)?gemini")
+
+
+def extra_tokens(reasoning: Reasoning) -> int:
+    """By how much a bound of the answer grows where a provider counts the reasoning in it."""
+    if reasoning is True:
+        return DEFAULT_REASONING
+    return reasoning if _is_number(reasoning) else 0  # type: ignore[return-value]
+
+
+def reasoning_arguments(
+    way: ReasoningWay | None, model: str, reasoning: Reasoning
+) -> dict[str, Any]:
+    """The arguments that say whether, and how much, a model reasons.
+
+    Args:
+        way: How the endpoint is told; None where it is not.
+        model: The model's name; what it takes depends on it with some providers.
+        reasoning: What the call asks for; nothing is sent for "auto", and "draft" is none of it.
+
+    Raises UnsupportedFeature for a budget that the provider refuses.
+    """
+    if way is None or reasoning in ("auto", "draft"):
+        return {}
+    is_on = reasoning is True or (_is_number(reasoning) and reasoning != 0)
+    if way == "effort":
+        effort = _effort(model, reasoning) if is_on else _least_effort(model)
+        return {"reasoning_effort": effort}
+    if way == "responses":
+        effort = _effort(model, reasoning) if is_on else _least_effort(model)
+        return {"reasoning": {"effort": effort} | ({"summary": "auto"} if is_on else {})}
+    if way == "thinking":
+        return _thinking(model, reasoning, is_on)
+    if way == "thinking_switch":
+        return _extra({"thinking": {"type": "enabled" if is_on else "disabled"}})
+    if way == "reasoning":
+        if not is_on:
+            return _extra({"reasoning": {"enabled": False}})
+        budget = {"enabled": True} if reasoning is True else {"max_tokens": reasoning}
+        return _extra({"reasoning": budget})
+    # Templates have one of two names for it, and leave out what they do not know.
+    body: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": is_on, "thinking": is_on}}
+    if is_on and reasoning is not True:
+        is_vllm = way == "vllm"
+        body |= (
+            {"thinking_token_budget": reasoning}
+            if is_vllm
+            else {"custom_params": {"thinking_budget": reasoning}}
+        )
+    return _extra(body)
+
+
+def _thinking(model: str, reasoning: Reasoning, is_on: bool) -> dict[str, Any]:
+    """Anthropic's `thinking`: newer models choose how much, older ones take a budget alone."""
+    version = _claude_version(model)
+    if not is_on:
+        always = _ALWAYS_THINKS.search(model)
+        return {} if always else {"thinking": {"type": "disabled"}}
+    if version is not None and version < (4, 6):
+        budget = extra_tokens(reasoning)
+        if budget < LEAST_THINKING:
+            raise UnsupportedFeature(
+                f"a budget of {budget} tokens of reasoning: this provider takes "
+                f"{LEAST_THINKING:,} at least, so give as many, or reasoning=False"
+            )
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    thinking: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}}
+    if reasoning is not True:
+        thinking["output_config"] = {"effort": _effort(model, reasoning)}
+    return thinking
+
+
+def _claude_version(model: str) -> tuple[int, int] | None:
+    found = _CLAUDE.search(model)
+    return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def _effort(model: str, reasoning: Reasoning) -> str:
+    """The effort for a number of tokens; what is usual where none is given."""
+    if reasoning is True:
+        return "medium"
+    return next(effort for least, effort in _EFFORTS if reasoning >= least)  # type: ignore[operator]
+
+
+def _least_effort(model: str) -> str:
+    if _TAKES_NONE.match(model):
+        return "none"
+    return "minimal" if _TAKES_MINIMAL.match(model) else "low"
+
+
+def _is_number(reasoning: Reasoning) -> bool:
+    return isinstance(reasoning, int) and not isinstance(reasoning, bool)
+
+
+def _extra(body: dict[str, Any]) -> dict[str, Any]:
+    """What the client library has no name for."""
+    return {"extra_body": body}
