@@ -27,6 +27,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "docs/models.md",
             "docs/loops.md",
+            "docs/faithful-sampling.md",
             "docs/endpoints.md",
             "docs/guide.md",
             "docs/tool-calls.md",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from stencilm.generation.corrections import Correction
     from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
+    from stencilm.generation.sampling_report import SamplingReport
     from stencilm.grammars.grammar import Finding, Grammar, Report
     from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
@@ -129,6 +130,7 @@ __all__ = [
     "ReasoningFormat",
     "Regex",
     "Report",
+    "SamplingReport",
     "StencilError",
     "StructuralTag",
     "StructuralTagItem",
@@ -201,6 +203,7 @@ _NAMES = {
         "UnsupportedFeature",
     ),
     "generation.corrections": ("Correction",),
+    "generation.sampling_report": ("SamplingReport",),
     "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammars.grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),

@@ -27,7 +27,7 @@ from stencilm.endpoints.requests import (
     subset_of,
 )
 from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
-from stencilm.errors import EndpointError, ModelRefused, StencilError
+from stencilm.errors import EndpointError, ModelRefused, StencilError, UnsupportedFeature
 from stencilm.generation.result import Generation
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
@@ -464,7 +464,11 @@ class ApiModel(TypedModel):
 
     def _text(self, job: Job, output_type: Any, options: Drawing) -> _TypedText:
         given = options_of(options)
-        sampling = given.sampling(job.number)
+        if given.sampling != "masked":
+            raise UnsupportedFeature(
+                f"sampling={given.sampling!r} needs the logits of a local model: leave it out"
+            )
+        sampling = given.token_sampling(job.number)
         check_options(sampling, given.temperature, given.stops, self.capabilities)
         output, grammar = self._prepare(output_type, given.limits)
         budget = given.budget or Budget()

@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
+import numpy as np
+
 from stencilm.errors import ModelError
 from stencilm.generation.batches import beam_search, decode_batch
+from stencilm.generation.faithful import MIN_PARTICLES, FaithfulSampler
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
 from stencilm.generation.probabilities import probabilities
 from stencilm.generation.result import Generation
-from stencilm.generation.typed import Known, by_value, with_value
+from stencilm.generation.trace import Event
+from stencilm.generation.typed import Known, by_value, parsed, with_value
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.output_types import Output, resolve
@@ -27,6 +31,7 @@ from stencilm.guiding.texts import all_texts
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher, closing_within
+from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.models.loading import (
     load_backend,
     wrap_llama_cpp,
@@ -37,6 +42,7 @@ from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.models.reasoning import (
     Reasoned,
     Reasoning,
+    after_reasoning,
     begin,
     checked_reasoning,
     format_of,
@@ -311,6 +317,11 @@ class Model(TypedModel):
         on_event: OnEvent | None,
         known: Known | None = None,
     ) -> Iterator[Piece]:
+        if options.get("sampling", "masked") != "masked":
+            for written in self._faithful([job], output_type, options, on_event, known):
+                # Nothing is shown of a text before all of it is drawn.
+                yield None if written is None else written[0]
+            return
         task = self._task([job], output_type, options)
         (decoding,) = task.decodings
         decoder = codecs.getincrementaldecoder("utf-8")("ignore")
@@ -329,9 +340,90 @@ class Model(TypedModel):
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing
     ) -> list[Generation[Any]]:
+        if options.get("sampling", "masked") != "masked":
+            written: dict[int, Generation[Any]] = {}
+            for group in self._drawn_together(jobs, options):
+                for texts in self._faithful(group, output_type, options):
+                    for job, text in zip(group, texts or (), strict=False):
+                        written[job.number] = text
+            return [written[job.number] for job in jobs]
         task = self._task(jobs, output_type, options)
         decode_batch(self.backend, task.decodings)
         return [task.result(decoding) for decoding in task.decodings]
+
+    def _drawn_together(self, jobs: Sequence[Job], options: Drawing) -> list[list[Job]]:
+        """The jobs with equal prompts together, where no reasoning of its own comes before each."""
+        groups: list[tuple[list[int], list[Job]]] = []
+        compiled = self._prepare(str)[1]
+        for job in jobs:
+            same = next((group for _, group in groups if group[0].prompt is job.prompt), None)
+            if same is None:
+                prompt_ids, matcher = begin(
+                    self.backend,
+                    _new_matcher(compiled, self.tokenizer_info),
+                    checked_prompt(job.prompt),
+                    options.get("reasoning", "auto"),
+                    options.get("max_tokens") or DEFAULT_MAX_TOKENS,
+                )
+                if isinstance(matcher, ReasoningMatcher):
+                    return [[one] for one in jobs]
+                same = next((group for ids, group in groups if ids == prompt_ids), None)
+                if same is None:
+                    groups.append((prompt_ids, same := []))
+            same.append(job)
+        return [group for _, group in groups]
+
+    def _faithful(
+        self,
+        jobs: Sequence[Job],
+        output_type: Any,
+        options: Drawing,
+        on_event: OnEvent | None = None,
+        known: Known | None = None,
+    ) -> Iterator[list[Generation[Any]] | None]:
+        """Whole texts after one prompt: None after each step, and the texts with values last."""
+        given = _known(options)
+        output, compiled = self._prepare(output_type, given.limits)
+        max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
+        sampling = given.token_sampling(0)
+        steps = reason(
+            self.backend,
+            lambda: _new_matcher(compiled, self.tokenizer_info),
+            checked_prompt(jobs[0].prompt),
+            given.reasoning,
+            max_tokens,
+            sampling,
+        )
+        before: list[Event] = []
+        while True:
+            try:
+                before.append(next(steps))
+            except StopIteration as end:
+                reasoned: Reasoned = end.value
+                break
+            yield None
+        sampler = FaithfulSampler(
+            self.backend,
+            _new_matcher(compiled, self.tokenizer_info),
+            reasoned.prompt_ids,
+            sampling=sampling,
+            max_tokens=max_tokens,
+            max_passes=given.max_passes,
+        )
+        first = np.random.SeedSequence().generate_state(1)[0] if given.seed is None else given.seed
+        seeds = [int(first) + job.number for job in jobs]
+        if given.sampling == "exact":
+            drawn = sampler.exact(seeds)
+        else:
+            drawn = sampler.smc(seeds, given.particles or max(MIN_PARTICLES, len(jobs)))
+        for texts in drawn:
+            if texts is None:
+                yield None
+                continue
+            texts = [after_reasoning(text, reasoned, before) for text in texts]
+            for event in texts[0].trace if on_event is not None else ():
+                on_event(event)
+            yield [parsed(text, output, known) for text in texts]
 
     def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
         again = super()._again(prompt, refused)
@@ -360,7 +452,7 @@ class Model(TypedModel):
                     self.backend,
                     matcher,
                     prompt_ids,
-                    sampling=given.sampling(job.number),
+                    sampling=given.token_sampling(job.number),
                     max_tokens=max_tokens,
                     stop=given.stops,
                     closes=given.finish != "cut" and not output.accepts_cut_text,

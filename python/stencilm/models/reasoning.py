@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Event, Forced, Sampled
+from stencilm.generation.trace import Event, Forced, Sampled, Trace
+from stencilm.generation.trace import Prompt as PromptEvent
 from stencilm.generation.trace import Reasoned as ReasonedEvent
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.reasoning import (
@@ -172,6 +173,33 @@ def reason(
     passes += decoding.stats.forward_passes
     text = matcher.reasoning if text is None else text
     return Reasoned([*ids, *taken], text, tokens + len(taken), passes)
+
+
+def after_reasoning(
+    generation: Generation[Any], reasoned: Reasoned, events: Sequence[Event]
+) -> Generation[Any]:
+    """A text that was written after reasoning, with that, its events, and what it cost."""
+    if not reasoned.num_tokens:
+        return generation
+    prompt, *rest = generation.trace
+    if isinstance(prompt, PromptEvent):
+        begun = b"".join(event.text for event in events if isinstance(event, ReasonedEvent))
+        prompt = PromptEvent(
+            token_ids=prompt.token_ids[: -reasoned.num_tokens],
+            text=prompt.text[: len(prompt.text) - len(begun)],
+        )
+    stats = generation.stats
+    return replace(
+        generation,
+        reasoning=reasoned.text,
+        trace=Trace([prompt, *events, *rest]),
+        stats=replace(
+            stats,
+            prompt_tokens=stats.prompt_tokens - reasoned.num_tokens,
+            reasoning_tokens=reasoned.num_tokens,
+            forward_passes=stats.forward_passes + reasoned.passes,
+        ),
+    )
 
 
 def _as_reasoning(event: Event) -> ReasonedEvent:

@@ -24,9 +24,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
+from stencilm.generation.faithful import DEFAULT_MAX_PASSES
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.sampling import Sampling
+from stencilm.generation.sampling_report import SamplingMethod
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
@@ -101,6 +103,15 @@ class Drawing(TextLayout, total=False):
         logit_bias: What is added to the logits of tokens, by their ids.
         stop: Texts that end the text; they are no part of it.
         seed: The same seed gives the same text; None for a new one.
+        sampling: Local models. "masked", the default, draws each token among those that the grammar
+            allows, so a text is too probable where the model would have left the grammar later.
+            "exact" and "smc" draw whole texts with the probabilities that the model gives to them,
+            among those of the grammar within `max_tokens`: "exact" by rejecting, which learns from
+            each text, "smc" approximately, from several texts that are written side by side. The
+            temperature is 1 where none is given, and not 0.
+        particles: "smc": how many texts are written side by side; the more, the closer to the
+            model. None for as many as are asked for, and at least 8.
+        max_passes: "exact": the most forward passes for one text. 10,000 where none is given.
         reasoning: Whether the model reasons before it answers, which `max_tokens` does not count.
             "auto", the default: where its chat template has it reason, or the prompt ends with its
             marker. True, or the most tokens of it (2,048 for True): it does. False: it does not,
@@ -138,6 +149,9 @@ class Drawing(TextLayout, total=False):
     logit_bias: Mapping[int, float]
     stop: str | Sequence[str]
     seed: int | None
+    sampling: SamplingMethod
+    particles: int | None
+    max_passes: int
     reasoning: Reasoning
     limits: Limits | None
     max_retries: int
@@ -197,6 +211,9 @@ class Options:
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     stop: str | Sequence[str] = ()
     seed: int | None = None
+    sampling: SamplingMethod = "masked"
+    particles: int | None = None
+    max_passes: int = DEFAULT_MAX_PASSES
     reasoning: Reasoning = "auto"
     limits: Limits | None = None
     finish: Finish | None = None
@@ -208,9 +225,33 @@ class Options:
             raise ValueError(f"max_tokens is {most!r}, but must be at least 1")
         if self.finish not in (None, "cut", "valid"):
             raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
+        if self.sampling not in ("masked", "exact", "smc"):
+            raise ValueError(
+                f"sampling is {self.sampling!r}, but must be 'masked', 'exact' or 'smc'"
+            )
+        for name in ("particles", "max_passes"):
+            value = getattr(self, name)
+            is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+            if not is_number and not (name == "particles" and value is None):
+                raise ValueError(f"{name} is {value!r}, but must be at least 1")
+        if self.sampling != "masked":
+            self._check_whole_texts()
         checked_reasoning(self.reasoning)
         self.stops  # noqa: B018 - checked here
-        self.sampling(0)
+        self.token_sampling(0)
+
+    def _check_whole_texts(self) -> None:
+        """Raises ValueError for options with which there are no whole texts to draw from."""
+        draws = f"sampling={self.sampling!r} draws whole texts"
+        if self.temperature == 0 or self.top_k == 1:
+            raise ValueError(
+                f"{draws} by chance, and a temperature of 0 leaves nothing to chance: give a "
+                "temperature above 0, or leave it out"
+            )
+        if self.stop:
+            raise ValueError(f"{draws}, which no stop text can cut: leave out `stop`")
+        if self.finish == "cut":
+            raise ValueError(f"{draws}, which are never cut: leave out `finish`")
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -224,11 +265,17 @@ class Options:
                 raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
         return stops
 
-    def sampling(self, number: int) -> Sampling:
+    @property
+    def _temperature(self) -> float:
+        if self.temperature is not None:
+            return self.temperature
+        return 0.0 if self.sampling == "masked" else 1.0
+
+    def token_sampling(self, number: int) -> Sampling:
         """How text number `number` of a call is drawn."""
         seed = self.seed
         return Sampling(
-            temperature=0.0 if self.temperature is None else self.temperature,
+            temperature=self._temperature,
             top_p=self.top_p,
             top_k=self.top_k,
             min_p=self.min_p,
