@@ -61,6 +61,11 @@ class Capabilities:
         reasoning: How its model is told to reason before it answers; None where it is not told, and
             a call with `reasoning=True` asks for the reasoning first and then for the answer.
         extra_body: What is sent beside a native form, such as routing options.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Capabilities(seed=False).needs_max_tokens
+        False
     """
 
     native: tuple[Native, ...] = ()
@@ -274,7 +279,13 @@ def preset_at(address: str, model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What tokens cost, for a million of them, in any unit of money."""
+    """What tokens cost, for a million of them, in any unit of money.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Prices(prompt=2.0, output=8.0, cached=0.5).cost(1_000_000, 500_000, 0)
+        6.0
+    """
 
     prompt: float
     output: float
