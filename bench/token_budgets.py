@@ -37,6 +37,8 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 GREATEST = 200
 # Of so many tokens the adversary takes the worst.
 LOOKED_AT = 4
+# Behind a token from which no way to the end is found, the end is this far.
+NO_WAY = 1_000_000
 
 
 @dataclass
@@ -80,7 +82,10 @@ def write(
     narrowed = 0
     stop = set(matcher.stop_token_ids)
     while True:
-        matcher.fill_next_token_bitmask(mask)
+        try:
+            matcher.fill_next_token_bitmask(mask)
+        except stencilm.MatcherError as error:
+            return str(error), tokens, narrowed
         narrowed += matcher.is_narrowed
         choices = allowed(mask, info.vocab_size)
         token = int(choices[draw.randrange(len(choices))])
@@ -108,8 +113,10 @@ def furthest(matcher: GrammarMatcher, tokens: list[int]) -> int:
     def distance(token: int) -> int:
         if not matcher.accept_token(token) or matcher.is_terminated():
             return -1
-        found = matcher.tokens_to_end()
-        return found
+        try:
+            return matcher.tokens_to_end()
+        except stencilm.MatcherError:
+            return NO_WAY
 
     best, most = tokens[0], -2
     for token in tokens:

@@ -502,7 +502,8 @@ def test_texts_are_whole_within_what_a_request_may_have(begin: Begin, batched: b
                 if batched:
                     bitmask = allocate_token_bitmask(1, VOCABULARY)
                     fill_bitmasks([(sequence, 0)], bitmask, workers)
-                    bits = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
+                    row = np.asarray(bitmask[0])  # a tensor where torch is there
+                    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
                     tokens = np.flatnonzero(bits[:VOCABULARY]).tolist()
                 else:
                     tokens = sorted(allowed(sequence))
