@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import stencilm
-from stencilm import Choice, GrammarMatcher, LimitExceeded, Model, ModelError, Regex
-from stencilm.generation.sampling import Sampling, weights_of
-from stencilm.models.protocol import Prompt
+from bench.faithful import RememberingModel, conditional, noise, variation
+from stencilm import Choice, LimitExceeded, Model, ModelError, Regex
+from stencilm.generation.sampling import Sampling
 
 PROMPT = "A colour: "
 TYPES: list[Any] = [
@@ -30,99 +25,9 @@ TYPES: list[Any] = [
 TEXTS = 20_000
 
 
-class RememberingModel:
-    """A model that is asked once for each prefix."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.tokenizer_info = model.tokenizer_info
-        self.context_size = model.context_size
-        self.known: dict[tuple[int, ...], NDArray[np.float32]] = {}
-
-    def encode(self, prompt: Prompt) -> list[int]:
-        ids: list[int] = self.model.encode(prompt)
-        return ids
-
-    def start(self, prompt_ids: Sequence[int]) -> RememberingSequence:
-        return RememberingSequence(self, prompt_ids)
-
-
-class RememberingSequence:
-    """Its sequence."""
-
-    def __init__(self, owner: RememberingModel, prompt_ids: Sequence[int]) -> None:
-        self.owner = owner
-        self.token_ids = list(prompt_ids)
-        self.read = len(self.token_ids)
-        self.sequence = owner.model.start(prompt_ids)
-        self.holds = list(prompt_ids)
-
-    @property
-    def num_tokens(self) -> int:
-        return len(self.token_ids)
-
-    def crop(self, num_tokens: int) -> None:
-        del self.token_ids[num_tokens:]
-
-    def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        self.token_ids += token_ids
-        key = tuple(self.token_ids)
-        if key not in self.owner.known:
-            shared = 0
-            while shared < min(len(key), len(self.holds)) and key[shared] == self.holds[shared]:
-                shared += 1
-            self.sequence.crop(shared)
-            self.owner.known[key] = self.sequence.append(key[shared:])
-            self.holds = list(key)
-        return self.owner.known[key].copy()
-
-
 @pytest.fixture(scope="module")
 def model() -> Model:
     return Model(RememberingModel(stencilm.load("tiny").backend))
-
-
-def conditional(
-    model: Model, output_type: Any, sampling: Sampling, max_tokens: int
-) -> tuple[dict[str, float], float]:
-    """The probability of each text given that it is one of the grammar, and that of the grammar.
-
-    By brute force: every sequence of tokens that the grammar accepts, with its end.
-    """
-    matcher = GrammarMatcher(model.compile(output_type))
-    info = model.tokenizer_info
-    prompt_ids = model.backend.encode(PROMPT)
-    mask = np.zeros((1, -(-info.vocab_size // 32)), np.int32)
-    found: dict[str, float] = {}
-
-    def walk(token_ids: list[int], probability: float) -> None:
-        matcher.fill_next_token_bitmask(mask)
-        bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: info.vocab_size]
-        logits = model.backend.start(prompt_ids).append(token_ids)[: info.vocab_size]
-        ids, weights = weights_of(logits, sampling)
-        weights = weights / weights.sum()
-        for token_id, weight in zip(ids, weights, strict=True):
-            if not bits[token_id]:
-                continue
-            if token_id in info.stop_token_ids:
-                text = info.decode_str(token_ids)
-                found[text] = found.get(text, 0.0) + probability * weight
-            elif len(token_ids) < max_tokens:
-                assert matcher.accept_token(int(token_id))
-                walk([*token_ids, int(token_id)], probability * weight)
-                matcher.rollback(1)
-        matcher.fill_next_token_bitmask(mask)
-
-    walk([], 1.0)
-    total = sum(found.values())
-    return {text: probability / total for text, probability in found.items()}, total
-
-
-def variation(texts: list[str], expected: dict[str, float]) -> float:
-    """The total variation between drawn texts and what is expected."""
-    counts = Counter(texts)
-    assert counts.keys() <= expected.keys()
-    return 0.5 * sum(abs(counts[text] / len(texts) - share) for text, share in expected.items())
 
 
 @pytest.mark.parametrize("output_type", TYPES, ids=repr)
@@ -135,8 +40,7 @@ def test_texts_have_the_probabilities_of_the_model(
         [PROMPT] * TEXTS, output_type, sampling=method, temperature=1.0, max_tokens=8, seed=3
     )
     texts = [one.text for one in drawn]
-    noise = 0.4 * sum(math.sqrt(share * (1 - share) / TEXTS) for share in expected.values())
-    assert variation(texts, expected) <= max(most, 2 * noise)
+    assert variation(texts, expected) <= max(most, 2 * noise(expected, TEXTS))
     report = drawn[0].sampling
     assert report is not None
     assert report.texts == TEXTS
