@@ -19,6 +19,9 @@ LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/d
 # Downloads show how far they are.
 PIP := --disable-pip-version-check --progress-bar on
 
+# Where the site is built; with VERSION=0.1 in a folder of its own there, beside those of other versions.
+SITE ?= site
+
 # The first Python on the path that is new enough; `make PYTHON=...` names another.
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
@@ -76,7 +79,7 @@ bench: setup
 	$(BIN)/python -m bench
 
 docs: setup $(VENV)/.docs
-	$(BIN)/python -m website --out site
+	$(BIN)/python -m website --out $(SITE) $(if $(VERSION),--version $(VERSION))
 
 wheel: $(VENV)/.maturin
 	$(BIN)/maturin build --release --out dist $(WITH_PROFILE)

@@ -111,8 +111,8 @@ def try_installed(wheel: Path) -> str:
             name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
         }
         environment |= {"PATH": without_rust(environment["PATH"]), "MATURIN_NO_INSTALL_RUST": "1"}
-        install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
-        subprocess.run([*install, wheel.resolve()], env=environment, check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
+        subprocess.run([*install, str(wheel.resolve())], env=environment, check=True)
         done = subprocess.run(
             [python, "-c", PROGRAM], env=environment, cwd=folder, check=True, capture_output=True
         )
