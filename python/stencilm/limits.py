@@ -51,6 +51,13 @@ class Limits(_Read):
             more, all of them are dropped.
         milliseconds: The longest time that one operation may take: reading a notation, compiling
             it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
+
+    Examples:
+        >>> import stencilm
+        >>> limits = stencilm.Limits(milliseconds=200)
+        >>> grammar = stencilm.Grammar.from_regex("[a-z]{1,99}", limits=limits)
+        >>> limits.schema_bytes == stencilm.Limits().schema_bytes
+        True
     """
 
     schema_bytes: int = 1 << 20

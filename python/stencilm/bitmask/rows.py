@@ -24,7 +24,13 @@ _FLIPPED_TOKENS = 64
 
 
 class MaskPatch(NamedTuple):
-    """A mask as it differs from a row."""
+    """A mask as it differs from a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> stencilm.MaskPatch(0, np.array([2, 5], dtype=np.int32)).flipped.tolist()
+        [2, 5]
+    """
 
     row: int
     """The number of the row, 0 for one without tokens; `TokenizerInfo.fill_mask_row` writes it."""
@@ -37,6 +43,16 @@ class MaskPatches:
 
     Args:
         batch_size: The most sequences that a batch may have.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab")
+        >>> matchers = [stencilm.GrammarMatcher(compiled) for _ in range(2)]
+        >>> patches = stencilm.MaskPatches(batch_size=2)
+        >>> patches.find(stencilm.BatchGrammarMatcher(), matchers)
+        >>> patches.row_ids.shape, patches.offsets.shape, patches.flipped.dtype
+        ((2,), (3,), dtype('int32'))
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -105,6 +121,14 @@ class MaskRows:
             arrays.
         max_rows: How many are kept; each takes `vocab_size / 8` bytes. The one used longest ago
             makes room.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile_regex("ab"))
+        >>> rows = stencilm.MaskRows(info)
+        >>> rows.bitmask([matcher.find_mask_patch()]).tolist()
+        [[1]]
     """
 
     def __init__(
