@@ -19,11 +19,14 @@ LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/d
 # Downloads show how far they are.
 PIP := --disable-pip-version-check --progress-bar on
 
+# Where the site is built; with VERSION=0.1 in a folder of its own there, beside those of other versions.
+SITE ?= site
+
 # The first Python on the path that is new enough; `make PYTHON=...` names another.
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test engines lint bench docs wheel profile clean rust
+.PHONY: help setup demo test engines lint bench docs wheel manylinux check-wheel sbom profile clean rust
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -36,6 +39,9 @@ help:
 	@echo "make docs    build the documentation as a site of static pages into site/"
 	@echo "make setup   only do what the others need: environment, dependencies, extension"
 	@echo "make wheel   build the wheel into dist/"
+	@echo "make manylinux build the wheel into dist/ against glibc 2.17, with zig as the linker"
+	@echo "make check-wheel install each wheel of dist/ into a new environment without Rust, and try it"
+	@echo "make sbom    write the bill of materials into dist/"
 	@echo "make profile take the profile anew by which the extension is optimised"
 	@echo "make clean   remove the environment and what was built"
 
@@ -73,10 +79,22 @@ bench: setup
 	$(BIN)/python -m bench
 
 docs: setup $(VENV)/.docs
-	$(BIN)/python -m website --out site
+	$(BIN)/python -m website --out $(SITE) $(if $(VERSION),--version $(VERSION))
 
 wheel: $(VENV)/.maturin
 	$(BIN)/maturin build --release --out dist $(WITH_PROFILE)
+
+# Against an old C library, so that the wheel runs wherever Python 3.11 does; zig brings the headers and links.
+manylinux: $(VENV)/.maturin
+	$(BIN)/python -m pip install $(PIP) ziglang
+	$(BIN)/maturin build --release --zig --compatibility manylinux_2_17 --out dist $(WITH_PROFILE)
+
+check-wheel: $(VENV)/.maturin
+	$(BIN)/python -m release.check_wheel dist/*.whl
+
+sbom: $(VENV)/.maturin
+	@mkdir -p dist
+	$(BIN)/python -m release.sbom > dist/stencilm.cdx.json
 
 profile: setup
 	rm -rf target/profile

@@ -49,6 +49,8 @@ pub struct LexemeCache {
     pub(crate) met: FxHashSet<RowKey>,
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
     pub(crate) behind_runs: Behind,
+    /// See [`LexemeCache::without_limits`].
+    pub(crate) unlimited: Vec<DfaId>,
     pub(crate) rows_bytes: usize,
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
@@ -85,6 +87,7 @@ impl LexemeCache {
             met: FxHashSet::default(),
             classes: FxHashMap::default(),
             behind_runs: Behind::default(),
+            unlimited: Vec::new(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),

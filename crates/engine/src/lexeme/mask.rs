@@ -169,6 +169,21 @@ impl Row {
         Row::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
     }
 
+    /// The row without some of its tokens, with other crossing tokens, and without its ends.
+    pub fn without(&self, vocab_size: usize, tokens: Vec<u32>, crossings: Arc<Vec<Leaving>>) -> Row {
+        match &self.inside {
+            Some(inside) => {
+                let count = self.count - tokens.len();
+                let without = [&self.without, &*tokens].concat();
+                Row::of_shared(inside.clone(), without, count, Some(crossings), Box::default())
+            }
+            None => {
+                let kept = self.listed.iter().flatten().copied().filter(|token| !tokens.contains(token)).collect();
+                Row::of_tokens(vocab_size, kept, Some(crossings), Box::default())
+            }
+        }
+    }
+
     /// The row with these ends, which are sorted.
     pub fn with_ends(self, ends: impl Into<Arc<[u32]>>) -> Row {
         Row { ends: ends.into(), ..self }

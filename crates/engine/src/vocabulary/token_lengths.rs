@@ -42,6 +42,21 @@ impl Lengths {
         }
     }
 
+    /// The tokens of more bytes than this.
+    pub fn longer(&self, most: u32) -> impl Iterator<Item = u32> + '_ {
+        let all = self.no_longer.last().expect("there are many sets");
+        let short = self.no_longer.get(most as usize).unwrap_or(all);
+        let words = all.words().iter().zip(short.words()).map(|(all, short)| all & !short);
+        let listed = words.zip((0..).step_by(32)).flat_map(|(mut word, first)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros())?;
+                word &= word - 1;
+                Some(first + bit)
+            })
+        });
+        listed.chain(self.longer.iter().filter(move |&&(_, len)| len > most).map(|&(token, _)| token))
+    }
+
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let sets: usize = self.no_longer.iter().map(|set| set.words().len() * 4).sum();

@@ -117,6 +117,12 @@ impl Dfa {
         self.states[1].residuals.is_empty()
     }
 
+    /// The state with these residuals, if it has been met.
+    pub fn known_state(&self, residuals: &[(Tag, ExprId)]) -> Option<StateId> {
+        let known = self.index.find(hash_of(residuals), |&id| *self.states[id as usize].residuals == *residuals);
+        known.copied().map(StateId)
+    }
+
     /// How many states are known by now.
     pub fn len(&self) -> usize {
         self.states.len()
@@ -380,9 +386,8 @@ impl Dfa {
     }
 
     fn state_of(&mut self, deriver: &mut Deriver, residuals: &[(Tag, ExprId)]) -> Result<StateId, LimitExceeded> {
-        let found = self.index.find(hash_of(residuals), |&id| *self.states[id as usize].residuals == *residuals);
-        if let Some(&id) = found {
-            return Ok(StateId(id));
+        if let Some(known) = self.known_state(residuals) {
+            return Ok(known);
         }
         self.limits.check_states(self.states.len())?;
         deriver.check_bytes()?;

@@ -10,6 +10,7 @@ use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
 use crate::lexeme::crossing::{Crossings, Leaving};
 use crate::lexeme::find::bounded_patterns::Bounded;
+use crate::lexeme::find::length_limits::Limited;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -66,11 +67,15 @@ impl LexemeCache {
                 }
                 Next::After(larger) => {
                     let expr = larger.expr();
+                    let is_limited = matches!(larger, Larger::Limited(_));
                     waiting.push((current, larger));
                     match self.rows.get(&(Box::from([expr]), None)) {
                         Some(known) => known.clone(),
                         None => {
-                            let from = Start { dfa: self.dfa(&[expr])?, state: StateId::START, one: true };
+                            let from = match is_limited {
+                                true => self.start_unlimited(expr)?,
+                                false => Start { dfa: self.dfa(&[expr])?, state: StateId::START, one: true },
+                            };
                             current = Unfinished { residual: expr, from };
                             next = self.row_of_one(vocabulary, current)?;
                             continue;
@@ -85,6 +90,10 @@ impl LexemeCache {
                     Some(row) => Next::Found(row),
                     None => self.row_of_unbounded(vocabulary, current)?,
                 },
+                Larger::Limited(limited) => match self.finish_limited(vocabulary, &limited, &row)? {
+                    Some(row) => Next::Found(row),
+                    None => self.row_of_unbounded(vocabulary, current)?,
+                },
                 Larger::Near(base) => Next::Found(Arc::new(self.row_near(vocabulary, current.from, base, &row)?)),
             };
         }
@@ -94,7 +103,12 @@ impl LexemeCache {
     fn row_of_one(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
         match self.row_of_bounded(vocabulary, this.residual)? {
             Some(bounded) if self.is_simpler(bounded.other, this.residual) => Ok(Next::After(Larger::Bounded(bounded))),
-            _ => self.row_of_unbounded(vocabulary, this),
+            _ => match self.without_limits(this.residual)? {
+                Some(limited) if self.is_simpler(limited.without, this.residual) => {
+                    Ok(Next::After(Larger::Limited(limited)))
+                }
+                _ => self.row_of_unbounded(vocabulary, this),
+            },
         }
     }
 
@@ -275,6 +289,8 @@ struct Unfinished {
 enum Larger {
     /// The same without a greatest length.
     Bounded(Bounded),
+    /// The same without limits of length.
+    Limited(Limited),
     /// One that differs in few tokens.
     Near(ExprId),
 }
@@ -283,6 +299,7 @@ impl Larger {
     fn expr(&self) -> ExprId {
         match *self {
             Larger::Bounded(ref bounded) => bounded.other,
+            Larger::Limited(ref limited) => limited.without,
             Larger::Near(base) => base,
         }
     }

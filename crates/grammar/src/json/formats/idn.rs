@@ -1,9 +1,11 @@
 //! Internationalised host names (RFC 5890 to 5893): labels of letters, digits, marks and inner hyphens, with the rules for
 //! characters that need a certain context (RFC 5892, appendix A) and for labels written from right to left (RFC 5893).
 //!
-//! A name must have the shape of one and break no rule; rules are given by what breaks them, somewhere in the name. How long
-//! a label is when it is encoded is decided only as far as its number of characters tells. A label that begins with `xn--` is
-//! refused: whether it is one hangs on what it decodes to.
+//! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What no
+//! block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth, and that
+//! a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it behind some text is
+//! found fast. How long a label is when it is encoded is decided only as far as its number of characters tells. A label that
+//! begins with `xn--` is refused: whether it is one hangs on what it decodes to.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet};
@@ -45,9 +47,9 @@ const RIGHT_TO_LEFT: &str = "590-8ff fb1d-fdff fe70-feff 10800-10fff 1e800-1efff
 /// Digits of Europe and Persia, and those of Arabia, as members of a class.
 const DIGITS: &str = r"0-9\x{6f0}-\x{6f9}";
 const ARABIC_DIGITS: &str = r"\x{660}-\x{669}\x{10d30}-\x{10d39}";
-/// Characters without a direction; of them only joiners can have a context that is written from right to left.
-const NEUTRAL: &str = r"\x{b7}\x{375}\x{30fb}\x{200c}\x{200d}";
-const JOINERS: &str = r"\x{200c}\x{200d}";
+/// Marks of quotation and of numbers, which stand behind letters of Hebrew.
+const GERESH: &str = r"\x{5f3}\x{5f4}";
+const KATAKANA_DOT: &str = r"\x{30fb}";
 /// The four kinds of dot.
 const DOT: &str = r".\x{3002}\x{ff0e}\x{ff61}";
 
@@ -60,93 +62,205 @@ fn members(ranges: &str) -> String {
 
 /// What stands between the quotes.
 pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
-    let mut all: Vec<ExprId> =
-        [&shape(), "[^\\x00]{1,253}", &katakana(), &joined_across()].map(|rule| pattern(exprs, strings, rule)).into();
-    // Once a rule is broken, no bytes mend it: then nothing is left, and no search is needed to tell.
-    let mut broken: Vec<ExprId> = broken_rules().iter().map(|rule| pattern(exprs, strings, rule)).collect();
-    broken.push(encoded_too_long(exprs, strings));
-    for beginning in broken {
-        let broken = exprs.concat(beginning, ExprId::ANYTHING);
-        all.push(exprs.not(broken));
-    }
-    let unfinished = pattern(exprs, strings, r"[^\x00]*[\x{b7}\x{375}]");
-    all.push(exprs.not(unfinished));
-    exprs.and(&all)
-}
-
-fn shape() -> String {
-    let (excluded, blocks) = (members(EXCLUDED), members(RIGHT_TO_LEFT));
-    let allowed = r"\p{Ll}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}A-Z\x{13a0}-\x{13f5}\x{6fd}\x{6fe}\x{f0b}\x{3007}";
-    let allowed = format!("[[{allowed}]--[{excluded}]]");
-    let digits = format!(r"[{DIGITS}{ARABIC_DIGITS}]");
-    let left = format!(r"[{allowed}--[[{blocks}]{digits}\p{{Mn}}]]");
-    let right = format!(r"[[{allowed}&&[{blocks}]]--[{digits}\p{{Mn}}]]");
-    // Geresh and gershayim are no letters, and stand behind some.
-    let right = format!(r"[{right}\x{{5f3}}\x{{5f4}}]");
-    let marks = format!(r"[{allowed}&&\p{{Mn}}]");
-    let first = format!(r"[{left}--\p{{Mc}}]");
+    let dot = pattern(exprs, strings, &format!("[{DOT}]"));
     // In a name without letters from right to left, labels may begin and end as they like.
-    let plain = format!(
-        r"(?:[{first}{DIGITS}{NEUTRAL}](?:[{left}{marks}{DIGITS}{NEUTRAL}\-]*[{left}{marks}{DIGITS}{NEUTRAL}])?)"
-    );
-    let forth = format!(r"(?:{first}(?:[{left}{marks}{DIGITS}{NEUTRAL}\-]*[{left}{DIGITS}])?{marks}*)");
-    let back = |digits: &str| format!(r"(?:{right}(?:[{right}{marks}{digits}{JOINERS}\-]*[{right}{digits}])?{marks}*)");
-    let (some, others) = (back(DIGITS), back(ARABIC_DIGITS));
-    let turning = format!("(?:{forth}|{some}|{others})");
-    format!("(?:{plain}(?:[{DOT}]{plain})*|{turning}(?:[{DOT}]{turning})*)")
+    let plain = left_to_right(exprs, strings, false);
+    let turning: Vec<ExprId> = [
+        left_to_right(exprs, strings, true),
+        right_to_left(exprs, strings, DIGITS),
+        right_to_left(exprs, strings, ARABIC_DIGITS),
+    ]
+    .concat();
+    let names = [plain, turning].map(|labels| {
+        let label = exprs.or(&labels);
+        joined(exprs, label, dot)
+    });
+    let name = exprs.or(&names);
+    // Encoded, each letter beyond ASCII takes one character or more, and `xn--` four.
+    let length = format!(r"(?:[\x01-\x7f--.]{{0,63}}|[^\x00{DOT}]{{0,59}})");
+    let length = pattern(exprs, strings, &length);
+    let short_labels = joined(exprs, length, dot);
+    let short = pattern(exprs, strings, "[^\\x00]{0,253}");
+    exprs.and(&[name, short_labels, short])
 }
 
-/// Rules by beginnings of names that break them.
-fn broken_rules() -> [String; 7] {
+/// Labels with dots between them.
+fn joined(exprs: &mut ExprSet, label: ExprId, dot: ExprId) -> ExprId {
+    let another = exprs.concat(dot, label);
+    let others = exprs.repeat(another, 0, None);
+    exprs.concat(label, others)
+}
+
+/// Characters of labels as members of a class, without those that need a context: of scripts from left to right and of others
+/// letters, and marks of both.
+struct Letters {
+    left: String,
+    right: String,
+    marks: String,
+}
+
+impl Letters {
+    fn new() -> Letters {
+        let (excluded, blocks) = (members(EXCLUDED), members(RIGHT_TO_LEFT));
+        let allowed = r"\p{Ll}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}A-Z\x{13a0}-\x{13f5}\x{6fd}\x{6fe}\x{f0b}\x{3007}";
+        let allowed = format!("[[{allowed}]--[{excluded}{KATAKANA_DOT}]]");
+        let digits = format!(r"[{DIGITS}{ARABIC_DIGITS}]");
+        Letters {
+            left: format!(r"[{allowed}--[[{blocks}]{digits}\p{{Mn}}]]"),
+            right: format!(r"[[{allowed}&&[{blocks}]]--[{digits}\p{{Mn}}]]"),
+            marks: format!(r"[{allowed}&&\p{{Mn}}]"),
+        }
+    }
+}
+
+/// Blocks of one character, of two, and of more.
+#[derive(Clone, Copy)]
+struct Blocks {
+    single: ExprId,
+    pairs: ExprId,
+    longer: ExprId,
+}
+
+impl Blocks {
+    fn parse(exprs: &mut ExprSet, strings: &mut Strings, single: &str, pairs: &[&str], longer: &[&str]) -> Blocks {
+        let mut any = |patterns: &[&str]| {
+            let patterns: Vec<ExprId> = patterns.iter().map(|block| pattern(exprs, strings, block)).collect();
+            exprs.or(&patterns)
+        };
+        Blocks { single: any(&[single]), pairs: any(pairs), longer: any(longer) }
+    }
+
+    fn several(self, exprs: &mut ExprSet) -> ExprId {
+        exprs.or(&[self.pairs, self.longer])
+    }
+
+    fn all(self, exprs: &mut ExprSet) -> ExprId {
+        exprs.or(&[self.single, self.pairs, self.longer])
+    }
+}
+
+/// What a label is made of.
+struct Label {
+    first: Blocks,
+    inner: Blocks,
+    last: Blocks,
+    /// What may follow the last block.
+    behind: ExprId,
+    hyphen: ExprId,
+}
+
+impl Label {
+    /// The labels; with a character that is asked for, those that have it. It is one that may be first and last.
+    fn labels(&self, exprs: &mut ExprSet, asked: Option<ExprId>) -> ExprId {
+        let Label { first, inner, last, behind, hyphen } = *self;
+        let last_blocks = last.all(exprs);
+        let end = exprs.concat(last_blocks, behind);
+        let block = inner.all(exprs);
+        let block_or_hyphen = exprs.or(&[block, hyphen]);
+        let any = exprs.repeat(block_or_hyphen, 0, None);
+        let rest = exprs.concat(any, end);
+        let maybe_hyphen = exprs.optional(hyphen);
+        let single_or_hyphen = exprs.or(&[inner.single, hyphen]);
+        // What does not begin with two hyphens.
+        let then_rest = exprs.concat(block, rest);
+        let next = exprs.or(&[end, then_rest]);
+        let third = exprs.concat(maybe_hyphen, next);
+        let (several, several_last) = (inner.several(exprs), last.several(exprs));
+        let ways = |exprs: &mut ExprSet, ways: &[&[ExprId]]| {
+            let ways: Vec<ExprId> = ways.iter().map(|way| exprs.concat_all(way)).collect();
+            exprs.or(&ways)
+        };
+        let behind_one =
+            &[&[single_or_hyphen, third][..], &[last.single, behind], &[several, rest], &[several_last, behind]];
+        let behind_one = ways(exprs, behind_one);
+        let Some(asked) = asked else {
+            let every = first.all(exprs);
+            return ways(
+                exprs,
+                &[&[every, behind], &[first.single, behind_one], &[first.pairs, third], &[first.longer, rest]],
+            );
+        };
+        let then = |exprs: &mut ExprSet, more| exprs.or(&[behind, more]);
+        let (then_one, then_third, then_rest) = (then(exprs, behind_one), then(exprs, third), then(exprs, rest));
+        let rest_asked = exprs.concat_all(&[any, asked, then_rest]);
+        let third_asked = ways(exprs, &[&[asked, then_rest], &[block, rest_asked]]);
+        let third_asked = exprs.concat(maybe_hyphen, third_asked);
+        ways(
+            exprs,
+            &[
+                &[asked, then_one],
+                &[first.single, asked, then_third],
+                &[first.single, single_or_hyphen, third_asked],
+                &[first.single, several, rest_asked],
+                &[first.pairs, third_asked],
+                &[first.longer, rest_asked],
+            ],
+        )
+    }
+}
+
+/// Joiners with what they need: behind a virama, and, of those that separate, between two letters that would join.
+fn joiners(letters: &str, marks: &str) -> [String; 2] {
     let virama = members(VIRAMA);
-    let other = format!("[^{DOT}]");
-    let label = format!(r"(?:[^\x00]*[{DOT}])?");
-    let behind = |before: &str| format!(r"(?:[^\x00]*{before})?");
+    let ahead = format!("[[{}{}]&&{letters}]", members(JOINING), members(JOINING_AHEAD));
+    let back = format!("[[{}{}]&&{letters}]", members(JOINING), members(JOINING_BACK));
     [
-        // Longer than 63 characters.
-        format!("{label}{other}{{64}}"),
-        // Hyphens in the third and fourth place.
-        format!("{label}{other}{{2}}--"),
-        // A middle dot stands between two l.
-        format!(r"{}\x{{b7}}", behind("[^l]")),
-        r"[^\x00]*\x{b7}[^l]".into(),
-        // Marks of numbers and quotation.
-        r"[^\x00]*\x{375}\P{Greek}".into(),
-        format!(r"{}[\x{{5f3}}\x{{5f4}}]", behind(r"\P{Hebrew}")),
-        // A joiner stands behind a virama.
-        format!(r"{}\x{{200d}}", behind(&format!("[^{virama}]"))),
+        format!(r"[[{virama}]&&[{letters}{marks}]][\x{{200c}}\x{{200d}}]"),
+        // A letter may join to both sides, so what is between two of them is told from both.
+        format!(r"{ahead}{marks}*(?:\x{{200c}}{marks}*[{back}&&{ahead}]{marks}*)*\x{{200c}}{marks}*{back}"),
     ]
 }
 
-/// Names in which every label with a katakana middle dot has kana or Han too. What it takes is said and not what breaks it,
-/// so that a search for an end of the name is led there.
-fn katakana() -> String {
-    let kana = r"[\p{Hiragana}\p{Katakana}\p{Han}--\x{30fb}]";
-    let label = format!(r"(?:[^{DOT}\x{{30fb}}]*|[^{DOT}]*{kana}[^{DOT}]*)");
-    format!("{label}(?:[{DOT}]{label})*")
+/// Labels from left to right; `turning` says that other labels of the name are written from right to left.
+fn left_to_right(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> Vec<ExprId> {
+    let Letters { left, marks, .. } = &Letters::new();
+    let [behind_virama, separated] = &joiners(left, marks);
+    // A middle dot stands between two l, and a mark of numbers before Greek.
+    let catalan = r"l(?:\x{b7}l)+";
+    let greek = |letters: &str| [r"\x{375}", r"\x{375}{2,}"].map(|mark| format!(r"{mark}[\p{{Greek}}&&[{letters}]]"));
+    let [number, numbers] = &greek(&format!("{left}{marks}"));
+    let [last_number, last_numbers] = &greek(left);
+    let first = format!(r"[{left}--\p{{Mc}}]");
+    let (behind, hyphen) = (if turning { format!("{marks}*") } else { String::new() }, pattern(exprs, strings, "-"));
+    let behind = pattern(exprs, strings, &behind);
+    let mut label = |dot: &str| {
+        let mut blocks = |single: &str, pairs: &[&str], longer: &[&str]| {
+            Blocks::parse(exprs, strings, &format!("[{single}]"), pairs, longer)
+        };
+        let pairs = &[&**number, behind_virama];
+        let inner = blocks(&format!("{left}{marks}{DIGITS}{dot}"), pairs, &[catalan, numbers, separated]);
+        let (first, last) = if turning {
+            let last = blocks(&format!("{left}{DIGITS}"), &[last_number], &[catalan, last_numbers, separated]);
+            (blocks(&first, &[], &[catalan, separated]), last)
+        } else {
+            (blocks(&format!("{first}{DIGITS}{dot}"), &[number], &[catalan, numbers, separated]), inner)
+        };
+        Label { first, inner, last, behind, hyphen }
+    };
+    // A label with a katakana dot has kana or Han, too.
+    let (label, dotted) = (label(""), label(KATAKANA_DOT));
+    let kana = pattern(exprs, strings, &format!(r"[[\p{{Hiragana}}\p{{Katakana}}\p{{Han}}]&&{first}]"));
+    vec![label.labels(exprs, None), dotted.labels(exprs, Some(kana))]
 }
 
-/// Beginnings of names with a label that has letters beyond ASCII and more than 59 characters: encoded, each takes one or
-/// more, and `xn--` four.
-fn encoded_too_long(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
-    let before = pattern(exprs, strings, &format!(r"(?:[^\x00]*[{DOT}])?"));
-    let long = pattern(exprs, strings, &format!("[^{DOT}]{{60,}}"));
-    let wide = pattern(exprs, strings, &format!(r"[^{DOT}]*[^\x00-\x7f{DOT}][^{DOT}]*"));
-    let label = exprs.and(&[long, wide]);
-    exprs.concat(before, label)
-}
-
-/// Names in which every zero-width non-joiner stands behind a virama or between two letters that would join.
-fn joined_across() -> String {
-    let virama = members(VIRAMA);
-    let ahead = members(JOINING) + &members(JOINING_AHEAD);
-    let back = members(JOINING) + &members(JOINING_BACK);
-    let through = r"[\p{Mn}\p{Me}]*";
-    let joins = format!(r"(?:[{virama}]\x{{200c}}|[{ahead}]{through}\x{{200c}}{through}[{back}])");
-    // A letter may join to both sides, so what is between two non-joiners is told from both.
-    let inner =
-        format!(r"[{ahead}]{through}(?:\x{{200c}}{through}[[{back}]&&[{ahead}]]{through})*\x{{200c}}{through}[{back}]");
-    format!(r"(?:[^\x{{200c}}]|{joins}|{inner})*")
+/// Labels from right to left, with digits of one kind.
+fn right_to_left(exprs: &mut ExprSet, strings: &mut Strings, digits: &str) -> Vec<ExprId> {
+    let Letters { right, marks, .. } = &Letters::new();
+    let [behind_virama, separated] = &joiners(right, marks);
+    let quoted = |letters: &str| ["", "{2,}"].map(|count| format!(r"[\p{{Hebrew}}&&[{letters}]][{GERESH}]{count}"));
+    let [first_pair, first_longer] = &quoted(right);
+    let [pair, longer] = &quoted(&format!("{right}{marks}"));
+    let mut blocks = |single: &str, pairs: &[&str], longer: &[&str]| {
+        Blocks::parse(exprs, strings, &format!("[{single}]"), pairs, longer)
+    };
+    let label = Label {
+        first: blocks(right, &[first_pair], &[first_longer, separated]),
+        inner: blocks(&format!("{right}{marks}{digits}"), &[pair, behind_virama], &[longer, separated]),
+        last: blocks(&format!("{right}{digits}"), &[pair], &[longer, separated]),
+        behind: pattern(exprs, strings, &format!("{marks}*")),
+        hyphen: pattern(exprs, strings, "-"),
+    };
+    vec![label.labels(exprs, None)]
 }
 
 /// A pattern of ours that has to match everything, in the syntax that has differences of classes.

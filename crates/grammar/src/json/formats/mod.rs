@@ -90,29 +90,50 @@ fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     let mut ways = vec![whole(exprs, strings, &pattern)];
     // A leap second ends the day in UTC: for every offset there is one hour and minute where it may stand.
     let fraction = whole(exprs, strings, FRACTION);
-    let numbers: Vec<ExprId> = (0..60).map(|number| strings.bodies(exprs, &[&format!("{number:02}")])).collect();
-    let number = |number: u32| numbers[number as usize];
+    let digits: Vec<ExprId> = (0..10).map(|digit| strings.bodies(exprs, &[&format!("{digit}")])).collect();
+    let number =
+        |exprs: &mut ExprSet, number: u32| exprs.concat(digits[number as usize / 10], digits[number as usize % 10]);
     let [colon, plus, minus, second] = [":", "+", "-", ":60"].map(|text| strings.bodies(exprs, &[text]));
     let z = whole(exprs, strings, "[Zz]");
-    for hour in 0..24 {
-        let mut minutes = Vec::with_capacity(60);
-        for minute in 0..60 {
-            // The offset east of UTC for which this minute is 23:59 there, and the same counted westwards.
-            let east = (hour * 60 + minute + 1) % DAY;
-            let west = (DAY - east) % DAY;
-            let mut offset =
-                |sign, minutes| exprs.concat_all(&[sign, number(minutes / 60), colon, number(minutes % 60)]);
-            let mut offsets = vec![offset(plus, east), offset(minus, west)];
-            if east == 0 {
-                offsets.push(z);
-            }
-            let offset = exprs.or(&offsets);
-            minutes.push(exprs.concat_all(&[colon, number(minute), second, fraction, offset]));
-        }
-        let rest = exprs.or(&minutes);
-        ways.push(exprs.concat(number(hour), rest));
-    }
+    let hours: Vec<ExprId> = (0..24)
+        .map(|hour| {
+            let minutes: Vec<ExprId> = (0..60)
+                .map(|minute| {
+                    // The offset east of UTC for which this minute is 23:59 there, and the same counted westwards.
+                    let east = (hour * 60 + minute + 1) % DAY;
+                    let west = (DAY - east) % DAY;
+                    let mut offset = |sign, minutes| {
+                        let (hours, minutes) = (number(exprs, minutes / 60), number(exprs, minutes % 60));
+                        exprs.concat_all(&[sign, hours, colon, minutes])
+                    };
+                    let mut offsets = vec![offset(plus, east), offset(minus, west)];
+                    if east == 0 {
+                        offsets.push(z);
+                    }
+                    let offset = exprs.or(&offsets);
+                    exprs.concat_all(&[second, fraction, offset])
+                })
+                .collect();
+            let minutes = numbered(exprs, &digits, &minutes);
+            exprs.concat(colon, minutes)
+        })
+        .collect();
+    ways.push(numbered(exprs, &digits, &hours));
     exprs.or(&ways)
+}
+
+/// What stands behind each of the numbers of two digits from 00 up, digit by digit: a text so far leaves few of them.
+fn numbered(exprs: &mut ExprSet, digits: &[ExprId], behind: &[ExprId]) -> ExprId {
+    let tens: Vec<ExprId> = behind
+        .chunks(10)
+        .zip(digits)
+        .map(|(behind, &ten)| {
+            let ones: Vec<ExprId> = behind.iter().zip(digits).map(|(&rest, &one)| exprs.concat(one, rest)).collect();
+            let ones = exprs.or(&ones);
+            exprs.concat(ten, ones)
+        })
+        .collect();
+    exprs.or(&tens)
 }
 
 /// A pattern of ours that has to match everything.

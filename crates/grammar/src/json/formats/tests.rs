@@ -47,6 +47,54 @@ fn formats_are_those_of_the_test_suite() {
 }
 
 #[test]
+fn characters_that_need_a_context_are_told_from_it() {
+    let mut deriver = Deriver::over(common_exprs(), Limits::default());
+    let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| {
+        let body = shared(&mut deriver.exprs, spelling, Format::IdnHostname);
+        Dfa::new(&mut deriver, &[body], Limits::default()).unwrap()
+    });
+    let long = "a".repeat(63);
+    let names = [
+        ("l\u{b7}l\u{b7}l.\u{375}\u{375}\u{3b1}", true),
+        ("l\u{b7}", false),
+        ("1-2.a---b", false),
+        ("a--.b", false),
+        ("a-b--c", true),
+        // Virama and joiner; joiners between letters that join, through marks.
+        ("\u{92c}\u{94d}\u{200d}\u{915}\u{94d}\u{200c}", true),
+        ("\u{92c}\u{200d}\u{915}", false),
+        ("\u{628}\u{200c}\u{64b}\u{628}\u{64b}\u{200c}\u{62f}", true),
+        ("\u{62f}\u{200c}\u{628}", false),
+        // Digits and marks join to nothing.
+        ("\u{628}\u{200c}\u{663}", false),
+        ("\u{628}\u{200c}\u{64b}", false),
+        ("\u{30a2}\u{30fb}.\u{30fb}\u{65e5}", true),
+        ("\u{30a2}.\u{30fb}", false),
+        ("\u{30fb}-\u{30fb}\u{30a2}", true),
+        ("\u{30fb}\u{30fb}--\u{30a2}", false),
+        ("\u{5d0}\u{5b0}\u{5f3}\u{5f4}", true),
+        ("\u{5f3}\u{5d0}", false),
+        // Labels from right to left with those from left to right, which then end with a letter or digit.
+        ("\u{5d0}1.ab", true),
+        ("\u{5d0}1.1ab", false),
+        ("\u{5d0}a", false),
+        ("\u{628}\u{663}1", false),
+        (&long, true),
+        (&format!("{long}a"), false),
+        (&format!("{}\u{e9}", &long[..58]), true),
+        (&format!("{}\u{e9}", &long[..59]), false),
+        (&format!("{long}.{long}.{long}.{}", &long[..61]), true),
+        (&format!("{long}.{long}.{long}.{}", &long[..62]), false),
+    ];
+    for mut dfa in bodies {
+        for (name, valid) in names {
+            let end = dfa.run(&mut deriver, StateId::START, name.as_bytes()).unwrap();
+            assert_eq!(!dfa.accepts(end).is_empty(), valid, "{name:?}");
+        }
+    }
+}
+
+#[test]
 fn bounds_on_lengths_hold_and_are_reached() {
     for format in Format::ALL {
         let mut deriver = Deriver::over(common_exprs(), Limits::default());

@@ -186,6 +186,52 @@ fn the_row_of_a_bounded_text_is_that_of_a_walk() {
     assert!(found > 60, "{found} rows were found so");
 }
 
+#[test]
+fn the_row_within_limits_of_length_is_that_of_a_walk() {
+    let vocabulary = vocabulary_of(&["a", "1", "-", "\"", "\",", "xyz", "abababab", "日本"], 4);
+    let cores = ["[ab](?:xyz|[ab]|\u{65e5}\u{672c})*(?:-[ab1]+)*", "(?:[ab]|-?1|\u{e9})+", "[ab]*(?:1[a-z]{3}|-)*"];
+    let limits = [
+        [r".{0,24}", r"[^-%]{0,16}(?:-[^-%]{0,16})*"],
+        [r".{0,60}", r"(?:[a-z]{0,20}|[^1%]{0,15})(?:1(?:[a-z]{0,20}|[^1%]{0,15}))*"],
+        [r".{0,18}", r".{0,40}"],
+    ];
+    let (mut found, mut differ) = (0, 0);
+    for (core, limits) in cores.iter().flat_map(|core| limits.iter().map(move |limits| (core, limits))) {
+        let options = PatternOptions { anchoring: Anchoring::Whole, ..PatternOptions::default() };
+        let mut lexeme_cache = LexemeCache::new(34, Limits::default());
+        let exprs = &mut lexeme_cache.deriver.exprs;
+        // No character is the byte that ends the text.
+        let parts = [core, limits[0], limits[1]].map(|pattern| {
+            let pattern = pattern.replace('.', "[^%]").replace('%', r#""\n"#);
+            parse_pattern(exprs, &pattern, &options, &mut Utf8).unwrap()
+        });
+        let quote = exprs.literal(b"\"");
+        let both = exprs.and(&parts);
+        let expr = exprs.concat(both, quote);
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        let runs = (0..16).map(|length| "ab".repeat(10)[..length].to_string());
+        let others = ["a\u{65e5}\u{672c}xyzab", "bbb-111", "ab1abc", "a-1-1-1-1-1", "xyz-b"].map(String::from);
+        let texts: Vec<String> = runs.chain(others).collect();
+        for text in texts {
+            let mut state = StateId::START;
+            for byte in text.bytes() {
+                state = lexeme_cache.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+            let Some(limited) = lexeme_cache.without_limits(residual).unwrap() else { continue };
+            assert!(lexeme_cache.is_simpler(limited.without, residual));
+            let larger = row_of(&mut lexeme_cache, &vocabulary, limited.without).unwrap();
+            let Some(row) = lexeme_cache.finish_limited(&vocabulary, &limited, &larger).unwrap() else { continue };
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{core} {limits:?} behind {text}");
+            found += 1;
+            differ += u32::from(said(&row, &vocabulary) != said(&larger, &vocabulary));
+        }
+    }
+    assert!(found > 20 && differ > 5, "{found} rows were found so, {differ} of them other than without the limits");
+}
+
 /// Languages of which a row may have been its own base, or have led to one that was.
 #[test]
 fn a_row_is_made_from_simpler_ones() {
