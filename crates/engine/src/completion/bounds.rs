@@ -15,15 +15,12 @@ use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
 use crate::completion::fresh::Fresh;
-use crate::completion::token_counts::{NEVER, lexemes_of};
+use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
-
-/// By so many tokens a key may become longer so that it is a new one.
-pub(crate) const NEW_KEY: u64 = 4;
 
 /// So many derivatives of one lexeme are looked at to find what completes its worst beginning.
 const MAX_PLACES: usize = 2_000;

@@ -10,9 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Element, ItemsId, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
-use crate::completion::bounds::NEW_KEY;
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
-use crate::completion::token_counts::NEVER;
+use crate::completion::token_counts::{NEVER, NEW_KEY};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::completion::bounds::{Bounds, NEW_KEY};
+use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
-use crate::completion::token_counts::{MAX_STEPS, NEVER, TokenCounts};
+use crate::completion::token_counts::{MAX_STEPS, NEVER, NEW_KEY, TokenCounts};
 use crate::error::EngineError;
 use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;

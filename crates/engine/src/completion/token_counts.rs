@@ -13,6 +13,9 @@ use crate::vocabulary::tokens::Tokens;
 /// Nothing completes it: in bytes, where a single token must come; in tokens, where no token spells what must come.
 pub(crate) const NEVER: u64 = u64::MAX;
 
+/// By so many tokens a key may become longer so that it is a new one.
+pub(crate) const NEW_KEY: u64 = 4;
+
 /// The search for one lexeme's text takes at most so many steps.
 pub(crate) const MAX_STEPS: usize = 200_000;
 
