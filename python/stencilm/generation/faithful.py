@@ -10,7 +10,8 @@ of a set of prefixes bounds the probability of each to end in a valid text. "exa
 bounds and rejects where a new prefix loses more than was known; nothing it was told is forgotten,
 so it rejects less and less, and what it accepts has the right probability at any time. "smc" writes
 several texts side by side, weighs each by what the masks left of it, and draws anew among them
-where few have most of the weight.
+where few have most of the weight; each wave of texts draws by the bounds that those before it left
+(a twisted proposal).
 
 Rejection that learns: Park et al. (2024), arXiv:2405.21047, and Parys et al. (2025),
 arXiv:2510.01902. Sequential Monte Carlo under a grammar: Loula et al. (2025), arXiv:2504.13139, and
@@ -21,7 +22,7 @@ the whole mask is at hand, and the mass is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ from stencilm.models.protocol import DraftSequence, LanguageModel, TokenSequence
 
 DEFAULT_MAX_PASSES = 10_000
 MIN_PARTICLES = 8
+_FIRST_WAVE = 4
 _KEPT_BYTES = 256 << 20
 
 
@@ -77,7 +79,6 @@ class _Prefix:
         self.num_tokens: int = 0 if parent is None else parent.num_tokens + 1
         # What the model thinks of the last token: as it draws, and at temperature 1.
         self.logprob = self.score = 0.0
-        self.children: dict[int, _Prefix] = {}
         self.log_mass = 0.0
         self.is_end = self.is_found = False
         self.allowed = 0
@@ -85,6 +86,7 @@ class _Prefix:
 
     def forget(self) -> None:
         """Keep nothing of the ways on."""
+        self.children: dict[int, _Prefix] = {}
         self.token_ids: NDArray[np.int32] | None = None
         self.logprobs: NDArray[np.float64] = np.zeros(0)
         self.scores: NDArray[np.float32] = np.zeros(0, np.float32)
@@ -265,29 +267,19 @@ class FaithfulSampler:
             ModelError: No particle came to the end of a text within `max_tokens`.
         """
         random = _random(seeds[0])
-        at = [self._root] * particles
-        weights = np.zeros(particles)
-        estimate = 0.0
-        while True:
-            places: dict[int, list[int]] = {}
-            for place, prefix in enumerate(at):
-                if not prefix.is_end and weights[place] > -np.inf:
-                    places.setdefault(id(prefix), []).append(place)
-            if not places:
-                break
-            # Neighbours share what the model has read.
-            for group in sorted(places.values(), key=lambda group: self._tokens(at[group[0]])):
-                self._move(at, weights, group, random)
-                yield None
-            total = float(np.logaddexp.reduce(weights))
-            if total == -math.inf:
-                raise self._impossible()
-            shares = np.exp(weights - total)
-            if 1 / float(np.square(shares).sum()) < particles / 2:
-                estimate += total - math.log(particles)
-                at = [at[place] for place in _resampled(shares, particles, random)]
-                weights = np.zeros(particles)
+        at: list[_Prefix] = []
+        weights = np.zeros(0)
+        while len(at) < particles:
+            # Each wave draws by what those before it found out, so the first ones are small.
+            size = min(particles - len(at), max(_FIRST_WAVE, len(at)))
+            ends, found = yield from self._wave(size, random)
+            at += ends
+            weights = np.concatenate([weights, found])
+            if self._kept_bytes > _KEPT_BYTES:
+                self._root, self._kept_bytes = _Prefix(), 0
         total = float(np.logaddexp.reduce(weights))
+        if total == -math.inf:
+            raise self._impossible()
         shares = np.exp(weights - total)
         chosen = _resampled(shares, len(seeds), random)
         random.shuffle(chosen)
@@ -296,30 +288,54 @@ class FaithfulSampler:
         report = SamplingReport(
             method="smc",
             texts=len(texts),
-            grammar_logprob=min(0.0, estimate + total - math.log(particles)),
+            grammar_logprob=min(0.0, total - math.log(particles)),
             effective_sample_size=1 / float(np.square(shares).sum()),
             forward_passes=self.forward_passes,
             attempts=particles,
         )
         yield self._generations(texts, seeds, report)
 
-    def _move(
-        self,
-        at: list[_Prefix],
-        weights: NDArray[np.float64],
-        group: list[int],
-        random: np.random.Generator,
-    ) -> None:
-        """Take the particles at one prefix a step on, to where the grammar leaves a choice."""
-        prefix = at[group[0]]
-        last = self._ask(prefix)
-        forced = sum(one.logprob for one in last.path()[prefix.num_tokens :])
-        weights[group] += forced + (0.0 if last.is_end else last.total())
-        goes_on = not last.is_end and last.total() > -np.inf
-        slots = last.draw_evenly(len(group), random) if goes_on else ()
-        for number, place in enumerate(group):
-            at[place] = self._next(last, int(slots[number])) if goes_on else last
-        last.forget()  # Nothing comes by here again.
+    def _wave(
+        self, size: int, random: np.random.Generator
+    ) -> Generator[None, None, tuple[list[_Prefix], NDArray[np.float64]]]:
+        """So many texts written side by side, and the logarithms of their weights.
+
+        The mean of the weights is an estimate of the probability of the grammar.
+        """
+        at = [self._root] * size
+        weights = np.zeros(size)
+        # What each was held for when its last token was drawn.
+        held = np.zeros(size)
+        while True:
+            places: dict[int, list[int]] = {}
+            for place, prefix in enumerate(at):
+                if not prefix.is_end and weights[place] > -np.inf:
+                    places.setdefault(id(prefix), []).append(place)
+            if not places:
+                return at, weights
+            # Neighbours share what the model has read.
+            for group in sorted(places.values(), key=lambda group: self._tokens(at[group[0]])):
+                prefix = at[group[0]]
+                last = self._ask(prefix)
+                self._back_up(last)
+                weights[group] += prefix.log_mass - held[group]
+                if prefix.log_mass > -np.inf:
+                    slots = last.draw_evenly(len(group), random) if not last.is_end else ()
+                    for number, place in enumerate(group):
+                        at[place] = last if last.is_end else self._next(last, int(slots[number]))
+                        held[place] = 0.0 if last.is_end else last.bounds[slots[number]]
+                if self._kept_bytes > _KEPT_BYTES:
+                    self._kept_bytes -= last.num_bytes
+                    last.forget()
+                yield None
+            total = float(np.logaddexp.reduce(weights))
+            if total == -math.inf:
+                return at, weights
+            shares = np.exp(weights - total)
+            if 1 / float(np.square(shares).sum()) < size / 2:
+                chosen = _resampled(shares, size, random)
+                at, held = [at[place] for place in chosen], held[chosen]
+                weights = np.full(size, total - math.log(size))
 
     # What both ask
 

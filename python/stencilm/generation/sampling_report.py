@@ -35,6 +35,8 @@ class SamplingReport(Shown):
         >>> report = model.generate("A colour:", colour, sampling="exact", seed=1).sampling
         >>> report.method, report.texts, report.effective_sample_size, report.grammar_logprob < 0
         ('exact', 1, 1.0, True)
+        >>> 0 < report.grammar_probability < 1, report.to_json()["method"]
+        (True, 'exact')
     """
 
     method: SamplingMethod
