@@ -120,9 +120,7 @@ def ratios(off: dict[str, float], on: dict[str, float]) -> dict[str, float]:
     return {name: 100 * (off[name] / on[name] - 1) if on[name] else 0.0 for name in FIGURES}
 
 
-def pair(
-    kind: str, tokenizer: str, off: list[str], sample: Task, rounds: int
-) -> dict[str, float]:
+def pair(kind: str, tokenizer: str, off: list[str], sample: Task, rounds: int) -> dict[str, float]:
     """What these gain together, in per cent, by figure."""
     best: dict[bool, Times] = {}
     for number in range(rounds):
@@ -165,7 +163,8 @@ def main() -> None:
     if options.only:
         names = [name for name in names if name.startswith(tuple(options.only))]
     figures = run(options.kind, options.tokenizer, sample).figures()
-    print("| figures | " + " | ".join(f"{figures[name]:,.1f}" for name in FIGURES) + " |", flush=True)
+    cells = [f"{figures[name]:,.1f}" for name in FIGURES]
+    print("| " + " | ".join(["figures", *cells]) + " |", flush=True)
     for off in [names] if options.together else [[name] for name in names]:
         gains = pair(options.kind, options.tokenizer, off, sample, options.rounds)
         cells = [f"{gains[name]:+.1f} %" for name in FIGURES]
