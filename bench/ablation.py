@@ -29,7 +29,7 @@ from forced_tokens import SHARED, schemas
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, _core
 
-FIGURES = ("mean", "p99", "first mask", "warm", "learning", "memory")
+FIGURES = ("mean", "p99", "p99.9", "first mask", "warm", "learning", "memory")
 
 
 @dataclass
@@ -54,7 +54,8 @@ class Times:
         return {
             "mean": float(np.mean(self.cold)),
             "p99": float(np.percentile(self.cold, 99)),
-            "first mask": float(np.mean(self.first)),
+            "p99.9": float(np.percentile(self.cold, 99.9)),
+            "first mask": float(np.median(self.first)),
             "warm": float(np.mean(self.warm)),
             "learning": self.learning,
             "memory": self.memory,
@@ -119,12 +120,12 @@ def ratios(off: dict[str, float], on: dict[str, float]) -> dict[str, float]:
     return {name: 100 * (off[name] / on[name] - 1) if on[name] else 0.0 for name in FIGURES}
 
 
-def pair(kind: str, tokenizer: str, name: str, sample: Task, rounds: int) -> dict[str, float]:
-    """What a switch gains, in per cent, by figure."""
+def pair(kind: str, tokenizer: str, off: list[str], sample: Task, rounds: int) -> dict[str, float]:
+    """What these gain together, in per cent, by figure."""
     best: dict[bool, Times] = {}
     for number in range(rounds):
         for is_on in (True, False) if number % 2 == 0 else (False, True):
-            _core.switch_off([] if is_on else [name])  # type: ignore[attr-defined]
+            _core.switch_off([] if is_on else off)  # type: ignore[attr-defined]
             times = run(kind, tokenizer, sample)
             gc.collect()
             if is_on in best:
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", help="the beginning of names; may be repeated")
+    parser.add_argument("--together", action="store_true", help="what is named, off all at once")
     options = parser.parse_args()
     if not hasattr(_core, "switch_off"):
         raise SystemExit("the extension has no switches: build it with the feature `switches`")
@@ -158,27 +160,15 @@ def main() -> None:
         f"seed {options.seed}, {options.rounds} rounds"
     )
     print("| off | " + " | ".join(FIGURES) + " |\n|---|" + "--:|" * len(FIGURES))
-    for name in ["nothing", *names]:
-        if options.only and not any(name.startswith(only) for only in options.only):
-            continue
-        gains = (
-            pair(options.kind, options.tokenizer, name, sample, options.rounds)
-            if name != "nothing"
-            else None
-        )
-        if gains is None:
-            times = run(options.kind, options.tokenizer, sample)
-            print(
-                "| figures | "
-                + " | ".join(f"{times.figures()[name]:,.1f}" for name in FIGURES)
-                + " |",
-                flush=True,
-            )
-            continue
-        print(
-            f"| {name} | " + " | ".join(f"{gains[name]:+.1f} %" for name in FIGURES) + " |",
-            flush=True,
-        )
+    if options.only:
+        names = [name for name in names if name.startswith(tuple(options.only))]
+    figures = run(options.kind, options.tokenizer, sample).figures()
+    cells = [f"{figures[name]:,.1f}" for name in FIGURES]
+    print("| " + " | ".join(["figures", *cells]) + " |", flush=True)
+    for off in [names] if options.together else [[name] for name in names]:
+        gains = pair(options.kind, options.tokenizer, off, sample, options.rounds)
+        cells = [f"{gains[name]:+.1f} %" for name in FIGURES]
+        print("| " + " | ".join(["; ".join(off), *cells]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ use crate::canonical;
 use crate::canonical::{Encoding, EncodingSource};
 use crate::index::Ranks;
 use crate::lexeme::shared::SharedLexemes;
-use crate::limits::{LexiconLimits, Limits};
+use crate::limits::LexiconLimits;
 use crate::locks::{Mutex, lock};
 use crate::mask::delta::NamedRows;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};
@@ -44,9 +44,6 @@ impl Vocabulary {
         let vocabulary = Vocabulary { tokens, lexicons, ranks, named, encoding, prepared };
         vocabulary.lengths();
         vocabulary.shapes();
-        let lexemes = vocabulary.lexeme_cache(LexiconLimits::from(&Limits::default())).current();
-        // What a watch of this thread keeps it from finding is found when a mask asks for it.
-        let _ = lexemes.lock().prepare(&vocabulary);
         Ok(vocabulary)
     }
 
@@ -152,6 +149,7 @@ impl Deref for Vocabulary {
 mod tests {
     use super::*;
     use crate::lexeme::shared::HeldLayout;
+    use crate::limits::Limits;
     use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 

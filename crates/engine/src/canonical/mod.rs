@@ -28,7 +28,7 @@ pub(crate) use self::cursor::history::Trail;
 use self::cursor::rows::Rows;
 use self::cursor::state::OFF;
 pub(crate) use self::cursor::state::{Cursor, CursorKey};
-use self::cursor::table::{Place, Places};
+use self::cursor::table::Places;
 pub(crate) use self::encoder::common::lay_out as lay_out_common;
 use self::encoder::merges::Merges;
 use self::encoder::pairs::Pairs;
@@ -43,14 +43,9 @@ use self::viability::pending::Doubts;
 use self::whitespace::cached::KeptBlanks;
 use self::whitespace::runs::json_blanks;
 use crate::locks::{Guard, Mutex, lock};
-use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
-
-/// One of so many tokens is looked at to find common cursors, which at least so many tokens leave behind.
-const SAMPLED: usize = 8;
-const COMMON: usize = 200;
 
 /// So much is kept of each kind of answers for all grammars.
 const MAX_KEPT: usize = 256;
@@ -171,29 +166,7 @@ impl Encoding {
         let is_odd = |&token: &u32| encoding.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
         encoding.odd_tokens = (0..size).filter(is_odd).collect();
         encoding.shapes = (encoding.splits() && !encoding.by_characters()).then(|| Shapes::new(&encoding));
-        if Switch::CanonicalCommonRows.is_on() {
-            encoding.lay_out_common();
-        }
         Ok(encoding)
-    }
-
-    /// Lays out what every text asks for: the rows of the cursors that many tokens leave behind.
-    fn lay_out_common(&self) {
-        let mut known = self.known();
-        let Known { places, rows, anywhere, .. } = &mut *known;
-        let start = places.of(&Cursor::start().into());
-        let mut counts: FxHashMap<Place, usize> = FxHashMap::default();
-        for token in (0..self.tokens.vocab_size() as u32).step_by(SAMPLED) {
-            if let Some(behind) = places.advance(self, start, token, true) {
-                let row = places.cursor(behind).for_row().clone();
-                *counts.entry(places.of(&row)).or_default() += 1;
-            }
-        }
-        let common = counts.into_iter().filter(|&(_, count)| count * SAMPLED >= COMMON);
-        let mut common: Vec<CursorKey> = common.map(|(row, _)| places.cursor(row).clone()).collect();
-        common.push(Cursor::start().into());
-        common.iter().for_each(|cursor| rows.lay_out(self, places, cursor));
-        anywhere.lay_out(self);
     }
 
     /// What was laid out so far, for one operation.

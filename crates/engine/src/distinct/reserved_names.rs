@@ -2,9 +2,6 @@
 //!
 //! Behind all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
 //! are asked for. They are the same behind every name, so the last ones are kept: to list them took an eighth of a mask.
-//!
-//! To find them, all names are read through the vocabulary. The thread that reads the names themselves goes along the same
-//! ways, as far as they may still come, so these are written down for it ([`WalkedNames`]).
 
 use std::convert::Infallible;
 
@@ -12,7 +9,7 @@ use stencilm_grammar::MembersId;
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
-use crate::machine::expansion::{Blanks, Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::property_trie::Names;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, NIL};
@@ -68,41 +65,12 @@ impl ReservedTokens {
     }
 }
 
-/// The ways of all names of an object through the vocabulary, from the place of one thread.
-#[derive(Default)]
-pub(crate) struct WalkedNames {
-    /// The object, the state of a thread of its names at that place, and the blanks that may come first there.
-    from: Option<(MembersId, u32, Option<Blanks>)>,
-    /// The nodes of the vocabulary's trie on these ways, each part in the order of the trie, with the state of the names.
-    nodes: Vec<(u32, StateId)>,
-}
-
-impl WalkedNames {
-    /// Forgets them: another grammar has other names under the same number.
-    pub fn clear(&mut self) {
-        self.from = None;
-    }
-
-    /// Whether any were walked.
-    pub fn are_known(&self) -> bool {
-        self.from.is_some()
-    }
-
-    /// The nodes, if it was from the place of this thread that the ways were walked, of the names that it reads.
-    pub fn of(&self, thread: Entry, expansion: &Expansion) -> Option<&[(u32, StateId)]> {
-        let blanks = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0);
-        (self.from == Some((expansion.members?, thread.state, blanks))).then_some(&self.nodes)
-    }
-}
-
 /// Such tokens of earlier masks: those below one node, if they were many, and the last others.
 #[derive(Default)]
 pub(crate) struct ReservedScratch {
     many: ReservedTokens,
     others: ReservedTokens,
     nodes: Vec<u32>,
-    /// Of the mask under way.
-    pub walked: WalkedNames,
 }
 
 impl ReservedScratch {
@@ -162,13 +130,9 @@ impl Run<'_> {
     ) -> Result<(), EngineError> {
         let names = self.machine.names(members);
         let trie = vocabulary.trie();
-        let mut walked = std::mem::take(&mut self.lexeme_cache.scratch.taken.walked);
-        walked.clear();
-        walked.nodes.clear();
         // The parts of the trie to walk, each from a state of the names.
         let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
         let blanks = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0);
-        let mut state = thread.state;
         match blanks {
             Some(blanks) => {
                 let runs = self.lexeme_cache.blank_runs(vocabulary, blanks.set);
@@ -181,19 +145,16 @@ impl Run<'_> {
             }
             None => {
                 let memory = self.stacks.members(thread.register);
-                state = if memory.text == NIL { StateId::START.0 } else { memory.name };
+                let state = if memory.text == NIL { StateId::START.0 } else { memory.name };
                 let first = names.next_bytes(StateId(state));
                 parts.extend(trie.roots(first).map(|nodes| (nodes, 0, state)));
             }
         }
         let way = &mut self.lexeme_cache.scratch.way;
-        let mut reader = ReservedNames { names: &names, class: expansion.class, ends, walked: &mut walked.nodes };
+        let mut reader = ReservedNames { names: &names, class: expansion.class, ends };
         for (nodes, depth, start) in parts {
             let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});
         }
-        // Behind a name that is taken no other one was looked for.
-        walked.from = (!names.any_goes_on()).then_some((members, state, blanks));
-        self.lexeme_cache.scratch.taken.walked = walked;
         Ok(())
     }
 }
@@ -203,7 +164,6 @@ struct ReservedNames<'a> {
     names: &'a Names,
     class: u32,
     ends: &'a mut Vec<u32>,
-    walked: &'a mut Vec<(u32, StateId)>,
 }
 
 impl Reader for ReservedNames<'_> {
@@ -218,7 +178,6 @@ impl Reader for ReservedNames<'_> {
         if next == StateId::DEAD {
             return Ok(None);
         }
-        self.walked.push((node, next));
         if self.names.is_taken(next, self.class) {
             self.ends.push(node);
             return Ok(None);

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{common_exprs, common_string};
+use rustc_hash::FxHashMap;
+use stencilm_grammar::common_exprs;
 use stencilm_regex::{
     ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId,
     Tag, memory,
@@ -45,8 +45,6 @@ pub struct LexemeCache {
     pub(crate) dfas: Vec<Dfa>,
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
     pub(crate) rows: FxHashMap<RowKey, Arc<Row>>,
-    /// Narrow states that were met once: a row pays where a state is met in more than one place.
-    pub(crate) met: FxHashSet<RowKey>,
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
     pub(crate) behind_runs: Behind,
     /// See [`LexemeCache::without_limits`].
@@ -84,7 +82,6 @@ impl LexemeCache {
             dfas: Vec::new(),
             dfa_index: FxHashMap::default(),
             rows: FxHashMap::default(),
-            met: FxHashSet::default(),
             classes: FxHashMap::default(),
             behind_runs: Behind::default(),
             unlimited: Vec::new(),
@@ -138,29 +135,6 @@ impl LexemeCache {
         }
     }
 
-    /// Finds what nearly every grammar asks for sooner or later, so that no mask has to: the body of a JSON string,
-    /// with a greatest length and without.
-    ///
-    /// # Errors
-    /// [`LimitExceeded`] when the limits are too small even for that.
-    pub fn prepare(&mut self, vocabulary: &Tokens) -> Result<(), LimitExceeded> {
-        let Expr::Concat { tail: body, .. } = *self.deriver.exprs.get(common_string()) else { return Ok(()) };
-        let dfa = self.dfa(&[body])?;
-        self.row(vocabulary, dfa, StateId::START)?;
-        if let Some(Run { character, tail, .. }) = Run::of(&self.deriver.exprs, body)
-            && let Some(runs) = self.runs(vocabulary, character, ByteSet::of(b'"'), true)?
-        {
-            for most in 1..runs.longest().unwrap_or(0) {
-                let characters = self.deriver.exprs.repeat(character, 0, Some(most));
-                let residual = self.deriver.exprs.concat(characters, tail);
-                if let Some(row) = self.row_of_run(vocabulary, residual)? {
-                    self.keep((Box::new([residual]), None), row);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Bytes of memory held, where that may have changed since this was asked last.
     #[inline]
     pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
@@ -184,7 +158,6 @@ impl LexemeCache {
             + memory::of_list(&self.dfas)
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
-            + memory::of_table::<RowKey>(self.met.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
             + memory::of_table::<((DfaId, ExprId, StateId), Option<Box<[StateId]>>)>(self.behind_runs.capacity());
         if told > self.measured.0 + self.measured.0 / 8 {
@@ -197,13 +170,11 @@ impl LexemeCache {
     fn memory_bytes_apart(&self) -> usize {
         let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
-        let met: usize = self.met.iter().map(|(residuals, _)| memory::of_slice::<ExprId>(residuals.len())).sum();
         self.scratch.bases.memory_bytes()
             + self.within_values.memory_bytes()
             + self.shapes.memory_bytes()
             + runs
             + kinds
-            + met
     }
 
     /// Begins an operation, which has limits of its own.

@@ -69,8 +69,6 @@ pub struct Names {
     bounds: Vec<(Tag, Tag)>,
     /// Names, by entry, that keys of a class of other members may have all the same: usually none.
     not_taken: FxHashSet<(u32, u32)>,
-    /// Whether a name goes on behind another one, which only keys without quotes do.
-    any_goes_on: bool,
     /// Known members whose keys have more than the plain spelling.
     pub others: Vec<u32>,
 }
@@ -148,12 +146,10 @@ impl Names {
         let tags: Vec<Tag> = spelled.iter().map(|known| known.tag).collect();
         let mut bounds = vec![(Tag::MAX, 0); trie.len()];
         let mut path: Vec<usize> = Vec::new();
-        let mut any_goes_on = false;
         for node in 0..trie.len() {
             path.truncate(trie.depth(node) - 1);
             path.push(node);
             let Some(entry) = trie.entry_at(node) else { continue };
-            any_goes_on |= trie.size(node) > 1;
             let tag = tags[entry as usize];
             if tag != ONLY_TAKEN {
                 for &above in &path {
@@ -163,7 +159,7 @@ impl Names {
             }
         }
         let (not_taken, others) = (FxHashSet::default(), Vec::new());
-        Names { trie, tags, bounds, not_taken, any_goes_on, others }
+        Names { trie, tags, bounds, not_taken, others }
     }
 
     /// No names.
@@ -267,11 +263,6 @@ impl Names {
             Some(self.next(state, byte)).filter(|&state| state != StateId::DEAD)
         });
         state.is_some_and(|state| !self.accepts(state).is_empty())
-    }
-
-    /// Whether some name goes on behind another one.
-    pub fn any_goes_on(&self) -> bool {
-        self.any_goes_on
     }
 
     /// Whether a name that may come goes on from a state, as behind a name.

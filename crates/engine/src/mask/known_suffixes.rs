@@ -21,6 +21,7 @@ use crate::mask::value_keys::ShapeId;
 use crate::parse::stepper::{Doubt, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 /// So many lists of suffixes are told apart.
 const MAX_LISTS: usize = 64;
@@ -106,7 +107,7 @@ impl KnownSuffixes {
         }
         let start = run.stacks.configuration(threads)?;
         // What one mask has found out of a very ambiguous grammar it does not look at again.
-        if run.known.is_some() {
+        if run.known.is_some() || !Switch::MaskSuffixes.is_on() {
             return walk(run, crossings, start, element, reached);
         }
         let name = (Arc::as_ptr(crossings.shared_suffixes()).addr(), element);

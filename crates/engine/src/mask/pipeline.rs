@@ -127,7 +127,6 @@ impl Run<'_> {
         (self.recording, self.known) = (false, None);
         let mut flipped = std::mem::take(&mut self.lexeme_cache.scratch.flipped);
         flipped.clear();
-        self.lexeme_cache.scratch.taken.walked.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
@@ -177,21 +176,6 @@ impl Run<'_> {
                 None => plain.push(thread),
             }
         }
-        let walked = std::mem::take(&mut self.lexeme_cache.scratch.taken.walked);
-        if walked.are_known() {
-            let mut others = Vec::with_capacity(plain.len());
-            for thread in plain {
-                let leads = |token, doubt| {
-                    draft.allow(token);
-                    draft.note(token, doubt, false);
-                };
-                if !Walk::new(self).along_names(vocabulary, thread, &walked, leads)? {
-                    others.push(thread);
-                }
-            }
-            plain = others;
-        }
-        self.lexeme_cache.scratch.taken.walked = walked;
         if !plain.is_empty() {
             Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
                 draft.allow(token);
@@ -229,10 +213,7 @@ impl Run<'_> {
         let here = match expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
             Some(blanks) => {
                 let left = expansion.blanks_left(thread.state);
-                let Some(here) = self.lexeme_cache.row_behind_blanks(vocabulary, dfa, blanks.set, left)? else {
-                    return Ok(None);
-                };
-                here
+                self.lexeme_cache.row_behind_blanks(vocabulary, dfa, blanks.set, left)?
             }
             None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
                 self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?

@@ -1,15 +1,11 @@
 //! Which of several tokens can be read at all.
 //!
-//! The tokens are read in the order of their bytes, so a common beginning is read once. Threads are alternatives: few are tried
-//! first, for the first one that survives decides a token, and only tokens that are still undecided are read by the others.
+//! The tokens are read in the order of their bytes, so a common beginning is read once.
 
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
-
-/// So many threads are tried first, then twice as many, and so on.
-const FIRST_THREADS: usize = 2;
 
 impl Run<'_> {
     /// Those of these tokens behind which nothing can follow, without repetition.
@@ -34,12 +30,7 @@ impl Run<'_> {
         }
         let seen_keys = self.stacks.seen_keys;
         let threads = self.stacks.entries(configuration).to_vec();
-        let (mut from, mut count) = (0, FIRST_THREADS);
-        while from < threads.len() && !tokens.is_empty() {
-            let to = threads.len().min(from + count);
-            tokens = self.dead_in(vocabulary, &threads[from..to], tokens)?;
-            (from, count) = (to, count * 2);
-        }
+        let tokens = self.dead_in(vocabulary, &threads, tokens)?;
         // Nothing of it stays.
         self.stacks.seen_keys = seen_keys;
         Ok(tokens)

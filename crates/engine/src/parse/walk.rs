@@ -15,7 +15,6 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
 
-use crate::distinct::reserved_names::WalkedNames;
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
@@ -260,45 +259,6 @@ impl<'r, 'a> Walk<'r, 'a> {
             return Ok(());
         }
         self.together(trie, threads, Doubt::default(), reached)
-    }
-
-    /// The same for one thread that reads the names of an object, along ways that were walked for another one from the same
-    /// place. Says whether it was done: not where they are the ways of something else, or those behind them too many.
-    pub fn along_names(
-        &mut self,
-        vocabulary: &Tokens,
-        thread: Entry,
-        walked: &WalkedNames,
-        mut reached: impl FnMut(u32, Doubt),
-    ) -> Result<bool, EngineError> {
-        let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
-        let (Automaton::Names(names, filter), Some(nodes)) = (&expansion.automaton, walked.of(thread, &expansion))
-        else {
-            return Ok(false);
-        };
-        if self.run.known.is_some() {
-            return Ok(false);
-        }
-        let (trie, spot) = (vocabulary.trie(), self.spot(thread, Doubt::default())?);
-        let doubt = self.scratch.contexts[spot.context as usize].doubt;
-        let mut gone = 0..0;
-        for &(node, state) in nodes {
-            let place = node as usize;
-            if gone.contains(&place) {
-                continue;
-            }
-            if !names.is_alive(filter, state) {
-                gone = place..place + trie.size(place);
-                continue;
-            }
-            if let Some(entry) = trie.entry_at(place) {
-                reached(entry, doubt);
-            }
-            if trie.size(place) > 1 && names.is_complete(filter, state) {
-                self.scratch.ends.push((node, state.0));
-            }
-        }
-        Ok(self.go_on_behind_ends(trie, spot, false, &mut reached)? && self.apart(trie, &mut reached)?)
     }
 
     fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {

@@ -5,11 +5,8 @@
 //! to the same state. Where they do not, the nodes of the trie with this shape are walked on from, byte by byte. Tokens
 //! that are no whole characters have no shape; they are few, and walked by themselves.
 
-use std::num::NonZeroU16;
-
 use crate::vocabulary::categories::{HIGH, KINDS, kind_beyond_ascii, kind_of};
 use crate::vocabulary::lead_bytes::Rest;
-use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
 /// A node of the tree of shapes.
@@ -23,8 +20,6 @@ pub(crate) struct Shape {
     pub size: u32,
     /// The kinds that lead on from here or from below, as bits.
     pub below: u64,
-    /// Which of the sets has its tokens and those below, where these are many.
-    set: Option<NonZeroU16>,
     /// Where its tokens begin, before those of the nodes below.
     tokens: u32,
     /// Where the nodes of the trie with this shape begin.
@@ -49,8 +44,6 @@ pub(crate) struct Shapes {
     nodes: Vec<Shape>,
     tokens: Vec<u32>,
     places: Vec<u32>,
-    /// The tokens of nodes that have many, those below included.
-    sets: Vec<TokenSet>,
     ragged: Vec<Ragged>,
     /// The tokens without shapes, ascending.
     without: Vec<u32>,
@@ -76,9 +69,6 @@ struct Growing {
     places: Vec<u32>,
 }
 
-/// The tokens of a node that has so many, with those below, are kept as a set, too.
-const MANY_TOKENS: usize = 4_096;
-
 /// No child yet.
 const NONE: u32 = u32::MAX;
 
@@ -98,8 +88,8 @@ fn child(shapes: &mut Vec<Growing>, shape: u32, kind: u8) -> u32 {
 }
 
 impl Shapes {
-    /// Of the tokens of a trie, whose entries are below `vocab_size`.
-    pub fn new(trie: &Trie, vocab_size: usize) -> Shapes {
+    /// Of the tokens of a trie.
+    pub fn new(trie: &Trie) -> Shapes {
         let mut growing = vec![Growing::NEW];
         let (mut ragged, mut without): (Vec<Ragged>, Vec<u32>) = Default::default();
         // By depth the node there, where it stands, and whether it is in the list of those without shapes.
@@ -154,18 +144,7 @@ impl Shapes {
             open.push(index);
         }
         without.sort_unstable();
-        let mut shapes = Shapes { ragged, without, ..Shapes::in_order(growing) };
-        for index in 0..shapes.len() {
-            let tokens = shapes.tokens(index, index + shapes.nodes[index].size as usize);
-            if tokens.len() < MANY_TOKENS {
-                continue;
-            }
-            let mut set = TokenSet::empty(vocab_size);
-            tokens.iter().for_each(|&token| set.insert(token));
-            shapes.sets.push(set);
-            shapes.nodes[index].set = u16::try_from(shapes.sets.len()).ok().and_then(NonZeroU16::new);
-        }
-        shapes
+        Shapes { ragged, without, ..Shapes::in_order(growing) }
     }
 
     /// The nodes in depth-first order, without the root.
@@ -178,7 +157,7 @@ impl Shapes {
         let mut work: Vec<(u32, u8, u32)> = children(0, 1).collect();
         while let Some((shape, kind, depth)) = work.pop() {
             let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
-            shapes.nodes.push(Shape { kind, depth, size: 1, below: 0, set: None, tokens, places });
+            shapes.nodes.push(Shape { kind, depth, size: 1, below: 0, tokens, places });
             shapes.tokens.extend(&growing[shape as usize].tokens);
             shapes.places.extend(&growing[shape as usize].places);
             shapes.max_depth = shapes.max_depth.max(depth as usize);
@@ -194,7 +173,7 @@ impl Shapes {
             above[depth].1 |= below | 1 << node.kind;
         }
         let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
-        shapes.nodes.push(Shape { kind: 0, depth: 0, size: 0, below: 0, set: None, tokens, places });
+        shapes.nodes.push(Shape { kind: 0, depth: 0, size: 0, below: 0, tokens, places });
         shapes.nodes.shrink_to_fit();
         shapes.tokens.shrink_to_fit();
         shapes.places.shrink_to_fit();
@@ -234,11 +213,6 @@ impl Shapes {
         &self.tokens
     }
 
-    /// The tokens of a node and those below, as a set where they are many.
-    pub fn many(&self, index: usize) -> Option<&TokenSet> {
-        self.nodes[index].set.map(|set| &self.sets[usize::from(set.get()) - 1])
-    }
-
     /// The nodes of the trie with a shape; for [`HIGH`] those behind the first byte of a character.
     pub fn places(&self, index: usize) -> &[u32] {
         &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
@@ -259,6 +233,5 @@ impl Shapes {
         self.nodes.len() * size_of::<Shape>()
             + (self.tokens.len() + self.places.len() + self.without.len()) * 4
             + self.ragged.len() * size_of::<Ragged>()
-            + self.sets.iter().map(|set| set.words().len() * 4).sum::<usize>()
     }
 }

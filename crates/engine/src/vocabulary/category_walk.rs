@@ -95,22 +95,12 @@ impl Found {
 
     /// The tokens of a shape and of those below are read.
     fn reads_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
-        match shapes.many(index) {
-            Some(set) if !self.wide => {
-                self.tokens.words_mut().iter_mut().zip(set.words()).for_each(|(word, set)| *word |= set);
-            }
-            _ => self.reads(shapes.tokens(index, end)),
-        }
+        self.reads(shapes.tokens(index, end));
     }
 
     /// The tokens of a shape and of those below are not read.
     fn refuses_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
-        match shapes.many(index) {
-            Some(set) if self.wide => {
-                self.tokens.words_mut().iter_mut().zip(set.words()).for_each(|(word, set)| *word &= !set);
-            }
-            _ => self.refuses(shapes.tokens(index, end)),
-        }
+        self.refuses(shapes.tokens(index, end));
     }
 
     /// Tokens that are not read.

@@ -225,7 +225,7 @@ impl Tokens {
 
     /// The shapes of the tokens of the trie.
     pub(crate) fn shapes(&self) -> &Shapes {
-        self.shapes.get_or_init(|| Shapes::new(&self.trie, self.vocab_size))
+        self.shapes.get_or_init(|| Shapes::new(&self.trie))
     }
 
     /// The bytes on the way to a node of the trie, without its own.

@@ -142,8 +142,7 @@ fn walk(encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenS
         true,
         |reading, byte, _| {
             let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
-            let loops = next.place().map_or(0, |place| places.loops(encoding, place));
-            Ok(Some((next, loops)))
+            Ok(Some((next, 0)))
         },
         set.words_mut(),
     );

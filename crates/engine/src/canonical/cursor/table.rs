@@ -14,8 +14,6 @@ use crate::canonical::pretokenizer::probes::Shown;
 use crate::canonical::viability::forced::ForcedTexts;
 use crate::canonical::viability::successors::Followers;
 use crate::canonical::{Cursor, Encoding};
-use crate::switches::Switch;
-use crate::vocabulary::lead_bytes::groups_within;
 
 /// With more cursors than this all are forgotten when the next operation begins.
 const MAX_PLACES: usize = 20_000;
@@ -27,9 +25,6 @@ const CLASS: u32 = 1 << 25;
 
 /// Added to a place behind a byte of ASCII where a boundary that is probed surely stands there.
 const STANDS: u32 = 1 << 31;
-
-/// A place is asked for its loops when it is met so often.
-const MANY_VISITS: u32 = 64;
 
 /// In place of a place: not known yet.
 const UNKNOWN: u32 = u32::MAX;
@@ -74,14 +69,10 @@ pub(crate) struct Places {
     /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Places::begin`].
     begun: Vec<[u32; 8]>,
     may_end: FxHashMap<Place, bool>,
-    /// By place: how often it was asked for its loops, and what they are.
-    loops: Vec<(u32, u32)>,
     /// By place behind a token, and by what merges with the token: see [`Encoding::keeps_end`].
     pub shown: FxHashMap<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
     pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
-    /// By token that ends within a character: one that led on behind it somewhere.
-    pub led_on: FxHashMap<u32, u32>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
     pub telling: FxHashMap<Place, Arc<[u32]>>,
     /// What is known of tokens before texts that come in any case.
@@ -104,7 +95,7 @@ impl Places {
         followers.chain(telling).chain(walks).sum::<usize>()
             + self.cursors.len() * (size_of::<Cursor>() + 640)
             + self.forced.memory_bytes()
-            + (self.steps.len() + self.shown.len() + self.led_on.len()) * 24
+            + (self.steps.len() + self.shown.len()) * 24
     }
 
     /// The number of a cursor.
@@ -273,24 +264,6 @@ impl Places {
         }
         let character = std::str::from_utf8(&partial[..needed]).ok()?.chars().next()?;
         Some(Reading::at(self.read_character(encoding, place, character)?))
-    }
-
-    /// The groups of bytes that lead back to a place, for those that are asked for many times.
-    pub fn loops(&mut self, encoding: &Encoding, place: Place) -> u32 {
-        let number = place.0 as usize;
-        if number >= self.loops.len() {
-            self.loops.resize(number + 1, (0, 0));
-        }
-        let (visits, groups) = &mut self.loops[number];
-        *visits = visits.saturating_add(1);
-        if *visits != MANY_VISITS || !Switch::CanonicalKeysOfLoops.is_on() {
-            return *groups;
-        }
-        let back = (0..128u8).filter(|&byte| self.read(encoding, place, byte) == Some(place));
-        let back = back.collect::<Vec<u8>>();
-        let groups = groups_within(back.into_iter().fold(ByteSet::EMPTY, |set, byte| set.union(&ByteSet::of(byte))));
-        self.loops[number].1 = groups;
-        groups
     }
 
     fn step(&mut self, encoding: &Encoding, place: Place, bytes: &[u8]) -> Option<Place> {

@@ -3,13 +3,12 @@
 use super::context_independent::SureTokens;
 use super::crossing::SuffixesBehind;
 use super::pending::Unverified;
-use super::queries::{Path, Questions};
+use super::queries::Questions;
 use super::search::Search;
 use crate::canonical::cursor::table::Place;
 use crate::canonical::pretokenizer::probes::last_character;
 use crate::canonical::whitespace::cached::BlankAnswers;
 use crate::canonical::whitespace::runs::{BlanksInLexemes, numbered};
-use crate::canonical::whitespace::trailing::Tails;
 use crate::canonical::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::mask::cache::KeptMask;
@@ -134,17 +133,7 @@ impl Run<'_> {
             found.ways.clone_from(&told.dead);
             told.open.iter().for_each(|&token| unverified.add_blank(token));
         }
-        let mut questions = Questions {
-            run: self,
-            encoding,
-            search,
-            blanks: None,
-            configuration,
-            place,
-            threads,
-            path: Path::default(),
-            tails: Tails::default(),
-        };
+        let mut questions = Questions { run: self, encoding, search, blanks: None, configuration, place, threads };
         questions.begin(&rows, kept, &mut unverified);
         if blanks.is_none() && questions.threads.len() > 1 {
             for thread in questions.threads.clone() {
@@ -194,7 +183,7 @@ impl Run<'_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
         for (token, apart, behind, _) in asked {
-            if !questions.ask(token, behind, &rows, (sure, kept_blanks, in_lexemes))? {
+            if !questions.ask(token, behind, &rows, (sure, kept_blanks))? {
                 found.add(token, apart);
             }
         }

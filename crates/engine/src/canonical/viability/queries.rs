@@ -10,8 +10,7 @@ use crate::canonical::Encoding;
 use crate::canonical::cursor::table::Place;
 use crate::canonical::encoder::equivalence::Alike;
 use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
-use crate::canonical::whitespace::runs::{BeforeBlanks, BlanksInLexemes};
-use crate::canonical::whitespace::trailing::Tails;
+use crate::canonical::whitespace::runs::BeforeBlanks;
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -66,39 +65,6 @@ pub(crate) struct Questions<'q, 'r> {
     pub configuration: SetId,
     pub place: Place,
     pub threads: Vec<Entry>,
-    pub path: Path,
-    pub tails: Tails,
-}
-
-/// The text that was read last, with the configurations on the way.
-#[derive(Default)]
-pub(crate) struct Path {
-    start: Option<SetId>,
-    /// Each byte with the configuration behind it.
-    steps: Vec<(u8, SetId)>,
-}
-
-impl Path {
-    /// The configuration behind some bytes; what they have in common with those before is not read again.
-    fn run(
-        &mut self,
-        run: &mut Run<'_>,
-        search: &mut Search<'_>,
-        start: SetId,
-        bytes: &[u8],
-    ) -> Result<SetId, EngineError> {
-        if self.start.replace(start) != Some(start) || !Switch::CanonicalPath.is_on() {
-            self.steps.clear();
-        }
-        let common = self.steps.iter().zip(bytes).take_while(|((known, _), byte)| known == *byte).count();
-        self.steps.truncate(common);
-        let mut here = self.steps.last().map_or(start, |&(_, here)| here);
-        for &byte in &bytes[common..] {
-            here = search.step(run, here, byte)?;
-            self.steps.push((byte, here));
-        }
-        Ok(here)
-    }
 }
 
 impl Questions<'_, '_> {
@@ -237,7 +203,7 @@ impl Questions<'_, '_> {
         token: u32,
         behind: Place,
         rows: &[(Entry, SureTokens)],
-        (sure, kept_blanks, in_lexemes): (&mut SureRows, &mut KeptBlanks, &mut BlanksInLexemes),
+        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
@@ -273,11 +239,7 @@ impl Questions<'_, '_> {
         if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
             return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
         }
-        let lexemes = (in_lexemes, kept_blanks);
-        match self.tails.leads_on(self.run, &mut self.search, lexemes, here, (token, behind))? {
-            Some(leads_on) => Ok(leads_on),
-            None => Ok(self.search_behind(here, token, behind)? != Some(false)),
-        }
+        Ok(self.search_behind(here, token, behind)? != Some(false))
     }
 
     /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
@@ -319,7 +281,7 @@ impl Questions<'_, '_> {
             return Ok(None);
         }
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let reached = self.path.run(self.run, &mut self.search, start, bytes)?;
+        let reached = self.search.run(self.run, start, bytes)?;
         self.search.leads_on(self.run, reached, token, behind)
     }
 }

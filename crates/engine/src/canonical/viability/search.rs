@@ -36,8 +36,6 @@ const MUCH_ROOM: usize = 10_000;
 pub(crate) struct Found {
     /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
     known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
-    /// What the next characters tell of tokens that merge with the same, and whether they were read beyond the lexeme.
-    told: FxHashMap<(SetId, u32, Place), (Option<bool>, bool)>,
     /// What is known of configurations alone.
     pub ahead: Ahead,
 }
@@ -46,11 +44,10 @@ impl Found {
     /// Forgets everything, but keeps the room for as much: most masks ask, and each little. Sets from this one on are not made
     /// yet.
     fn begin(&mut self, first: u32) {
-        if self.ahead.len().max(self.told.capacity()).max(self.known.capacity()) > MUCH_ROOM {
+        if self.ahead.len().max(self.known.capacity()) > MUCH_ROOM {
             *self = Found::default();
         }
         self.known.clear();
-        self.told.clear();
         self.ahead.begin(first);
     }
 }
@@ -281,22 +278,6 @@ impl<'e> Search<'e> {
         token: u32,
         place: Place,
     ) -> Result<(Option<bool>, bool), EngineError> {
-        let key = (configuration, self.encoding.merging_number(token), place);
-        if let Some(&known) = self.found.told.get(&key).filter(|_| Switch::CanonicalTold.is_on()) {
-            return Ok(known);
-        }
-        let found = self.ask(run, configuration, token, place)?;
-        self.found.told.insert(key, found);
-        Ok(found)
-    }
-
-    fn ask(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<(Option<bool>, bool), EngineError> {
         let encoding = self.encoding;
         let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
@@ -346,18 +327,6 @@ impl<'e> Search<'e> {
         let vocabulary = encoding.tokens();
         let trie = vocabulary.trie();
         let way = (token, place);
-        // The bytes that may go on with a character are many, and so are the tokens that begin with them. What led on elsewhere
-        // nearly always comes here too.
-        if self.places.cursor(place).within_character()
-            && Switch::CanonicalLedOn.is_on()
-            && let Some(&next) = self.places.led_on.get(&token)
-        {
-            let (here, beyond) = self.run_within(run, configuration, next)?;
-            if here != SetId::EMPTY && self.follows(run, here, way, next, depth)? {
-                self.has_left |= beyond;
-                return Ok(true);
-            }
-        }
         if Switch::CanonicalListed.is_on()
             && let Some(listed) = self.few_that_are_read(run, configuration)?
         {
@@ -365,7 +334,7 @@ impl<'e> Search<'e> {
             for &(next, here, beyond) in listed.tokens.iter() {
                 if self.follows(run, here, way, next, depth)? {
                     self.has_left |= beyond;
-                    return Ok(self.led_on(way, next));
+                    return Ok(true);
                 }
             }
             self.has_left |= listed.some_beyond;
@@ -381,7 +350,7 @@ impl<'e> Search<'e> {
                 let (here, beyond) = self.run_within(run, configuration, next)?;
                 if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
                     self.has_left |= beyond;
-                    return Ok(self.led_on(way, next));
+                    return Ok(true);
                 }
                 some_beyond |= beyond;
             }
@@ -416,7 +385,7 @@ impl<'e> Search<'e> {
                     for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
                         if self.follows(run, here, way, next, depth)? {
                             self.has_left |= beyond;
-                            return Ok(self.led_on(way, next));
+                            return Ok(true);
                         }
                     }
                 }
@@ -427,14 +396,6 @@ impl<'e> Search<'e> {
         }
         self.has_left |= some_beyond;
         Ok(false)
-    }
-
-    /// Notes which token led on behind another one, where that ends within a character.
-    fn led_on(&mut self, (token, place): (u32, Place), next: u32) -> bool {
-        if self.places.cursor(place).within_character() {
-            self.places.led_on.insert(token, next);
-        }
-        true
     }
 
     /// Whether a token fits behind another one, and something leads on behind it, where the configuration is known.

@@ -6,7 +6,6 @@ use super::search::{MAX_STEPS_OF_MASK, Search};
 use crate::canonical::cursor::table::Place;
 use crate::canonical::whitespace::cached::BlankAnswers;
 use crate::canonical::whitespace::runs::BlanksInLexemes;
-use crate::canonical::whitespace::trailing::Tails;
 use crate::canonical::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
@@ -64,7 +63,6 @@ impl Run<'_> {
         // What is told beside the row may be in it, where the mask lacks it.
         tokens.retain(|&token| token_set::get(mask, token) && !(blanks.is_some() && encoding.is_blank(token)));
         let mut longer: Option<Longer<'_>> = None;
-        let mut tails = Tails::default();
         // Nearly always they are in the order of the trie, where those which others begin with come before them.
         for token in tokens.into_iter().rev() {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
@@ -85,13 +83,6 @@ impl Run<'_> {
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
             if search.looked_in_all > MAX_STEPS_OF_MASK {
                 kept.push(token);
-                continue;
-            }
-            let lexemes = (&mut *in_lexemes, &mut *kept_blanks);
-            if let Some(leads_on) = tails.leads_on(self, &mut search, lexemes, configuration, (token, behind))? {
-                if leads_on {
-                    kept.push(token);
-                }
                 continue;
             }
             let reached = search.run(self, configuration, bytes)?;

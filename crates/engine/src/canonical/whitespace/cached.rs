@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ByteSet;
 
-use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWay, KnownWays, ToldAnyway, ToldBlanks};
+use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
 use crate::canonical::cursor::table::{Place, Places};
 use crate::canonical::viability::search::Search;
 use crate::canonical::{Encoding, MAX_KEPT};
@@ -72,11 +72,6 @@ impl KeptBlanks {
         let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.ways, &next, at));
         self.known.insert((next, place), found.clone());
         found
-    }
-
-    /// What is known of a token that ends with blanks, from the place behind it, where these bytes, blanks among them, may follow.
-    pub fn way(&mut self, encoding: &Encoding, places: &mut Places, next: &ByteSet, example: (u32, Place)) -> KnownWay {
-        KnownWay::of(encoding, places, &mut self.ways, next, example)
     }
 
     /// The tokens of a row of few that are not blanks.

@@ -8,4 +8,3 @@
 pub(crate) mod before;
 pub(crate) mod cached;
 pub(crate) mod runs;
-pub(crate) mod trailing;

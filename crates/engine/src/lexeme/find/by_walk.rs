@@ -5,6 +5,7 @@ use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
+use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::category_walk;
 use crate::vocabulary::category_walk::{Automaton, Reader};
@@ -154,6 +155,9 @@ impl Reader for Walk<'_> {
 
     #[inline]
     fn loops(&mut self, at: StateId) -> Result<u32, Stopped> {
+        if !Switch::LexemeLoops.is_on() {
+            return Ok(0);
+        }
         let place = at.0 as usize;
         if place >= self.loops.len() {
             self.loops.resize(place + 1, Loops::default());

@@ -1,7 +1,7 @@
 //! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
-//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind blanks that are
-//! met more than once. Other states are walked in their place, see `mask/pipeline.rs`.
+//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind
+//! blanks. Other states are walked in their place, see `mask/pipeline.rs`.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::lexeme::crossing::{Crossings, Leaving};
 use crate::lexeme::find::bounded_patterns::Bounded;
 use crate::lexeme::find::length_limits::Limited;
 use crate::lexeme::mask::{Row, RowHere};
+use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
@@ -31,9 +32,6 @@ pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
 
 /// So many nodes are looked at before a row is made from a similar one.
 const FEW_NODES: usize = 10_000;
-
-/// So many narrow states that were met once are remembered.
-const MAX_MET: usize = 100_000;
 
 impl LexemeCache {
     /// The row of a state.
@@ -123,11 +121,11 @@ impl LexemeCache {
             return found(row);
         }
         let base = match self.base_of(residual) {
-            Some(base) => {
+            Some(base) if Switch::LexemeNear.is_on() => {
                 let dfa = self.dfa(&[base])?;
                 Some(base).filter(|_| !self.dfas[dfa.0 as usize].is_dead_at_start())
             }
-            None => None,
+            _ => None,
         };
         let enough = if base.is_some() { FEW_NODES } else { usize::MAX };
         match (self.row_by_walk(vocabulary, from, enough)?, base) {
@@ -152,29 +150,21 @@ impl LexemeCache {
         }
     }
 
-    /// The row of the start of an automaton behind at most so many blanks, if it has been asked for before: a lexeme that
-    /// is met once only is walked on its own.
+    /// The row of the start of an automaton behind at most so many blanks.
     pub fn row_behind_blanks(
         &mut self,
         vocabulary: &Tokens,
         dfa: DfaId,
         blanks: ByteSet,
         most: Option<u32>,
-    ) -> Result<Option<RowHere>, LimitExceeded> {
+    ) -> Result<RowHere, LimitExceeded> {
         let most = self.blank_runs(vocabulary, blanks).clamped(most);
         // Lexemes that differ in counts too large to matter have the same row.
         let start = self.saturated(dfa, StateId::START)?;
         let (distinct, tags) = self.distinct(dfa, start);
         let key = (distinct, Some((blanks, most)));
         if let Some(row) = self.rows.get(&key) {
-            return Ok(Some(RowHere { row: row.clone(), tags }));
-        }
-        if self.met.len() > MAX_MET {
-            self.met.clear();
-        }
-        if !self.met.remove(&key) {
-            self.met.insert(key);
-            return Ok(None);
+            return Ok(RowHere { row: row.clone(), tags });
         }
         let mut parts = Vec::new();
         for byte in self.live_bytes(dfa, start)?.intersect(&blanks.complement()).iter() {
@@ -188,7 +178,7 @@ impl LexemeCache {
         let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
         let from = self.start_of(&key.0, dfa, start)?;
         let row = self.row_of_parts(vocabulary, from, parts, runs)?;
-        Ok(Some(RowHere { row: self.keep(key, row), tags }))
+        Ok(RowHere { row: self.keep(key, row), tags })
     }
 
     /// The distinct residuals of a state, ascending, and the tags of each, by its position among them.
