@@ -9,8 +9,7 @@ use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
 use crate::lexeme::crossing::{Crossings, Leaving};
-use crate::lexeme::find::bounded_patterns::Bounded;
-use crate::lexeme::find::length_limits::Limited;
+use crate::lexeme::find::bounded_patterns::{Bounded, Limited};
 use crate::lexeme::mask::{Row, RowHere};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
@@ -70,11 +69,11 @@ impl LexemeCache {
                     match self.rows.get(&(Box::from([expr]), None)) {
                         Some(known) => known.clone(),
                         None => {
-                            let from = match is_limited {
+                            let (dfa, state) = match is_limited {
                                 true => self.start_unlimited(expr)?,
-                                false => Start { dfa: self.dfa(&[expr])?, state: StateId::START, one: true },
+                                false => (self.dfa(&[expr])?, StateId::START),
                             };
-                            current = Unfinished { residual: expr, from };
+                            current = Unfinished { residual: expr, from: Start { dfa, state, one: true } };
                             next = self.row_of_one(vocabulary, current)?;
                             continue;
                         }
