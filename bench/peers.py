@@ -21,6 +21,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from collections import Counter
 from collections.abc import Iterable
@@ -142,6 +143,7 @@ def main() -> int:
     parser.add_argument("--schemas", type=int, default=200, help="how many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=20.0, help="for a schema with its texts")
+    parser.add_argument("--minutes", type=float, default=60.0, help="for all schemas together")
     parser.add_argument("--tokenizer", type=Path, default=SHARED / "tokenizers" / "llama3")
     parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     parser.add_argument("--environments", type=Path, default=ROOT / ".peers")
@@ -161,6 +163,7 @@ def main() -> int:
             versions[peer] = found[1]
             workers.append(Worker(peer, found[0], options.tokenizer, info))
     results: dict[str, dict[str, Any]] = {}
+    begun = time.monotonic()
     requests = requests_of(options.schemas, options.seed, info)
     for number, (name, request) in enumerate(requests):
         turn = number % len(workers)
@@ -170,6 +173,9 @@ def main() -> int:
         }
         if sys.stderr.isatty():
             print(f"\r{number + 1} of {len(requests)}", end="", file=sys.stderr)
+        if time.monotonic() - begun > options.minutes * 60:
+            print(f"the time is over after {number + 1} schemas", file=sys.stderr)
+            break
     for worker in workers:
         worker.stop()
     command = " ".join(["python -m bench.peers", *sys.argv[1:]])

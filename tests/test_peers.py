@@ -87,7 +87,7 @@ def test_an_engine_answers_from_a_process_of_its_own() -> None:
 
 def test_the_page_has_the_status_of_every_schema() -> None:
     good = {"status": "passes", "first": [100.0], "steps": [1.0, 3.0]}
-    results = {
+    results: dict[str, dict[str, Any]] = {
         "a": {"one": good, "two": good | {"first": [900.0], "steps": [5.0, 7.0]}},
         "b": {"one": good | {"first": [1e9]}, "two": {"status": "refused", "why": "no"}},
     }
