@@ -126,7 +126,7 @@ $(VENV)/.maturin: | $(VENV)/pyvenv.cfg
 
 $(VENV)/.tools: pyproject.toml | $(VENV)/.maturin
 	@echo "==> Downloading the development tools: linters, a type checker, test runners (100 MB)"
-	$(BIN)/python -m pip install $(PIP) --group dev
+	$(BIN)/python -m pip install $(PIP) --group tools
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.tools
