@@ -79,7 +79,7 @@ def test_an_engine_answers_from_a_process_of_its_own() -> None:
             worker.ask({"schema": "{}", "texts": [[["no token"], True]]}, 120)["status"] == "failed"
         )
         long = {"schema": "{}", "texts": [[info.tokenize_bytes(b"[1, 2]"), True]] * 20_000}
-        assert worker.ask(long, 0)["status"] == "times out"
+        assert worker.ask(long, 0.01)["status"] == "times out"
         assert worker.ask({"schema": "{}", "texts": []}, 120)["status"] == "passes"  # begun anew
     finally:
         worker.stop()
