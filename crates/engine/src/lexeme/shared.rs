@@ -191,14 +191,33 @@ impl SharedLexemes {
         let lexemes = || generations.iter().map(|generation| &generation.lexemes);
         let (excess, held): (usize, usize) =
             (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
-        excess > self.limits.bytes
+        excess + being_taken_apart() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
             || generations.len() > MAX_GENERATIONS
     }
 }
 
-/// The thread that takes something large apart, or did so last.
-static TAKES_APART: std::sync::Mutex<Option<JoinHandle<()>>> = std::sync::Mutex::new(None);
+/// Something large that a thread of its own takes apart, or took apart last.
+struct TakenApart {
+    by: JoinHandle<()>,
+    bytes: usize,
+    /// Where the thread is: a process that was forked off meanwhile does not have it.
+    process: u32,
+}
+
+impl TakenApart {
+    fn is_over(&self) -> bool {
+        self.by.is_finished() || self.process != std::process::id()
+    }
+}
+
+static TAKEN_APART: std::sync::Mutex<Option<TakenApart>> = std::sync::Mutex::new(None);
+
+/// The bytes that are still held by what is being taken apart, at most.
+fn being_taken_apart() -> usize {
+    let last = TAKEN_APART.lock().unwrap_or_else(PoisonError::into_inner);
+    last.as_ref().filter(|last| !last.is_over()).map_or(0, |last| last.bytes)
+}
 
 /// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for. But
 /// where another one is still being taken apart, it is done here: else memory would be used up faster than it is freed.
@@ -210,12 +229,13 @@ fn let_go<T: Send + 'static>(what: T, bytes: usize) {
         drop(what);
         after_freeing();
     };
-    let mut thread = TAKES_APART.lock().unwrap_or_else(PoisonError::into_inner);
-    if thread.as_ref().is_none_or(JoinHandle::is_finished) {
+    let mut last = TAKEN_APART.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.as_ref().is_none_or(TakenApart::is_over) {
         // Where no thread can be had, it is dropped with the closure.
-        *thread = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(take_apart).ok();
+        let thread = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(take_apart);
+        *last = thread.ok().map(|by| TakenApart { by, bytes, process: std::process::id() });
     } else {
-        drop(thread);
+        drop(last);
         before_waiting();
         take_apart();
     }
