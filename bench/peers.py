@@ -260,8 +260,8 @@ _PAGE = """# Benchmark beside released peers
 
 `{command}` wrote this page on {date}: {count} schemas of MaskBench with their texts, a
 vocabulary of {about}, one thread, {machine}. All engines read each schema one after another,
-each in a process of its own and in turn first. Times are those of the processor; only ratios
-count.
+each in a process of its own and in turn first. Limits are those of processor time; times are those
+of the clock, on a machine that may do other work, so that only ratios count.
 
 ## Statuses
 
