@@ -87,7 +87,8 @@ wheel: $(VENV)/.maturin
 # Against an old C library, so that the wheel runs wherever Python 3.11 does; zig brings the headers and links.
 manylinux: $(VENV)/.maturin
 	$(BIN)/python -m pip install $(PIP) ziglang
-	$(BIN)/maturin build --release --zig --compatibility manylinux_2_17 --out dist $(WITH_PROFILE)
+	CARGO_ZIGBUILD_ZIG_PATH="$(abspath $(BIN))/python-zig" $(BIN)/maturin build --release --zig \
+		--compatibility manylinux_2_17 --out dist $(WITH_PROFILE)
 
 check-wheel: $(VENV)/.maturin
 	$(BIN)/python -m release.check_wheel dist/*.whl
@@ -125,7 +126,7 @@ $(VENV)/.maturin: | $(VENV)/pyvenv.cfg
 
 $(VENV)/.tools: pyproject.toml | $(VENV)/.maturin
 	@echo "==> Downloading the development tools: linters, a type checker, test runners (100 MB)"
-	$(BIN)/python -m pip install $(PIP) --group dev
+	$(BIN)/python -m pip install $(PIP) --group tools
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.tools

@@ -1,13 +1,16 @@
 """One engine in an environment of its own: reads a schema and its texts a line, answers a line.
 
 Nothing of this repository is imported here but by the adapter of stencilm itself. A request is
-`{"schema": ..., "texts": [[token ids, is valid], ...]}`; the answer has a status, the microseconds
-of compiling with the first mask, and those of every mask with the token after it.
+`{"schema": ..., "texts": [[token ids, is valid], ...], "seconds": ...}`; the answer has a status,
+the microseconds of compiling with the first mask, and those of every mask with the token after it.
+Who needs more seconds of processor time than that is ended by a signal, so that other work on the
+machine makes nobody late.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -226,8 +229,11 @@ def main() -> None:
     sys.stdout = sys.stderr  # what a library prints is no answer
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in sys.stdin:
+        request = json.loads(line)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, request.get("seconds", 0))
         try:
-            answer = decide(engine, json.loads(line))
+            answer = decide(engine, request)
         except Exception as error:
             answer = {"status": "failed", "why": f"{type(error).__name__}: {error}"[:200]}
         print(json.dumps(answer), file=answers, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -51,4 +52,6 @@ def test_the_demo_needs_no_framework(tmp_path: Path) -> None:
     steps = [MAKE, "--dry-run", "demo", f"VENV={tmp_path / 'environment'}"]
     done = subprocess.run(steps, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "maturin develop" in done.stdout and "Downloading" in done.stdout
-    assert "torch" not in done.stdout and "--group dev" not in done.stdout
+    assert "torch" not in done.stdout and "--group" not in done.stdout
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "dev" not in project["dependency-groups"], "maturin develop installs it unasked"

@@ -15,6 +15,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "README.md",
             "docs/tutorial.md",
             "docs/choosing.md",
+            "docs/benchmark.md",
             "docs/playground.md",
             "docs/command-line.md",
             "docs/compat.md",
