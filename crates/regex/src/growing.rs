@@ -5,7 +5,7 @@
 //! it is, and only parts move, none of which has more than some thousand entries.
 
 use std::hash::Hash;
-use std::ops::Index;
+use std::ops::{Index, IndexMut};
 
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
@@ -88,6 +88,13 @@ impl<T> Index<usize> for List<T> {
     #[inline]
     fn index(&self, index: usize) -> &T {
         if index < PART { &self.first[index] } else { &self.rest[index / PART - 1][index % PART] }
+    }
+}
+
+impl<T> IndexMut<usize> for List<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        if index < PART { &mut self.first[index] } else { &mut self.rest[index / PART - 1][index % PART] }
     }
 }
 
