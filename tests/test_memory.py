@@ -18,7 +18,7 @@ import pytest
 
 import memory_cases
 from stencilm import Limits
-from tokenizer_folders import FOLDERS
+from tokenizer_folders import FOLDERS, missing
 
 MIB = 1 << 20
 # Smaller than by default, so that the small tokenizer comes to them, too.
@@ -55,7 +55,7 @@ def bounds(tokenizer: str) -> Limits:
 @pytest.mark.parametrize("case", [case for case in memory_cases.CASES if case != "nothing"])
 def test_a_process_holds_what_its_limits_allow(case: str, tokenizer: str) -> None:
     if not (FOLDERS[tokenizer] / "tokenizer.json").exists():
-        pytest.skip(f"tokenizer {tokenizer} is not at hand")
+        pytest.skip(missing(tokenizer))
     limits = bounds(tokenizer)
     base, _ = measured("nothing", tokenizer)
     most, said = measured(case, tokenizer)

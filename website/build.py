@@ -8,6 +8,7 @@ each group of public names.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tempfile
@@ -24,8 +25,44 @@ _LINK = re.compile(r"(?:\]\(|src=\")(?!https?:|mailto:|#)(?P<target>[^)#\s\"]+)"
 _CODE = re.compile(r"^```.*?^```[ ]*$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
-def build(out: Path) -> None:
-    """Build the site; a link that leads nowhere, or a page that is in no menu, is an error."""
+def publish(out: Path, version: str) -> None:
+    """Build the site of a version beside those of others, and name it among them.
+
+    `out` has a folder for each version, a list of them for the selector of every page, and a page
+    that leads to the newest.
+    """
+    if not re.fullmatch(r"\d+(\.\d+)*", version):
+        raise ValueError(
+            f"the version is {version!r}, but must be numbers with points, such as 0.1"
+        )
+    build(out / version, version=version)
+    list_versions(out)
+
+
+def list_versions(out: Path) -> list[str]:
+    """Write what leads to the versions that a folder has; the newest is the first of them."""
+    folders = [path.parent.name for path in out.glob("*/index.html")]
+    numbered = [name for name in folders if re.fullmatch(r"\d+(\.\d+)*", name)]
+    versions = sorted(numbered, key=lambda name: [*map(int, name.split("."))], reverse=True)
+    entries = [
+        {"version": name, "title": name, "aliases": ["latest"] if name == versions[0] else []}
+        for name in versions
+    ]
+    (out / "versions.json").write_text(json.dumps(entries), encoding="utf-8")
+    (out / "index.html").write_text(
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>stencilm</title>\n'
+        f'<meta http-equiv="refresh" content="0; url={versions[0]}/index.html">\n'
+        f'<a href="{versions[0]}/index.html">stencilm {versions[0]}</a></html>\n',
+        encoding="utf-8",
+    )
+    return versions
+
+
+def build(out: Path, *, version: str | None = None) -> None:
+    """Build the site; a link that leads nowhere, or a page that is in no menu, is an error.
+
+    With a version, every page can be left for the same one of another version: see `publish`.
+    """
     from mkdocs.commands.build import build as build_site
     from mkdocs.config import load_config
 
@@ -40,8 +77,11 @@ def build(out: Path) -> None:
             site_dir=str(out),
             strict=True,
             nav=navigation(),
-            copyright=f"stencilm {stencilm.__version__}, licensed under Apache-2.0",
+            copyright=f"stencilm {version or stencilm.__version__}, licensed under Apache-2.0",
         )
+        if version is not None:
+            # What the theme reads is the list that `list_versions` writes.
+            config.extra["version"] = {"provider": "mike", "default": "latest"}
         config.plugins["mkdocstrings"].config.handlers["python"]["paths"] = [
             str(Path(folder) / "package")
         ]

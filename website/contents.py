@@ -69,6 +69,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/locks.md",
             "docs/glossary.md",
             "CONTRIBUTING.md",
+            "RELEASING.md",
             "CHANGELOG.md",
         ),
     ),

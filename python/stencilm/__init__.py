@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Unsatisfiable,
         UnsupportedFeature,
     )
+    from stencilm.generation.corrections import Correction
     from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammars.grammar import Finding, Grammar, Report
     from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
-    from stencilm.guiding.task import Budget, Correction, Guided, Usage
+    from stencilm.guiding.task import Budget, Guided, Usage
     from stencilm.integrations.transformers.continuous_batching import (
         ContinuousBatchingLogitsProcessor,
     )
@@ -199,12 +200,13 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
+    "generation.corrections": ("Correction",),
     "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammars.grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
-    "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
+    "guiding.task": ("Budget", "Guided", "Usage"),
     "matching.index": ("TokenIndex",),
     "limits": ("Limits",),
     "bitmask.rows": ("MaskPatch", "MaskPatches", "MaskRows"),

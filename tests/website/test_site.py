@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -42,14 +45,20 @@ class _Quiet(SimpleHTTPRequestHandler):
         del arguments
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
+@contextmanager
+def served(site: Path) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=site))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with served(site) as address:
+        yield address
 
 
 def pages(site: Path) -> list[str]:
@@ -146,3 +155,52 @@ def test_the_pictures_are_what_their_script_draws() -> None:
         assert (FOLDER / f"{name}.svg").read_text(encoding="utf-8") == draw(), (
             f"{name}.svg is not up to date: python -m website.pictures"
         )
+
+
+@pytest.mark.parametrize(
+    ("folders", "order"),
+    [(["0.1"], ["0.1"]), (["0.2", "0.10", "0.9.1", "assets"], ["0.10", "0.9.1", "0.2"])],
+)
+def test_versions_are_listed_newest_first(
+    folders: list[str], order: list[str], tmp_path: Path
+) -> None:
+    from website.build import list_versions
+
+    for name in folders:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").touch()
+    assert list_versions(tmp_path) == order
+    entries = json.loads((tmp_path / "versions.json").read_text(encoding="utf-8"))
+    assert [entry["version"] for entry in entries] == order
+    assert [entry["aliases"] for entry in entries] == [["latest"]] + [[]] * (len(order) - 1)
+    assert f"url={order[0]}/index.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_version_is_numbers(tmp_path: Path) -> None:
+    from website.build import publish
+
+    with pytest.raises(ValueError, match="must be numbers"):
+        publish(tmp_path, "../0.1")
+
+
+@pytest.mark.slow
+def test_every_page_leads_to_other_versions(site: Path, tmp_path: Path) -> None:
+    pytest.importorskip("selenium")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    from website.build import list_versions, publish
+
+    del site  # what builds it is installed
+    publish(tmp_path, "0.1")
+    shutil.copytree(tmp_path / "0.1", tmp_path / "0.2")
+    assert list_versions(tmp_path) == ["0.2", "0.1"]
+    with served(tmp_path) as address, chromium() as driver:
+        driver.get(f"{address}/")
+        WebDriverWait(driver, 60).until(lambda driver: "/0.2/index.html" in driver.current_url)
+        for page in ("docs/engine.html", "index.html"):
+            driver.get(f"{address}/0.1/{page}")
+            links = WebDriverWait(driver, 60).until(
+                lambda driver: driver.find_elements("css selector", ".md-version__link")
+            )
+            assert [link.get_attribute("textContent").strip() for link in links] == ["0.2", "0.1"]
+            assert console_errors(driver) == []

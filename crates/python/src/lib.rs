@@ -31,7 +31,8 @@ const PURGE_DELAY: mi_option_t = 15;
 const KEPT_MILLISECONDS: i64 = 60_000;
 
 /// The Rust core of stencilm. Use the classes of the package `stencilm`, which wrap these.
-#[pymodule]
+// Every class is frozen or holds a lock of its own, so a free-threaded Python need not bring its global lock back.
+#[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: an option of the allocator may be set at any time; one that it does not have is only reported.
     unsafe { mi_option_set_default(PURGE_DELAY, KEPT_MILLISECONDS as _) };

@@ -209,6 +209,8 @@ class ApiModel(TypedModel):
         >>> import stencilm
         >>> client = OpenAI(base_url="http://localhost:8000/v1", api_key="none")
         >>> model = stencilm.from_openai(client, "Qwen/Qwen3-4B", capabilities="vllm")
+        >>> model.name, model
+        ('Qwen/Qwen3-4B', <ApiModel: Qwen/Qwen3-4B>)
         >>> model.is_async, model.left_to_checking(int)
         (False, ())
         >>> model.probe()["seed"]  # asks the endpoint  # doctest: +SKIP
@@ -237,6 +239,19 @@ class ApiModel(TypedModel):
         self._refused: OrderedDict[tuple[AskKind, Grammar | None], None] = OrderedDict()
 
     may_refuse = True
+
+    @property
+    def name(self) -> str:
+        """The name of the model, as its provider calls it."""
+        return self.model
+
+    def _facts(self) -> dict[str, str | None]:
+        prices = self.prices
+        return {
+            "asked by": type(self._provider).__name__.lstrip("_"),
+            "takes grammars": ", ".join(self.capabilities.native) or "in words alone",
+            "prices": None if prices is None else f"{prices.prompt:g} in, {prices.output:g} out",
+        }
 
     @property
     def is_async(self) -> bool:

@@ -29,6 +29,7 @@ from stencilm.grammars.sources import (
     combine,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
+from stencilm.shown import Shown, in_a_line
 
 if TYPE_CHECKING:
     from stencilm.grammars.conversion import NotationName
@@ -56,8 +57,8 @@ class Finding:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Shown):
     """What became of every keyword of a schema, in the order of its text; empty for a pattern.
 
     Attributes:
@@ -76,9 +77,16 @@ class Report:
     annotations: tuple[Finding, ...] = ()
     relaxed: tuple[Finding, ...] = ()
 
+    def __repr__(self) -> str:
+        """How many keywords there are of each kind, in a line."""
+        return (
+            f"<{type(self).__name__}: {len(self.enforced)} enforced, "
+            f"{len(self.annotations)} annotations, {len(self.relaxed)} relaxed>"
+        )
 
-@dataclass(frozen=True)
-class Grammar(OutputForm[str]):
+
+@dataclass(frozen=True, repr=False)
+class Grammar(Shown, OutputForm[str]):
     r"""A set of texts, from any notation; immutable, and shareable between threads.
 
     Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
@@ -111,6 +119,8 @@ class Grammar(OutputForm[str]):
         True
         >>> Grammar.from_source(word.source) == word, word.report.enforced
         (True, ())
+        >>> digits, digits.notation
+        (<Grammar: regular expression '[0-9]+'>, 'regular expression')
     """
 
     source: Source
@@ -311,6 +321,17 @@ class Grammar(OutputForm[str]):
         from stencilm.grammars.conversion import converted
 
         return converted(self, notation)
+
+    @property
+    def notation(self) -> str:
+        """What the notation is called that it was read from, such as "JSON Schema"."""
+        return self.source.notation
+
+    def __repr__(self) -> str:
+        """The notation and the beginning of the text, in a line."""
+        text = getattr(self.source, "text", None) or getattr(self.source, "pattern", None)
+        of = "" if text is None else f" {in_a_line(text)}"
+        return f"<{type(self).__name__}: {self.notation}{of}>"
 
     def __str__(self) -> str:
         """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""

@@ -9,11 +9,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from stencilm.generation.corrections import Correction, corrections
 from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Corrected, Event, Rejected, Trace
+from stencilm.generation.trace import Corrected, Trace
+from stencilm.shown import in_a_line
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
@@ -98,28 +100,6 @@ class Usage:
 _COUNTS = tuple(count.name for count in fields(Usage) if count.name != "is_estimate")
 
 
-class Correction(NamedTuple):
-    """One place at which the grammar stepped in.
-
-    Examples:
-        >>> import stencilm
-        >>> code = stencilm.Regex("[A-Z]{2}-[0-9]")
-        >>> stencilm.guide(lambda prompt: "AB+1", code, "A code:").correction_log[0].rejected
-        '+1'
-    """
-
-    position: int
-    """Where, in bytes of the response."""
-    rejected: str
-    """What was drafted there and taken back; bytes that are no text are escaped."""
-    candidates: tuple[str, ...]
-    """What might have come there: texts, and patterns for what has many; up to 16."""
-    choice: str
-    """What stands there now."""
-    means: str
-    """Who chose; see `stencilm.generation.trace.Corrected`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to draft and when to stop; `stencilm.guide` says what each means.
@@ -156,7 +136,7 @@ class Options:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Guided:
     """A guided text.
 
@@ -224,12 +204,30 @@ class Guided:
         """The trace drawn as a page that needs nothing else."""
         from stencilm.views.html import page
 
-        return page(self.trace)
+        return page(
+            self.trace,
+            text=self.response,
+            tokens=self.usage.output_tokens,
+            seconds=self.process_time_seconds,
+        )
+
+    def __repr__(self) -> str:
+        """The response, and how it came, in a line."""
+        count = self.num_grammar_corrections
+        return (
+            f"<{type(self).__name__}: {in_a_line(self.response)}, {self.status}, "
+            f"{count} correction{'s' if count != 1 else ''}, {self.process_time_seconds:.2f} s>"
+        )
 
     def _repr_html_(self) -> str:
         from stencilm.views.html import fragment
 
-        return fragment(self.trace)
+        return fragment(
+            self.trace,
+            text=self.response,
+            tokens=self.usage.output_tokens,
+            seconds=self.process_time_seconds,
+        )
 
     def to_json(self, *, trace: bool = False) -> dict[str, Any]:
         """The result as JSON-ready values."""
@@ -245,23 +243,6 @@ class Guided:
             "filled": [filled._asdict() for filled in self.filled],
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})
-
-
-def corrections(events: Iterable[Event]) -> Iterable[Correction]:
-    """The corrections that a trace tells of: each with what was rejected before it."""
-    rejected: Rejected | None = None
-    for event in events:
-        if isinstance(event, Rejected):
-            rejected = event
-        elif isinstance(event, Corrected):
-            yield Correction(
-                position=0 if rejected is None else rejected.position,
-                rejected="" if rejected is None else shown(rejected.text),
-                candidates=event.candidates,
-                choice=shown(event.text),
-                means=event.means,
-            )
-            rejected = None
 
 
 def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Filled, ...]:
@@ -280,11 +261,6 @@ def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Fille
         Filled(characters(start), characters(end), text[start:end].decode("utf-8", "ignore"), means)
         for start, end, means in joined
     )
-
-
-def shown(text: bytes) -> str:
-    """Bytes as text, those that are none escaped."""
-    return text.decode("utf-8", "backslashreplace")
 
 
 class Account:

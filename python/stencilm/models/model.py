@@ -109,6 +109,26 @@ class Model(TypedModel):
         )
 
     @property
+    def name(self) -> str:
+        """What the model is called: its folder or hub id, or the kind of its backend."""
+        own = getattr(self.backend, "name", None)
+        if isinstance(own, str):
+            return own
+        config = getattr(getattr(self.backend, "model", None), "config", None)
+        path = getattr(config, "_name_or_path", None)
+        if not isinstance(path, str) or not path:
+            return type(self.backend).__name__
+        return Path(path).name if Path(path).exists() else path
+
+    def _facts(self) -> dict[str, str | None]:
+        context = self.backend.context_size
+        return {
+            "backend": type(self.backend).__name__,
+            "vocabulary": f"{self.tokenizer_info.vocab_size:,} tokens",
+            "context": None if context is None else f"{context:,} tokens",
+        }
+
+    @property
     def tokenizer_info(self) -> TokenizerInfo:
         """The vocabulary of the model."""
         return self.backend.tokenizer_info
@@ -432,7 +452,8 @@ def load(
     """A model by name.
 
     Args:
-        name_or_path: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+        name_or_path: "tiny" (embedded in this package; where torch or transformers is missing, it
+            runs in NumPy), a folder, or a Hugging Face hub id.
         device: A torch device such as "cuda"; the CPU where None.
         dtype: The name of a torch type such as "float32". Where None, the one that the weights
             were saved in, except that "tiny" computes in float32.

@@ -44,6 +44,7 @@ from stencilm.models.reasoning import (
     with_first,
 )
 from stencilm.renewed_lock import RenewedLock
+from stencilm.shown import name_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm, TypeVar
@@ -264,6 +265,8 @@ class TypedModel(ABC):
         >>> from typing import Literal
         >>> import stencilm
         >>> model = stencilm.load("tiny")  # any other model has the same calls
+        >>> model.name, model
+        ('tiny', <Model: tiny>)
         >>> Colour = Literal["red", "blue"]
         >>> colours = ("red", "blue")
         >>> model("A colour:", Colour) in colours
@@ -859,7 +862,7 @@ class TypedModel(ABC):
                 for job, text in zip(jobs, first, strict=True)
             ]
             options = {**options, "reasoning": False}
-        done = yield Round(jobs, output_type, options)
+        done = self._signed((yield Round(jobs, output_type, options)), output_type)
         for _ in range(retries):
             again = []
             for job in jobs:
@@ -869,7 +872,7 @@ class TypedModel(ABC):
                         again.append(Job(job.number, prompt))
             if not again:
                 break
-            written = yield Round(again, output_type, options)
+            written = self._signed((yield Round(again, output_type, options)), output_type)
             for job, generation in zip(again, written, strict=True):
                 jobs[job.number] = job
                 earlier = done[job.number]
@@ -894,6 +897,31 @@ class TypedModel(ABC):
                 return None
             first["max_tokens"] = budget
         return steps, Round(asked, str, first, is_first=True)
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return type(self).__name__
+
+    def _facts(self) -> dict[str, str | None]:
+        """What a reader may want to know of the model."""
+        return {}
+
+    def __repr__(self) -> str:
+        """The model's name, in a line."""
+        return f"<{type(self).__name__}: {self.name}>"
+
+    def _repr_html_(self) -> str:
+        from stencilm.views.notebook import model_card
+
+        return model_card(self.name, self._facts())
+
+    def _signed(self, written: list[Generation[Any]], output_type: Any) -> list[Generation[Any]]:
+        """Texts whose traces say which model wrote them, and within what."""
+        for generation in written:
+            generation.trace.model = self.name
+            generation.trace.grammar = None if output_type is str else name_of(output_type)
+        return written
 
     _continues_texts = False
     """Whether a prompt that is a text is gone on with."""
