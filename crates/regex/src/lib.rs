@@ -6,7 +6,6 @@
 mod analysis;
 mod derivative;
 mod expr;
-mod growing;
 mod hash;
 mod host;
 mod limits;

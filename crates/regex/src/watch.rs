@@ -118,7 +118,8 @@ impl Watch {
             }
         }
         let begun = *self.begun.get_or_insert(now);
-        if now - begun < UNCLOCKED.min(Duration::from_millis(self.milliseconds)) && !at_once {
+        let is_short = self.used.is_zero() && now - begun < UNCLOCKED.min(Duration::from_millis(self.milliseconds));
+        if is_short && !at_once {
             return Ok(());
         }
         match self.is_over(now, now - begun) {

@@ -15,7 +15,6 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
 use crate::expr::expr_set::{Expr, ExprId, ExprSet};
 use crate::expr::required_bytes::Needs;
-use crate::growing::Known;
 use crate::limits::{LimitExceeded, Limits};
 use crate::memory;
 use crate::numbers::Number;
@@ -37,8 +36,8 @@ const MAX_EFFORT_LEVEL: u32 = 4;
 pub struct Deriver {
     /// The expressions; more may be added at any time.
     pub exprs: ExprSet,
-    derivatives: Known<ExprId, Derivatives>,
-    live: Known<ExprId, bool>,
+    derivatives: FxHashMap<ExprId, Derivatives>,
+    live: FxHashMap<ExprId, bool>,
     needs: Needs,
     loosening: Loosening,
     pub(crate) byte_classes: ByteClasses,
@@ -88,8 +87,8 @@ impl Deriver {
         self.exprs.memory_bytes()
             + self.pairs * size_of::<(ByteSet, ExprId)>()
             + self.derivatives.len() * memory::of_shared::<u8>(0)
-            + self.derivatives.memory_bytes()
-            + self.live.memory_bytes()
+            + memory::of_table::<(ExprId, Derivatives)>(self.derivatives.capacity())
+            + memory::of_table::<(ExprId, bool)>(self.live.capacity())
             + self.needs.memory_bytes()
             + self.loosening.memory_bytes()
             + self.byte_classes.memory_bytes()
@@ -106,12 +105,12 @@ impl Deriver {
     /// # Errors
     /// [`LimitExceeded`] when the set has grown to its greatest size.
     pub fn derivatives(&mut self, id: ExprId) -> Result<Derivatives, LimitExceeded> {
-        if let Some(known) = self.derivatives.get(id) {
+        if let Some(known) = self.derivatives.get(&id) {
             return Ok(known.clone());
         }
         let mut work = vec![id];
         while let Some(&id) = work.last() {
-            if self.derivatives.contains(id) {
+            if self.derivatives.contains_key(&id) {
                 work.pop();
                 continue;
             }
@@ -127,12 +126,12 @@ impl Deriver {
             self.limits.check_exprs(self.exprs.len() - self.before)?;
             self.check_bytes()?;
         }
-        Ok(self.derivatives[id].clone())
+        Ok(self.derivatives[&id].clone())
     }
 
     fn for_each_needed(&self, id: ExprId, work: &mut Vec<ExprId>) {
         let mut need = |child: ExprId| {
-            if !self.derivatives.contains(child) {
+            if !self.derivatives.contains_key(&child) {
                 work.push(child);
             }
         };
@@ -153,29 +152,29 @@ impl Deriver {
             Expr::Nothing | Expr::Empty => Arc::new([]),
             Expr::Bytes(set) => Arc::new([(set, ExprId::EMPTY)]),
             Expr::Concat { head, tail } => {
-                let mut first: Vec<_> = self.derivatives[head].to_vec();
+                let mut first: Vec<_> = self.derivatives[&head].to_vec();
                 for (_, rest) in &mut first {
                     *rest = self.exprs.concat(*rest, tail);
                 }
                 if !self.exprs.is_nullable(head) {
                     return first.into();
                 }
-                let second = self.derivatives[tail].clone();
+                let second = self.derivatives[&tail].clone();
                 self.join(&[&first, &second], |exprs, rests| exprs.or(rests))
             }
             Expr::Or(parts) => {
-                let maps: Vec<Derivatives> = parts.iter().map(|&part| self.derivatives[part].clone()).collect();
+                let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
                 let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
                 self.join(&maps, |exprs, rests| exprs.or(rests))
             }
             Expr::And(parts) => {
-                let maps: Vec<Derivatives> = parts.iter().map(|&part| self.derivatives[part].clone()).collect();
+                let maps: Vec<Derivatives> = parts.iter().map(|part| self.derivatives[part].clone()).collect();
                 let maps: Vec<&[_]> = maps.iter().map(|map| &**map).collect();
                 let all = parts.len();
                 self.join(&maps, |exprs, rests| if rests.len() == all { exprs.and(rests) } else { ExprId::NOTHING })
             }
             Expr::Not(inner) => {
-                let map = self.derivatives[inner].clone();
+                let map = self.derivatives[&inner].clone();
                 let mut covered = ByteSet::EMPTY;
                 let mut result = Vec::with_capacity(map.len() + 1);
                 for &(set, rest) in map.iter() {
@@ -192,7 +191,7 @@ impl Deriver {
             }
             Expr::Repeat { body, min, max } => {
                 let rounds = self.exprs.repeat(body, min.saturating_sub(1), max.map(|max| max - 1));
-                let mut map: Vec<_> = self.derivatives[body].to_vec();
+                let mut map: Vec<_> = self.derivatives[&body].to_vec();
                 for (_, rest) in &mut map {
                     *rest = self.exprs.concat(*rest, rounds);
                 }
@@ -261,7 +260,7 @@ impl Deriver {
         if !self.exprs.has_boolean(id) {
             return Ok(id != ExprId::NOTHING);
         }
-        if let Some(&known) = self.live.get(id) {
+        if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
         if self.has_witness(id)? {
@@ -296,7 +295,7 @@ impl Deriver {
                 }
             }
             for &(_, rest) in self.derivatives(next)?.iter() {
-                let known = self.live.get(rest);
+                let known = self.live.get(&rest);
                 if known == Some(&true) {
                     found = Some(next);
                     break;
@@ -327,7 +326,7 @@ impl Deriver {
             return Ok(Some(true));
         }
         // No match can be found, so everything that was looked at is dead.
-        seen.into_keys().for_each(|dead| self.live.insert(dead, false));
+        self.live.extend(seen.into_keys().map(|dead| (dead, false)));
         Ok(Some(false))
     }
 
@@ -339,7 +338,7 @@ impl Deriver {
         if loose == id || !self.exprs.has_boolean(loose) {
             return Ok(loose == ExprId::NOTHING);
         }
-        let live = match self.live.get(loose) {
+        let live = match self.live.get(&loose) {
             Some(&known) => Some(known),
             None => self.search(loose, MAX_LOOSE)?,
         };
@@ -365,7 +364,7 @@ impl Deriver {
     }
 
     fn is_obviously_live(&self, id: ExprId) -> bool {
-        self.exprs.is_nullable(id) || !self.exprs.has_boolean(id) || self.live.get(id) == Some(&true)
+        self.exprs.is_nullable(id) || !self.exprs.has_boolean(id) || self.live.get(&id) == Some(&true)
     }
 
     /// What is left after one byte.
@@ -403,7 +402,7 @@ impl Deriver {
         if self.exprs.has_boolean(id) {
             return None;
         }
-        let live = self.derivatives.get(id)?.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
+        let live = self.derivatives.get(&id)?.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
         Some(live.fold(ByteSet::EMPTY, |first, (set, _)| first.union(set)))
     }
 

@@ -10,7 +10,6 @@ use crate::derivative::deriver::Deriver;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Saturation;
 use crate::expr::expr_set::{Expr, ExprId, ExprSet};
-use crate::growing::List;
 use crate::hash::hash_of;
 use crate::limits::{LimitExceeded, Limits};
 use crate::memory;
@@ -40,9 +39,8 @@ pub struct Dfa {
     columns: [u8; 256],
     representatives: Vec<u8>,
     members: Vec<ByteSet>,
-    states: List<State>,
-    /// The transitions of each state by column; none before they are asked for.
-    rows: Vec<Box<[u32]>>,
+    states: Vec<State>,
+    table: Vec<u32>,
     index: HashTable<u32>,
     /// Bytes that the states own.
     in_states: usize,
@@ -91,8 +89,8 @@ impl Dfa {
             columns,
             representatives,
             members,
-            states: List::default(),
-            rows: Vec::new(),
+            states: Vec::new(),
+            table: Vec::new(),
             index: HashTable::new(),
             in_states: 0,
             endless: None,
@@ -126,7 +124,7 @@ impl Dfa {
 
     /// Never true: the dead state and the start are always there.
     pub fn is_empty(&self) -> bool {
-        self.states.len() == 0
+        self.states.is_empty()
     }
 
     /// The first byte that is never told from this one: both lead to the same state, wherever the automaton is.
@@ -143,8 +141,8 @@ impl Dfa {
     /// What its lists hold, told at once.
     fn in_lists(&self) -> usize {
         self.in_states
-            + self.states.memory_bytes()
-            + memory::of_list(&self.rows)
+            + memory::of_list(&self.states)
+            + memory::of_list(&self.table)
             + memory::of_list(&self.representatives)
             + memory::of_list(&self.members)
             + memory::of_table::<u32>(self.index.capacity())
@@ -165,11 +163,12 @@ impl Dfa {
     /// As [`Dfa::next`].
     #[inline]
     pub fn step(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
-        let (state, column) = (state.0 as usize, usize::from(self.columns[usize::from(byte)]));
-        let mut next = self.rows[state].get(column).copied().unwrap_or(UNKNOWN);
+        let width = self.representatives.len();
+        let cell = state.0 as usize * width + usize::from(self.columns[usize::from(byte)]);
+        let mut next = self.table[cell];
         if next == UNKNOWN {
-            self.fill(deriver, StateId(state as u32), byte)?;
-            next = self.rows[state][column];
+            self.fill(deriver, state, byte)?;
+            next = self.table[cell];
         }
         Ok((StateId(next & !ACCEPTS), next & ACCEPTS != 0))
     }
@@ -233,9 +232,10 @@ impl Dfa {
         if !self.states[state.0 as usize].filled {
             self.fill_row(deriver, state)?;
         }
-        let row = &self.rows[state.0 as usize];
+        let width = self.representatives.len();
+        let row = &self.table[state.0 as usize * width..][..width];
         let mut result: Vec<(ByteSet, StateId)> = Vec::new();
-        for (members, &next) in self.members.iter().zip(&**row) {
+        for (members, &next) in self.members.iter().zip(row) {
             let next = next & !ACCEPTS;
             if next == StateId::DEAD.0 {
                 continue;
@@ -336,25 +336,14 @@ impl Dfa {
             ExprId::NOTHING => StateId::DEAD,
             rest => self.state_of(deriver, &[(tag, rest)])?,
         };
-        let column = usize::from(self.columns[usize::from(byte)]);
-        let target = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
-        self.row(deriver, state)[column] = target;
+        let cell = state.0 as usize * self.representatives.len() + usize::from(self.columns[usize::from(byte)]);
+        self.table[cell] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         Ok(())
-    }
-
-    /// The transitions of a state, as far as they are known.
-    fn row(&mut self, deriver: &mut Deriver, state: StateId) -> &mut [u32] {
-        let (row, width) = (&mut self.rows[state.0 as usize], self.representatives.len());
-        if row.is_empty() {
-            *row = vec![UNKNOWN; width].into();
-            self.in_states += memory::of_slice::<u32>(width);
-            deriver.in_automata += memory::of_slice::<u32>(width);
-        }
-        row
     }
 
     #[cold]
     fn fill_row(&mut self, deriver: &mut Deriver, state: StateId) -> Result<(), LimitExceeded> {
+        let width = self.representatives.len();
         let mut found: Vec<(usize, Tag, ExprId)> = Vec::new();
         for &(tag, residual) in &*self.states[state.0 as usize].residuals {
             for &(set, rest) in deriver.derivatives(residual)?.iter() {
@@ -373,7 +362,8 @@ impl Dfa {
             }
         }
         found.sort_unstable();
-        self.row(deriver, state).fill(StateId::DEAD.0);
+        let row = state.0 as usize * width;
+        self.table[row..row + width].fill(StateId::DEAD.0);
         let mut live = ByteSet::EMPTY;
         let mut residuals = Vec::new();
         for same_column in found.chunk_by(|a, b| a.0 == b.0) {
@@ -382,7 +372,7 @@ impl Dfa {
             residuals.extend(same_column.iter().map(|&(_, tag, rest)| (tag, rest)));
             let next = self.state_of(deriver, &residuals)?;
             live = live.union(&self.members[column]);
-            self.rows[state.0 as usize][column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
+            self.table[row + column] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
         }
         let filled = &mut self.states[state.0 as usize];
         (filled.live, filled.filled) = (Some(live), true);
@@ -407,7 +397,8 @@ impl Dfa {
         let accepts: Box<[Tag]> =
             residuals.iter().filter(|(_, rest)| exprs.is_nullable(*rest)).map(|&(tag, _)| tag).collect();
         self.in_states += memory::of_slice::<(Tag, ExprId)>(residuals.len()) + memory::of_slice::<Tag>(accepts.len());
-        self.rows.push(Box::default());
+        let row = if residuals.is_empty() { StateId::DEAD.0 } else { UNKNOWN };
+        self.table.extend(std::iter::repeat_n(row, self.representatives.len()));
         let filled = residuals.is_empty();
         let (live, saturated) = (filled.then_some(ByteSet::EMPTY), UNKNOWN);
         self.states.push(State { residuals: residuals.into(), accepts, filled, live, saturated });

@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, LazyLock};
 
+use hashbrown::HashTable;
+
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::{Expr, ExprId};
-use crate::growing::{List, Numbers};
 use crate::hash::hash_of;
 use crate::memory;
 use crate::numbers::Number;
@@ -27,10 +28,10 @@ pub(crate) struct Facts {
 
 #[derive(Clone, Default)]
 struct Part {
-    nodes: List<Expr>,
-    facts: List<Facts>,
-    /// Hashes and ids of the nodes.
-    index: Numbers,
+    nodes: Vec<Expr>,
+    facts: Vec<Facts>,
+    /// Hashes and ids of the nodes. A table that grows does not look at the nodes again, of which there may be many.
+    index: HashTable<(u32, u32)>,
     /// How many children the lists of all nodes hold together.
     children: usize,
     /// Bytes that the nodes own.
@@ -69,6 +70,11 @@ fn half_hash(expr: &Expr) -> u32 {
     (hash_of(expr) >> 32) as u32
 }
 
+/// The hash that places a node in an index, from the half that is kept (Fibonacci hashing: Knuth 1998, 6.4).
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// Whether all children have ids below `first`.
 fn may_be_shared(expr: &Expr, first: usize) -> bool {
     match expr {
@@ -92,14 +98,15 @@ impl Arena {
     }
 
     /// All nodes of both parts as one to be shared.
-    pub(crate) fn freeze(self) -> SharedExprs {
+    pub(crate) fn freeze(mut self) -> SharedExprs {
         let mut all = Part::clone(&self.shared);
-        all.index.reserve(self.own.nodes.len());
-        for own in 0..self.own.nodes.len() {
-            all.index.insert(half_hash(&self.own.nodes[own]), (self.first + own) as u32);
+        all.index.reserve(self.own.nodes.len(), |&(hash, _)| spread(hash));
+        for (own, expr) in self.own.nodes.iter().enumerate() {
+            let (hash, id) = (half_hash(expr), (self.first + own) as u32);
+            all.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
         }
-        self.own.nodes.into_iter().for_each(|node| all.nodes.push(node));
-        self.own.facts.into_iter().for_each(|facts| all.facts.push(facts));
+        all.nodes.append(&mut self.own.nodes);
+        all.facts.append(&mut self.own.facts);
         all.children += self.own.children;
         all.in_nodes += self.own.in_nodes;
         all.nodes.shrink_to_fit();
@@ -116,7 +123,7 @@ impl Arena {
         let Part { nodes: all, facts, index, .. } = &mut self.own;
         all.reserve(nodes);
         facts.reserve(nodes);
-        index.reserve(nodes);
+        index.reserve(nodes, |&(hash, _)| spread(hash));
     }
 
     /// How many nodes are not shared.
@@ -131,9 +138,9 @@ impl Arena {
 
     /// Bytes of memory held by what is not shared, about.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.own.nodes.memory_bytes()
-            + self.own.facts.memory_bytes()
-            + self.own.index.memory_bytes()
+        memory::of_list(&self.own.nodes)
+            + memory::of_list(&self.own.facts)
+            + memory::of_table::<(u32, u32)>(self.own.index.capacity())
             + self.own.in_nodes
     }
 
@@ -186,11 +193,13 @@ impl Arena {
         let Arena { shared, first, own } = self;
         // Shared expressions have shared children, so most of those that are new need not be looked for there.
         if may_be_shared(&expr, *first)
-            && let Some(found) = shared.index.find(hash, |id| shared.nodes[id as usize] == expr)
+            && let Some(&(_, found)) =
+                shared.index.find(spread(hash), |&(other, id)| other == hash && shared.nodes[id as usize] == expr)
         {
             return ExprId(found);
         }
-        if let Some(found) = own.index.find(hash, |id| own.nodes[id as usize - *first] == expr) {
+        let here = |&(other, id): &(u32, u32)| other == hash && own.nodes[id as usize - *first] == expr;
+        if let Some(&(_, found)) = own.index.find(spread(hash), here) {
             return ExprId(found);
         }
         let id = u32::try_from(*first + own.nodes.len()).expect("limits keep an expression set below 2^32 nodes");
@@ -207,7 +216,7 @@ impl Arena {
             _ => 0,
         };
         own.nodes.push(expr);
-        own.index.insert(hash, id);
+        own.index.insert_unique(spread(hash), (hash, id), |&(hash, _)| spread(hash));
         ExprId(id)
     }
 

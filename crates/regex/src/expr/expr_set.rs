@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 
 use crate::expr::arena::{Arena, SharedExprs};
 use crate::expr::byte_set::ByteSet;
-use crate::growing::Numbered;
 use crate::limits::LimitExceeded;
 use crate::numbers::Number;
 use crate::watch::check;
@@ -36,12 +35,6 @@ impl ExprId {
     /// The position in the set, counted from 0.
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-}
-
-impl Numbered for ExprId {
-    fn number(self) -> usize {
-        self.index()
     }
 }
 
