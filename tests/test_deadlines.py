@@ -27,5 +27,5 @@ def test_a_call_ends_at_its_deadline(title: str) -> None:
     asked = Limits(milliseconds=int(deadlines.ASKED * 1000), schema_bytes=4 << 20)
     made = GrammarCompiler(info, limits=asked)
     took, end = deadlines.timed(deadlines.CASES[title](made), made)
-    assert end in ("done", "deadline", "another limit"), end
+    assert end in ("done", "deadline", "another limit", "BatchError"), end
     assert took < MOST, (took, end)

@@ -4,7 +4,7 @@
 //! piece ends is never in doubt, for it has one length, so no text is read in more ways than before. A matcher then takes up
 //! the piece at which it is, and a mask costs what a piece costs.
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, pieces};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 
 use super::rebuild::expressions;
 use crate::ir::exprs;
@@ -55,9 +55,6 @@ impl Run {
         made
     }
 }
-
-/// A piece of a run that is no text has so many bytes.
-const PIECE: usize = 1_024;
 
 /// The same texts, with the long runs of bytes with which lexemes begin in pieces. All nodes keep their numbers.
 ///

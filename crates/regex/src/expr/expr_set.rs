@@ -79,10 +79,10 @@ pub enum Expr {
 pub const LONG_TEXT: usize = 2_048;
 
 /// Such a piece has no more bytes.
-const PIECE: usize = 1_024;
+pub const PIECE: usize = 1_024;
 
 /// A piece of so few bytes has a node for each.
-const SHORT_PIECE: usize = 16;
+const SHORT_PIECE: usize = 512;
 
 /// The pieces of a text, each of as many whole characters as there may be.
 pub fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
