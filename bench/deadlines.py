@@ -48,6 +48,8 @@ ROOMY = Limits(schema_bytes=4 << 20, milliseconds=60_000)
 Work = Callable[[GrammarCompiler], Any]
 """The one call that is timed."""
 CASES: dict[str, Callable[[GrammarCompiler], Work]] = {}
+WITHOUT_DEADLINE = {"a token index of many states"}
+"""What takes minutes by design: bounds on its size end it, and signals."""
 
 
 def case(title: str) -> Callable[[Callable[[GrammarCompiler], Work]], None]:
@@ -202,6 +204,50 @@ def _(made: GrammarCompiler) -> Work:
     return lambda _: batch.batch_fill_next_token_bitmask(matchers, masks)
 
 
+@case("accept: 400 bytes of a very ambiguous text")
+def _(made: GrammarCompiler) -> Work:
+    compiled = made.compile_grammar('root ::= ("a"? root? . root? "b"?)+')
+    return lambda _: GrammarMatcher(compiled).accept_string("ab" * 200)
+
+
+@case("accepting in a batch of 64 sequences")
+def _(made: GrammarCompiler) -> Work:
+    compiled = made.compile_grammar('root ::= ("a" | "ab" | "b")* root? "c"')
+    matchers = [GrammarMatcher(compiled) for _ in range(64)]
+    texts = ["ab" * (1 << 14)] * 64
+    batch = stencilm.BatchGrammarMatcher(1)
+    return lambda _: batch.batch_accept_string(matchers, texts)
+
+
+@case("a token index of many states")
+def _(made: GrammarCompiler) -> Work:
+    def build(made: GrammarCompiler) -> Any:
+        pattern = "(?:[a-z]{1,40}[0-9]{1,40}x){1,40}"
+        limits = made.limits
+        return stencilm.TokenIndex.from_regex(pattern, made.tokenizer_info, limits=limits)
+
+    return build
+
+
+@case("a draft tree of 2,000 nodes")
+def _(made: GrammarCompiler) -> Work:
+    info = made.tokenizer_info
+    matcher = GrammarMatcher(made.compile_regex("(?i)([a-z]+[ab].{9}|.*x)*"))
+    tokens = np.full(2000, info.tokenize_bytes(b"a")[0])
+    next_token = np.array([*range(1, 2000), -1])
+    masks = np.zeros((2000, (info.vocab_size + 31) // 32), dtype=np.int32)
+    siblings = np.full(2000, -1)
+    return lambda _: matcher.traverse_draft_tree(next_token, siblings, tokens, masks)
+
+
+@case("writing a grammar of 2,000 objects")
+def _(_: GrammarCompiler) -> Work:
+    names = [f"p{number}" for number in range(2000)]
+    schema = {"type": "object", "properties": {name: {"enum": [name, 1]} for name in names}}
+    grammar = Grammar.from_json_schema(schema, limits=ROOMY)
+    return lambda _: (str(grammar), grammar.serialize_json())
+
+
 def one(title: str, folder: Path, with_signal: bool) -> tuple[float, str]:
     """Seconds that a case took, and how it ended."""
     info = TokenizerInfo.from_file(folder)
@@ -299,6 +345,9 @@ def main() -> int:
             continue
         cells = []
         for with_signal in (False, True):
+            if title in WITHOUT_DEADLINE and not with_signal:
+                cells.append("| has none")
+                continue
             took, end = measure(title, folder, with_signal)
             cells.append(f"{1000 * took:.0f} | {end}")
             is_ours = end in ("deadline", "signal") or not with_signal

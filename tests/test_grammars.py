@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from pathlib import Path
 
@@ -103,3 +104,24 @@ def test_errors_have_line_and_column() -> None:
         Grammar.deserialize_json("{}")
     with pytest.raises(TypeError):
         Grammar.from_ebnf(7)  # type: ignore[arg-type]
+
+
+def test_long_texts_are_read_printed_and_saved(compiler: GrammarCompiler) -> None:
+    """A text of more than 2,048 bytes is kept in pieces."""
+    text = 'aé€😈"\\ab' * 900
+    written = json.dumps(text, ensure_ascii=False)
+    for grammar in (
+        Grammar.from_json_schema({"const": text}),
+        Grammar.from_regex("".join(f"\\{sign}" if sign == "\\" else sign for sign in written)),
+        Grammar.from_ebnf(f"root ::= {json.dumps(written, ensure_ascii=False)}"),
+        Grammar.from_lark(f"start: {json.dumps(written, ensure_ascii=False)}"),
+    ):
+        saved = Grammar.deserialize_json(grammar.serialize_json())
+        assert saved.serialize_json() == grammar.serialize_json()
+        printed = str(grammar)
+        assert str(Grammar.from_ebnf(printed)) == printed
+        for same in (grammar, saved, Grammar.from_ebnf(printed), Grammar.union(grammar, grammar)):
+            matcher = GrammarMatcher(compiler.compile_grammar(same))
+            assert not matcher.fork().accept_string(written[:5000] + "!")
+            assert matcher.accept_string(written)
+            assert matcher.is_completed()

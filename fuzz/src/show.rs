@@ -93,6 +93,7 @@ fn expr(exprs: &ExprSet, id: ExprId, depth: usize) -> String {
             format!("({}){{{min},{max}}}", show(*body))
         }
         Expr::Number(number) => number.whole().map_or("<a rest of numbers>".into(), |set| format!("<{set}>")),
+        Expr::Text(text) => text.escape_debug().to_string(),
     }
 }
 

@@ -50,7 +50,9 @@ class Limits(_Read):
         mask_cache_bytes: What the masks may hold that are kept for one grammar. Where they hold
             more, all of them are dropped.
         milliseconds: The longest time that one operation may take: reading a notation, compiling
-            it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
+            it, or one mask. It is processor time. A batch is one operation: each of its threads
+            has so much time for all of its sequences. Where Python's main thread compiles, Ctrl-C
+            ends it, too.
 
     Examples:
         >>> import stencilm

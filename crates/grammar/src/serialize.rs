@@ -65,6 +65,7 @@ enum SavedExpr {
     Not(Index),
     Repeat(Index, u32, Option<u32>),
     Numbers(String),
+    Text(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -203,6 +204,7 @@ fn saved(grammar: &Grammar) -> Saved {
         Expr::Not(inner) => SavedExpr::Not(number(inner)),
         Expr::Repeat { body, min, max } => SavedExpr::Repeat(number(body), *min, *max),
         Expr::Number(numbers) => SavedExpr::Numbers(exprs::whole_set(numbers).to_string()),
+        Expr::Text(text) => SavedExpr::Text(text.to_string()),
     });
     let places = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
     let nodes = grammar.nodes.iter().map(|node| match node {
@@ -423,6 +425,7 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
             SavedExpr::And(parts) => exprs.and(&made.all(parts, list, at)?),
             SavedExpr::Not(inner) => exprs.not(made.get(*inner, list, at)?),
             SavedExpr::Repeat(body, min, max) => exprs.repeat(made.get(*body, list, at)?, *min, *max),
+            SavedExpr::Text(text) => exprs.text_then(text, ExprId::EMPTY),
             SavedExpr::Numbers(text) => {
                 let set = NumberSet::parse(text);
                 exprs.numbers(set.map_err(|what| GrammarError::new(ErrorKind::Syntax, format!("#/exprs/{at}"), what))?)

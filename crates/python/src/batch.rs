@@ -1,11 +1,14 @@
 //! `_core.BatchMatcher`: one call for many sequences, without the interpreter's lock.
 
+use std::cell::RefCell;
 use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use stencilm_engine::{GrammarMatcher, MatcherError, Workers};
+use stencilm_regex::{Parts, Watch};
 
 use crate::arguments;
 use crate::bitmask::{Rows, is_foreign};
@@ -265,6 +268,24 @@ struct Job<'a, A, R> {
 /// A round of a batch was stopped.
 struct Unfinished;
 
+/// How many rounds there were.
+static ROUNDS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The round that this thread works on, and since when.
+    static ROUND: RefCell<Option<(u64, Parts)>> = const { RefCell::new(None) };
+}
+
+/// The watch over one sequence of a round: what this thread has done for others counts, since one deadline is that of the batch.
+fn watch_over(matcher: &GrammarMatcher, round: u64) -> Watch {
+    let watch = Watch::new(matcher.compiled().limits().milliseconds, None);
+    ROUND.with_borrow_mut(|current| {
+        current.take_if(|(number, _)| *number != round);
+        let (_, parts) = current.get_or_insert_with(|| (round, Parts::new()));
+        watch.after(parts)
+    })
+}
+
 impl BatchMatcher {
     fn each<A: Send, R: Send + for<'py> IntoPyObject<'py>>(
         &self,
@@ -305,8 +326,10 @@ impl BatchMatcher {
         let round = || {
             watch::share(|call| {
                 let open: Vec<&mut Job<'_, A, R>> = jobs.iter_mut().filter(|job| job.result.is_none()).collect();
+                let number = ROUNDS.fetch_add(1, Ordering::Relaxed);
                 self.workers.each(open, |job| {
-                    job.result = call.run(|| operation(job.matcher, &mut job.argument));
+                    let watch = watch_over(job.matcher, number);
+                    job.result = call.run(|| watch.over(|| operation(job.matcher, &mut job.argument)));
                 });
             });
             if jobs.iter().all(|job| job.result.is_some()) { Ok(()) } else { Err(Unfinished) }

@@ -9,6 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stencilm_engine::{self as engine, Candidate, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
+use stencilm_regex::Watch;
 
 use crate::arguments;
 use crate::bitmask::Rows;
@@ -454,7 +455,9 @@ impl Matcher {
         }
         let time_limit = time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let (inner, rows) = (&mut *guard, rows.all()?);
-        watch::long(py, || inner.traverse_draft_tree(&tree, rows, time_limit))?
+        let milliseconds = inner.compiled().limits().milliseconds;
+        // One deadline for all nodes.
+        watch::long(py, || Watch::new(milliseconds, None).over(|| inner.traverse_draft_tree(&tree, rows, time_limit)))?
             .map_err(|error| errors::matcher(py, &error))
     }
 
@@ -472,7 +475,9 @@ impl Matcher {
         let tree = DraftTree::new(&next_token, &next_sibling, &tokens, root)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let inner = &mut *guard;
-        watch::long(py, || inner.draft_tree_temperatures(&tree))?.map_err(|error| errors::matcher(py, &error))
+        let milliseconds = inner.compiled().limits().milliseconds;
+        watch::long(py, || Watch::new(milliseconds, None).over(|| inner.draft_tree_temperatures(&tree)))?
+            .map_err(|error| errors::matcher(py, &error))
     }
 
     /// Take back the last accepted tokens; a text that `accept_string` took counts as one.

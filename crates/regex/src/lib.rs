@@ -24,7 +24,7 @@ pub use derivative::split::{Group, split};
 pub use expr::arena::SharedExprs;
 pub use expr::byte_set::ByteSet;
 pub use expr::clamp::{Relaxation, Relaxed, Saturation};
-pub use expr::expr_set::{Expr, ExprId, ExprSet};
+pub use expr::expr_set::{Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 pub use expr::hash_table::{Map, Set, Table};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};
 pub use host::{Held, Host, after_freeing, assert_none_held, before_waiting, set_host};
@@ -35,4 +35,4 @@ pub use numbers::{
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
-pub use watch::{Watch, check as check_time, check_now as check_time_now, unwatched};
+pub use watch::{Parts, Watch, check as check_time, check_now as check_time_now, unwatched};

@@ -27,12 +27,38 @@ const UNCLOCKED: Duration = Duration::from_millis(1);
 /// How long an operation may take, and what else may end it.
 pub struct Watch {
     milliseconds: u64,
+    /// The processor time that was used of them before.
+    used: Duration,
     /// When the clock was first read.
     begun: Option<Instant>,
     /// The same of the clock of the processor.
     clock: Option<Clock>,
     asked: Option<Instant>,
     is_interrupted: Option<fn() -> bool>,
+}
+
+/// What a thread does of a call that has several parts, each under a watch of its own.
+pub struct Parts {
+    begun: Instant,
+    clock: Option<Duration>,
+}
+
+impl Parts {
+    /// Begins with the first of them.
+    #[expect(clippy::new_without_default, reason = "it is about the moment")]
+    pub fn new() -> Parts {
+        Parts { begun: Instant::now(), clock: thread_time() }
+    }
+
+    /// The processor time of the thread since then. As long as it is short, nothing is asked of the system.
+    fn used(&self) -> Duration {
+        let since = self.begun.elapsed();
+        match self.clock {
+            _ if since < UNCLOCKED => Duration::ZERO,
+            Some(begun) => thread_time().map_or(since, |time| time.saturating_sub(begun)),
+            None => since,
+        }
+    }
 }
 
 /// What the clock of the processor said.
@@ -61,7 +87,12 @@ impl Drop for Restore {
 impl Watch {
     /// So many milliseconds, and no longer than until `is_interrupted`, which is asked now and then.
     pub fn new(milliseconds: u64, is_interrupted: Option<fn() -> bool>) -> Watch {
-        Watch { milliseconds, begun: None, clock: None, asked: None, is_interrupted }
+        Watch { milliseconds, used: Duration::ZERO, begun: None, clock: None, asked: None, is_interrupted }
+    }
+
+    /// The same for a part of a call whose other parts took time of the same thread.
+    pub fn after(self, parts: &Parts) -> Watch {
+        Watch { used: parts.used(), ..self }
     }
 
     /// Runs an operation under this watch. Where one is set already, that one stays: it answers for all.
@@ -87,7 +118,8 @@ impl Watch {
             }
         }
         let begun = *self.begun.get_or_insert(now);
-        if now - begun < UNCLOCKED.min(Duration::from_millis(self.milliseconds)) && !at_once {
+        let is_short = self.used.is_zero() && now - begun < UNCLOCKED.min(Duration::from_millis(self.milliseconds));
+        if is_short && !at_once {
             return Ok(());
         }
         match self.is_over(now, now - begun) {
@@ -102,8 +134,9 @@ impl Watch {
             return false;
         }
         let limit = Duration::from_millis(self.milliseconds);
-        let Some(time) = thread_time() else { return since > limit };
-        let begun = self.clock.map_or_else(|| time.saturating_sub(since.min(UNCLOCKED)), |clock| clock.begun);
+        let Some(time) = thread_time() else { return self.used + since > limit };
+        let before = self.used + since.min(UNCLOCKED);
+        let begun = self.clock.map_or_else(|| time.saturating_sub(before), |clock| clock.begun);
         let left = limit.saturating_sub(time.saturating_sub(begun));
         self.clock = Some(Clock { begun, next: now.checked_add(left) });
         left.is_zero()
@@ -213,6 +246,22 @@ mod tests {
         assert_eq!(Watch::new(60_000, Some(|| false)).over(steps), Ok(()));
         assert_eq!(Watch::new(5, None).over(steps), Err(LimitExceeded::Time(5)));
         assert_eq!(Watch::new(60_000, Some(|| true)).over(steps), Err(LimitExceeded::Interrupted));
+    }
+
+    #[test]
+    fn the_parts_of_a_call_have_one_deadline() {
+        let parts = Parts::new();
+        let part = || Watch::new(20, None).after(&parts).over(|| long_part(5));
+        let done = (0..20).take_while(|_| part().is_ok()).count();
+        assert!((1..5).contains(&done), "{done}");
+        assert_eq!(part(), Err(LimitExceeded::Time(20)));
+        assert_eq!(Watch::new(20, None).over(|| long_part(5)), Ok(()));
+    }
+
+    fn long_part(milliseconds: u64) -> Result<(), LimitExceeded> {
+        check_now()?;
+        work(milliseconds);
+        check_now()
     }
 
     #[test]

@@ -345,7 +345,15 @@ fn spell(exprs: &ExprSet, expr: ExprId, texts: &mut Vec<u8>) -> bool {
             Expr::Concat { head, tail } => (head, Some(tail)),
             _ => (expr, None),
         };
-        let byte = if let Expr::Bytes(set) = exprs.get(head) { set.single() } else { None };
+        let byte = match exprs.get(head) {
+            Expr::Bytes(set) => set.single(),
+            Expr::Text(text) => {
+                texts.extend_from_slice(text.as_bytes());
+                rest = tail;
+                continue;
+            }
+            _ => None,
+        };
         let Some(byte) = byte else {
             texts.truncate(start);
             return false;

@@ -208,6 +208,40 @@ fn long_texts_of_ambiguous_recursions_are_read() {
     }
 }
 
+/// A frame may have been pushed at every place of these texts.
+#[test]
+fn stacks_of_very_ambiguous_texts_stay_small_and_exact() {
+    let tokens = ["a", "b", "ab", "bba", "aaaa", "abababab"];
+    let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), tokens.len() + 1, &[6], &[]).unwrap());
+    for text in [
+        "root ::= (. root)* | . (root .)*",
+        "root ::= root? other root? | . root?\nother ::= \"a\" root? other? \"b\"? | \"b\"",
+        "root ::= \"a\" root? root? | \"b\"? root? \"a\" | \"b\"",
+    ] {
+        let grammar = Arc::new(Grammar::from_ebnf(text, "root").unwrap());
+        let compiled = Arc::new(CompiledGrammar::new(grammar, vocabulary.clone()).unwrap());
+        let mut live = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
+        let mut random = Random::new(5);
+        let mut mask = TokenSet::empty(vocabulary.vocab_size());
+        for count in 0..300 {
+            let allowed: Vec<u32> = (0..2).filter(|&token| live.is_allowed(token).unwrap()).collect();
+            if allowed.is_empty() {
+                break;
+            }
+            assert!(live.accept_token(*random.pick(&allowed)).unwrap());
+            if count % 60 == 7 {
+                live.fill_mask(mask.words_mut()).unwrap();
+                assert_eq!(mask, naive::mask(&live).unwrap(), "{text:?} after {count}");
+                live.rollback(3).unwrap();
+                let mut other = live.fork();
+                other.fill_mask(mask.words_mut()).unwrap();
+                assert_eq!(mask, naive::mask(&other).unwrap(), "{text:?} after {count}, less 3");
+            }
+        }
+        assert!(live.memory_bytes() < 4 << 20, "{text:?}: {}", live.memory_bytes());
+    }
+}
+
 #[test]
 fn masks_of_every_kind_of_recursion_are_exact() {
     let tokens = ["a", "b", "c", "aa", "ab", "ba", "bc", "cb", "abab", "aab", "bbb", "cac", "caca"];

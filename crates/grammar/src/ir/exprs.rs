@@ -101,6 +101,7 @@ pub(crate) fn rebuilt(into: &mut ExprSet, expr: &Expr, child: impl Fn(ExprId) ->
         Expr::Not(inner) => into.not(child(*inner)),
         Expr::Repeat { body, min, max } => into.repeat(child(*body), *min, *max),
         Expr::Number(number) => into.number_again(number),
+        Expr::Text(text) => into.text(text),
     }
 }
 

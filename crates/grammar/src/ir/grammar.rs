@@ -443,6 +443,7 @@ impl Grammar {
                 };
                 match self.exprs.get(head) {
                     Expr::Bytes(set) if set.len() == 1 => spelled.extend(set.iter()),
+                    Expr::Text(text) => spelled.extend_from_slice(text.as_bytes()),
                     Expr::Or(parts) if seen.len() < MAX_TEXT_BYTES => {
                         work.extend(parts.iter().filter(|&&part| seen.insert(part)));
                         spelled.push(0);

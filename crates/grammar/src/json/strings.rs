@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ByteSet, ExprId, ExprSet, LimitExceeded, Map, check_time};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, LONG_TEXT, LimitExceeded, Map, check_time};
 
 use super::formats;
 use super::values::common;
@@ -236,6 +236,14 @@ impl Strings {
         end: ExprId,
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
+        if let [text] = texts
+            && text.len() > LONG_TEXT
+        {
+            return exprs.spelled(text, end, |exprs, character| {
+                may_go_on()?;
+                Ok(self.character(exprs, self.spelling, character))
+            });
+        }
         if let [text] = texts {
             return text.chars().rev().try_fold(end, |tail, character| {
                 may_go_on()?;

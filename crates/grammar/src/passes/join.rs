@@ -71,6 +71,7 @@ impl AllFacts {
         match exprs.get(id) {
             Expr::Bytes(set) => facts.has_wide_bytes = set.len() > WIDE_BYTES,
             Expr::Concat { .. } => facts.size -= 1,
+            Expr::Text(text) => facts.size = text.len() as u32,
             Expr::Repeat { max, .. } => {
                 facts.has_wide_run |= facts.has_wide_bytes && max.is_none_or(|max| max > LONG_RUN);
             }

@@ -4,25 +4,56 @@
 //! piece ends is never in doubt, for it has one length, so no text is read in more ways than before. A matcher then takes up
 //! the piece at which it is, and a mask costs what a piece costs.
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 
 use super::rebuild::expressions;
 use crate::ir::exprs;
 use crate::ir::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
 use crate::json_schema::common_exprs;
 
-/// A run of more bytes than these is cut.
-const LONG_LITERAL: usize = 2_048;
-/// Pieces are so long.
-const PIECE: usize = 1_024;
-
-/// A lexeme that begins with a long run of single bytes.
+/// A lexeme that begins with a long run of bytes.
 struct Long {
     node: usize,
-    /// The run, byte by byte.
-    run: Vec<ByteSet>,
+    run: Run,
     /// What follows it.
     rest: ExprId,
+}
+
+/// Sets of bytes, one after the other.
+#[derive(Default)]
+struct Run {
+    /// The least byte of each, which mostly is the only one.
+    bytes: Vec<u8>,
+    /// Those with more bytes, by their places.
+    sets: Vec<(usize, ByteSet)>,
+}
+
+impl Run {
+    fn push(&mut self, set: ByteSet) {
+        if set.len() > 1 {
+            self.sets.push((self.bytes.len(), set));
+        }
+        self.bytes.extend(set.first());
+    }
+
+    /// The run in pieces.
+    fn pieces(&self, exprs: &mut ExprSet) -> Vec<ExprId> {
+        if let (true, Ok(text)) = (self.sets.is_empty(), str::from_utf8(&self.bytes)) {
+            return pieces(text).map(|piece| exprs.text(piece)).collect();
+        }
+        let (mut made, mut from) = (Vec::new(), 0);
+        for piece in self.bytes.chunks(PIECE) {
+            let mut sets: Vec<ByteSet> = piece.iter().copied().map(ByteSet::of).collect();
+            let here = self.sets.iter().filter(|(at, _)| (from..from + piece.len()).contains(at));
+            here.for_each(|&(at, set)| sets[at - from] = set);
+            made.push(sets.iter().rev().fold(ExprId::EMPTY, |tail, &set| {
+                let byte = exprs.bytes(set);
+                exprs.byte_then(byte, tail)
+            }));
+            from += piece.len();
+        }
+        made
+    }
 }
 
 /// The same texts, with the long runs of bytes with which lexemes begin in pieces. All nodes keep their numbers.
@@ -30,7 +61,7 @@ struct Long {
 /// Elements of an array that must differ are compared as the lexemes that they are, so a grammar with such arrays stays as
 /// it is.
 pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
-    if grammar.exprs.own_len() <= LONG_LITERAL || grammar.items.iter().any(|items| items.unique) {
+    if grammar.items.iter().any(|items| items.unique) {
         return grammar;
     }
     let long: Vec<Long> = grammar.nodes.iter().enumerate().filter_map(|(at, node)| long(&grammar, at, node)).collect();
@@ -64,21 +95,12 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
         }
     }
     for Long { node, run, rest } in long {
-        let mut parts = Vec::with_capacity(run.len() / PIECE + 2);
-        let mut add = |nodes: &mut Vec<Node>, expr| {
-            parts.push(NodeId(nodes.len() as u32));
-            nodes.push(Node::Lexeme(expr));
-        };
-        for piece in run.chunks(PIECE) {
-            let mut expr = ExprId::EMPTY;
-            for &set in piece.iter().rev() {
-                let byte = new.bytes(set);
-                expr = new.byte_then(byte, expr);
-            }
-            add(&mut grammar.nodes, expr);
-        }
-        if rest != ExprId::EMPTY {
-            add(&mut grammar.nodes, copies.of(rest));
+        let mut exprs = run.pieces(&mut new);
+        exprs.extend(Some(rest).filter(|&rest| rest != ExprId::EMPTY).map(|rest| copies.of(rest)));
+        let mut parts = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            parts.push(NodeId(grammar.nodes.len() as u32));
+            grammar.nodes.push(Node::Lexeme(expr));
         }
         grammar.nodes[node] = Node::Sequence(parts.into());
     }
@@ -91,25 +113,23 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
 fn long(grammar: &Grammar, node: usize, of: &Node) -> Option<Long> {
     let &Node::Lexeme(expr) = of else { return None };
     // What takes fewer bytes has no long run.
-    if (grammar.exprs.shortest_at_least(expr) as usize) <= LONG_LITERAL {
+    if (grammar.exprs.shortest_at_least(expr) as usize) <= LONG_TEXT {
         return None;
     }
-    let (mut run, mut rest) = (Vec::new(), expr);
-    loop {
-        match *grammar.exprs.get(rest) {
-            Expr::Concat { head, tail } => {
-                let &Expr::Bytes(set) = grammar.exprs.get(head) else { break };
-                run.push(set);
-                rest = tail;
-            }
-            Expr::Bytes(set) => {
-                run.push(set);
-                rest = ExprId::EMPTY;
-            }
+    let (mut run, mut rest) = (Run::default(), expr);
+    while rest != ExprId::EMPTY {
+        let (head, tail) = match *grammar.exprs.get(rest) {
+            Expr::Concat { head, tail } => (head, tail),
+            _ => (rest, ExprId::EMPTY),
+        };
+        match grammar.exprs.get(head) {
+            Expr::Bytes(set) => run.push(*set),
+            Expr::Text(text) => run.bytes.extend_from_slice(text.as_bytes()),
             _ => break,
         }
+        rest = tail;
     }
-    (run.len() > LONG_LITERAL).then_some(Long { node, run, rest })
+    (run.bytes.len() > LONG_TEXT).then_some(Long { node, run, rest })
 }
 
 #[cfg(test)]
@@ -117,18 +137,18 @@ mod tests {
     use super::*;
     use crate::from_regex;
 
-    fn pieces(grammar: &Grammar) -> usize {
+    fn count(grammar: &Grammar) -> usize {
         grammar.nodes.iter().filter(|node| matches!(node, Node::Lexeme(_))).count()
     }
 
     #[test]
     fn long_texts_are_cut_and_short_ones_are_not() {
         let text = |len: usize| (0..len).map(|at| (b'a' + (at * at / 7 % 26) as u8) as char).collect::<String>();
-        assert_eq!(pieces(&from_regex(&text(LONG_LITERAL)).unwrap()), 1);
+        assert_eq!(count(&from_regex(&text(LONG_TEXT)).unwrap()), 1);
         let cut = from_regex(&text(5 * PIECE)).unwrap();
-        assert_eq!((pieces(&cut), cut.exprs.own_len() < 7 * PIECE), (5, true));
+        assert_eq!((count(&cut), cut.exprs.own_len() < 100), (5, true));
         // What follows stays whole.
-        assert_eq!(pieces(&from_regex(&(text(5 * PIECE) + "[0-9]{2,9}")).unwrap()), 6);
-        assert_eq!(pieces(&from_regex(&("[0-9]{2,9}".to_owned() + &text(5 * PIECE))).unwrap()), 1);
+        assert_eq!(count(&from_regex(&(text(5 * PIECE) + "[0-9]{2,9}")).unwrap()), 6);
+        assert_eq!(count(&from_regex(&("[0-9]{2,9}".to_owned() + &text(5 * PIECE))).unwrap()), 1);
     }
 }

@@ -45,6 +45,7 @@ impl Completions {
             Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
             Expr::Empty => 0,
             Expr::Bytes(_) => 1,
+            Expr::Text(text) => text.len() as u32,
             Expr::Concat { head, tail } => {
                 let within_head = self.known[head].saturating_add(exprs.shortest_at_least(*tail));
                 within_head.max(self.known[tail])

@@ -80,6 +80,7 @@ impl ExprSet {
                             break;
                         }
                     },
+                    Expr::Text(piece) => text.extend_from_slice(piece.as_bytes()),
                     &Expr::Concat { head, tail } => {
                         let behind = link(tail, behind);
                         rest = link(head, behind);

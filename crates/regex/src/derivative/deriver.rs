@@ -197,6 +197,10 @@ impl Deriver {
                 }
                 map.into()
             }
+            Expr::Text(text) => {
+                let (first, rest) = text.as_bytes().split_at(1);
+                Arc::new([(first.iter().copied().collect(), self.exprs.literal(rest))])
+            }
             Expr::Number(number) => {
                 let mut map: Vec<(ByteSet, ExprId)> = Vec::new();
                 for bytes in Number::BYTES {

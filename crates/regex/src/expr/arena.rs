@@ -78,7 +78,7 @@ fn spread(hash: u32) -> u64 {
 /// Whether all children have ids below `first`.
 fn may_be_shared(expr: &Expr, first: usize) -> bool {
     match expr {
-        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => true,
+        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => true,
         Expr::Concat { head, tail } => head.index() < first && tail.index() < first,
         // The list is sorted.
         Expr::Or(parts) | Expr::And(parts) => parts.last().is_none_or(|part| part.index() < first),
@@ -212,6 +212,7 @@ impl Arena {
         own.in_nodes += match &expr {
             Expr::Or(parts) | Expr::And(parts) => memory::of_slice::<ExprId>(parts.len()),
             Expr::Number(_) => memory::allocated(size_of::<Number>()),
+            Expr::Text(text) => memory::allocated(text.len()),
             _ => 0,
         };
         own.nodes.push(expr);
@@ -227,6 +228,7 @@ impl Arena {
             Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
+            Expr::Text(text) => leaf(false, text.len() as u32),
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));

@@ -92,6 +92,7 @@ impl ByteClasses {
             parts.nodes += 1;
             match exprs.get(id) {
                 Expr::Bytes(set) => parts.sets.push(*set),
+                Expr::Text(text) => parts.sets.extend(text.bytes().collect::<ByteSet>().iter().map(ByteSet::of)),
                 Expr::Number(_) => {
                     let sets = Number::BYTES.iter().map(|bytes| bytes.iter().copied().collect::<ByteSet>());
                     parts.sets.extend(sets);

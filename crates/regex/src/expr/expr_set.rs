@@ -71,6 +71,30 @@ pub enum Expr {
     },
     /// Texts of numbers of a set, or what is left of them.
     Number(Box<Number>),
+    /// A piece of a long text, which has no node for each of its bytes.
+    Text(Box<str>),
+}
+
+/// Texts with more bytes are kept in pieces.
+pub const LONG_TEXT: usize = 2_048;
+
+/// Such a piece has no more bytes.
+pub const PIECE: usize = 1_024;
+
+/// A piece of so few bytes has a node for each.
+const SHORT_PIECE: usize = 512;
+
+/// The pieces of a text, each of as many whole characters as there may be.
+pub fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let mut end = text.len().min(PIECE);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, rest) = text.split_at(end);
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// A set of expressions, which only grows.
@@ -191,12 +215,74 @@ impl ExprSet {
 
     /// Exactly these bytes, one after the other.
     pub fn literal(&mut self, bytes: &[u8]) -> ExprId {
-        let mut tail = ExprId::EMPTY;
-        for &byte in bytes.iter().rev() {
-            let head = self.bytes(ByteSet::of(byte));
-            tail = self.concat(head, tail);
+        match self.long_literal(bytes) {
+            Some(long) => long,
+            None => self.literal_by_bytes(bytes),
         }
-        tail
+    }
+
+    /// The same with a node for each byte, as it is where texts are looked into.
+    fn literal_by_bytes(&mut self, bytes: &[u8]) -> ExprId {
+        bytes.iter().rev().fold(ExprId::EMPTY, |tail, &byte| {
+            let head = self.bytes(ByteSet::of(byte));
+            self.concat(head, tail)
+        })
+    }
+
+    fn long_literal(&mut self, bytes: &[u8]) -> Option<ExprId> {
+        let text = str::from_utf8(bytes).ok().filter(|text| text.len() > LONG_TEXT)?;
+        Some(self.text_then(text, ExprId::EMPTY))
+    }
+
+    /// Characters one after the other, each as `spell` has it, and what follows them. Of a long text, those that are spelled by
+    /// themselves are kept in pieces.
+    ///
+    /// # Errors
+    /// What `spell` ends with.
+    pub fn spelled<E>(
+        &mut self,
+        text: &str,
+        tail: ExprId,
+        mut spell: impl FnMut(&mut ExprSet, char) -> Result<ExprId, E>,
+    ) -> Result<ExprId, E> {
+        let is_long = text.len() > LONG_TEXT;
+        // What is behind the characters that are not added yet.
+        let (mut result, mut end) = (tail, text.len());
+        for (at, character) in text.char_indices().rev() {
+            let head = spell(self, character)?;
+            if is_long && self.is_itself(head, character) {
+                continue;
+            }
+            result = self.text_then(&text[at + character.len_utf8()..end], result);
+            result = self.concat(head, result);
+            end = at;
+        }
+        Ok(self.text_then(&text[..end], result))
+    }
+
+    /// Whether an expression matches one character and nothing else.
+    fn is_itself(&mut self, expr: ExprId, character: char) -> bool {
+        match self.get(expr) {
+            Expr::Bytes(set) => set.single().map(char::from) == Some(character) && character.is_ascii(),
+            _ => expr == self.literal_by_bytes(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+
+    /// A text in pieces, and what follows it.
+    pub fn text_then(&mut self, text: &str, tail: ExprId) -> ExprId {
+        let pieces: Vec<&str> = pieces(text).collect();
+        pieces.iter().rev().fold(tail, |tail, &piece| {
+            let head = self.text(piece);
+            self.concat(head, tail)
+        })
+    }
+
+    /// A piece of a long text as one node, unless it is short.
+    pub fn text(&mut self, piece: &str) -> ExprId {
+        match piece.len() {
+            0..=SHORT_PIECE => self.literal_by_bytes(piece.as_bytes()),
+            _ => self.intern(Expr::Text(piece.into())),
+        }
     }
 
     /// As [`ExprSet::literal`], for texts that may be long.
@@ -204,6 +290,9 @@ impl ExprSet {
     /// # Errors
     /// As [`check`](crate::check_time).
     pub fn literal_in_time(&mut self, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
+        if let Some(long) = self.long_literal(bytes) {
+            return Ok(long);
+        }
         let mut tail = ExprId::EMPTY;
         for &byte in bytes.iter().rev() {
             check()?;
@@ -544,6 +633,8 @@ impl ExprSet {
                     let body = map(&body);
                     self.repeat(body, min, max)
                 }
+                // Whoever copies single expressions looks into them.
+                Expr::Text(text) => self.literal_by_bytes(text.as_bytes()),
                 leaf => self.intern(leaf.clone()),
             };
             done.insert(id, copy);
@@ -554,7 +645,7 @@ impl ExprSet {
     /// Calls `visit` with every direct child.
     pub fn for_each_child(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.get(id) {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => {}
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => {}
             &Expr::Concat { head, tail } => {
                 visit(head);
                 visit(tail);
@@ -588,6 +679,23 @@ mod tests {
             assert_eq!(quick, plain);
             assert_eq!(one.arena.facts(quick), other.arena.facts(plain));
         }
+    }
+
+    #[test]
+    fn long_texts_are_kept_in_pieces() {
+        let mut set = ExprSet::new();
+        let text = "aé€😈".repeat(500);
+        assert_eq!(pieces(&text).collect::<String>(), text);
+        let long = set.literal(text.as_bytes());
+        assert!(set.own_len() < 20, "one node for each piece");
+        assert_eq!(set.shortest_at_least(long), text.len() as u32);
+        let texts = set.texts(long, 1, text.len()).expect("it is one text");
+        assert_eq!(texts.iter().collect::<Vec<_>>(), [text.as_bytes()]);
+        // Whoever looks into it, gets it byte by byte.
+        let mut other = ExprSet::new();
+        let copy = other.import(&set, long);
+        assert_eq!(copy, other.literal_by_bytes(text.as_bytes()));
+        assert!(other.own_len() >= text.len());
     }
 
     #[test]

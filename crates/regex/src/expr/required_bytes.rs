@@ -86,6 +86,11 @@ impl Needs {
             Expr::Nothing => Bytes { all: ByteSet::EMPTY, needs: Vec::new(), dead: true },
             Expr::Empty | Expr::Repeat { max: Some(0), .. } => Bytes { all: ByteSet::EMPTY, ..anything },
             Expr::Bytes(set) => Bytes { all: *set, needs: vec![Need::new(*set)], ..anything },
+            Expr::Text(text) => {
+                let all: ByteSet = text.bytes().collect();
+                let needs = all.iter().take(MAX_NEEDS).map(|byte| Need::new(ByteSet::of(byte))).collect();
+                Bytes { all, needs, ..anything }
+            }
             Expr::Not(_) | Expr::Number(_) => anything,
             &Expr::Concat { head, tail } => {
                 let (head, tail) = (known(head), known(tail));

@@ -5,6 +5,7 @@
 //! empty text, and whether what it matches depends on what stands before it or after it. Sequences are balanced
 //! binary nodes, so that following one edge of a sequence of n parts takes log n steps.
 
+use std::convert::Infallible;
 use std::rc::Rc;
 
 use regex_syntax::hir::{Look, LookSet};
@@ -249,18 +250,11 @@ impl<'a> Tree<'a> {
         let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else {
             return self.push(Node::Empty);
         };
-        let mut expr = ExprId::EMPTY;
-        for c in text.chars().rev() {
-            let head = match self.chars.get(&c) {
-                Some(&known) => known,
-                None => {
-                    let head = self.alphabet.class(self.exprs, &[(c, c)]);
-                    self.chars.insert(c, head);
-                    head
-                }
-            };
-            expr = self.exprs.concat(head, expr);
-        }
+        let (chars, alphabet) = (&mut self.chars, &mut self.alphabet);
+        let spelled = self.exprs.spelled(text, ExprId::EMPTY, |exprs, c| {
+            Ok::<_, Infallible>(*chars.entry(c).or_insert_with(|| alphabet.class(exprs, &[(c, c)])))
+        });
+        let Ok(expr) = spelled;
         self.push(Node::Literal { expr, first, last })
     }
 

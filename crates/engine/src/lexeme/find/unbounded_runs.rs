@@ -256,7 +256,7 @@ impl RunsOf<'_> {
                 }
                 found
             }
-            Expr::Not(_) | Expr::Number(_) => None,
+            Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => None,
             Expr::Concat { head, mut tail } => {
                 let mut states = self.behind(head, state, depth + 1)?.map(Vec::from);
                 while let (Some(before), &Expr::Concat { head, tail: rest }) =

@@ -108,6 +108,7 @@ fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
         let lengths = match exprs.get(id) {
             Expr::Empty => Lengths { min: 0, max: Some(0) },
             Expr::Bytes(_) => Lengths { min: 1, max: Some(1) },
+            Expr::Text(text) => Lengths { min: text.len() as u64, max: Some(text.len() as u64) },
             Expr::Concat { head, tail } => known[head].then(known[tail]),
             Expr::Or(parts) => parts.iter().map(|part| known[part]).reduce(Lengths::or).unwrap_or(Lengths::ANY),
             Expr::Repeat { body, min, max } => known[body].times(*min, *max),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{ExprId, ExprSet, NumberSet};
+use stencilm_regex::{ExprId, ExprSet, NumberSet, PIECE};
 
 use super::SyntaxError;
 use super::entries::Entry;
@@ -188,7 +188,11 @@ impl Parser<'_> {
                     self.levels.push(Level::new(Opener::Marked(Mark::Capture(text.into())), place));
                     return Ok(());
                 }
-                let expr = self.exprs.literal_in_time(text.as_bytes());
+                // A piece of a long text is printed as a text of its own, and is read as what it was.
+                let expr = match text.len() {
+                    0..=PIECE => Ok(self.exprs.text(&text)),
+                    _ => self.exprs.literal_in_time(text.as_bytes()),
+                };
                 let expr = expr.map_err(|limit| SyntaxError::limit(place, limit.while_reading()))?;
                 self.text.add(place, Part::Terminal(expr))
             }

@@ -132,6 +132,10 @@ impl ExprPrinter {
                 (6, key(body).2, min, max).hash(&mut hasher);
                 (key(body).0, size(body).saturating_add(2))
             }
+            Expr::Text(text) => {
+                (8, text).hash(&mut hasher);
+                (text.bytes().next().map_or(last, u16::from), text.len() as u32)
+            }
             Expr::Number(number) => {
                 (7, number).hash(&mut hasher);
                 (u16::from(b'0'), 4)
@@ -158,6 +162,7 @@ impl ExprPrinter {
             };
             match self.exprs.get(head) {
                 Expr::Bytes(set) if set.len() == 1 => run.extend(set.first()),
+                Expr::Text(text) => run.extend_from_slice(text.as_bytes()),
                 _ => {
                     flush(&mut run, &mut pieces);
                     pieces.push(Piece::Expr(head));
@@ -180,7 +185,7 @@ impl ExprPrinter {
             return true;
         }
         match self.exprs.get(id).clone() {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) => true,
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => true,
             Expr::Concat { .. } => matches!(*self.pieces(id), [Piece::Text(_)]),
             Expr::Or(parts) => {
                 spans::class_and_others(&mut self.exprs, &parts).is_some_and(|(_, others)| others.is_empty())
@@ -261,6 +266,7 @@ impl ExprPrinter {
                 Expr::Nothing => (false, vec![Step::Piece(Piece::Bytes(ByteSet::EMPTY))]),
                 Expr::Empty => (false, vec![Step::Piece(Piece::Text(String::new()))]),
                 Expr::Bytes(set) => (false, vec![Step::Piece(piece_of(set))]),
+                Expr::Text(text) => (false, vec![Step::Piece(Piece::Text(text.into()))]),
                 Expr::Concat { .. } => {
                     let pieces = self.pieces(id);
                     (place > Place::Operand && pieces.len() > 1, listed(pieces, " ", Place::Item))
