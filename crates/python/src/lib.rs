@@ -8,6 +8,7 @@ mod errors;
 mod grammar;
 mod index;
 mod matcher;
+mod preparation;
 #[cfg(feature = "switches")]
 mod switches;
 mod vocabulary;
@@ -46,6 +47,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::BatchMatcher>()?;
     module.add_class::<index::IndexBuilder>()?;
     module.add_class::<index::TokenIndex>()?;
+    module.add_class::<preparation::CancelToken>()?;
+    module.add_class::<preparation::Preparation>()?;
     #[cfg(feature = "switches")]
     module.add_function(wrap_pyfunction!(switches::switch_off, module)?)?;
     Ok(())
