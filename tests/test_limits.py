@@ -157,7 +157,7 @@ def test_limits_are_values() -> None:
     assert dataclasses.asdict(given) | {"milliseconds": 5_000} == dataclasses.asdict(Limits())
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Limits)])
+@pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize(
     ("value", "error"),
     [

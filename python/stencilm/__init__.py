@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         EndpointError,
         GrammarSyntaxError,
         LimitExceeded,
+        OperationCancelled,
         MatcherError,
         ModelError,
         ModelRefused,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     )
     from stencilm.integrations.transformers.custom_generate import CustomGenerate
     from stencilm.integrations.transformers.logits_processor import LogitsProcessor
-    from stencilm.limits import Limits
+    from stencilm.limits import CancelToken, Limits
     from stencilm.matching.candidates import Literal, Pattern
     from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
     from stencilm.matching.index import TokenIndex
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         Verdict,
         traverse_draft_tree,
     )
+    from stencilm.matching.preparation import Preparation
     from stencilm.matching.reasoning import ReasoningFormat
     from stencilm.models.model import Model, from_llama_cpp, from_mlx, from_transformers, load
     from stencilm.models.typed_model import TypedModel
@@ -89,6 +91,7 @@ __all__ = [
     "Budget",
     "CallDelta",
     "CallDone",
+    "CancelToken",
     "Capabilities",
     "Choice",
     "CompiledGrammar",
@@ -121,12 +124,14 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelRefused",
+    "OperationCancelled",
     "ParsedAnswer",
     "Pattern",
     "Prices",
     "ReasoningDelta",
     "ReasoningFormat",
     "Regex",
+    "Preparation",
     "Report",
     "StencilError",
     "StructuralTag",
@@ -194,6 +199,7 @@ _NAMES = {
         "MatcherError",
         "ModelError",
         "ModelRefused",
+        "OperationCancelled",
         "StencilError",
         "TokenizerError",
         "Unsatisfiable",
@@ -206,7 +212,8 @@ _NAMES = {
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
     "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
     "matching.index": ("TokenIndex",),
-    "limits": ("Limits",),
+    "limits": ("CancelToken", "Limits"),
+    "matching.preparation": ("Preparation",),
     "bitmask.rows": ("MaskPatch", "MaskPatches", "MaskRows"),
     "matching.matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "models.model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),

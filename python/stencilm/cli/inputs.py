@@ -75,11 +75,9 @@ def read_limits(given: list[str] | None) -> Any:
     """The limits of `--limits NAME=NUMBER`, also several with commas; None where none is given."""
     if not given:
         return None
-    from dataclasses import fields
-
+    from stencilm.limits import BOUNDS as names
     from stencilm.limits import Limits
 
-    names = [field.name for field in fields(Limits)]
     bounds: dict[str, int] = {}
     for part in (part.strip() for one in given for part in one.split(",")):
         name, equals, number = part.partition("=")

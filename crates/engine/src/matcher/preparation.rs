@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{CancelToken, LimitExceeded, Watch, unwatched};
 
 use super::{Input, Step, next_step};
@@ -30,8 +30,9 @@ const FEW_TOKENS: usize = 96;
 /// So many tokens lead on from one place, at most.
 const MAX_BRANCHES: usize = 64;
 
-/// So many of the tokens that end a lexeme are followed.
-const MAX_CROSSING: usize = 6;
+/// Of the tokens beside a row so many are taken that begin alike, and so many in all.
+const MAX_ALIKE: u32 = 6;
+const MAX_BESIDE: usize = 40;
 
 /// So many names are tried at one place.
 const MAX_NAMES: usize = 256;
@@ -347,11 +348,10 @@ impl Preparation {
         if rest.is_empty() {
             self.names.iter().zip(0..).take(MAX_BRANCHES).for_each(|(name, at)| begin(name, at / 8));
         }
-        let mut crossing = kept.map_or_else(Vec::new, |kept| kept.flipped().to_vec());
-        crossing.retain(|&token| is_allowed(token));
-        crossing.sort_unstable();
-        let crossing = crossing.into_iter().take(MAX_CROSSING).zip(0..);
-        likely.extend(crossing.map(|(token, at)| (1 + at, token, Box::default())));
+        let mut beside = kept.map_or_else(Vec::new, |kept| kept.flipped().to_vec());
+        beside.retain(|&token| is_allowed(token));
+        beside.sort_unstable();
+        likely.extend(by_beginning(tokens, beside).map(|(rank, token)| (1 + rank, token, Box::default())));
         let common = unwatched(|| tokens.common_words()).iter().copied().filter(|&token| is_allowed(token)).take(2);
         let before = likely.len();
         likely.extend(common.map(|token| (1, token, Box::default())));
@@ -365,6 +365,24 @@ impl Preparation {
         }
         likely
     }
+}
+
+/// Of ascending tokens the first ones of each way to begin, with their rank there: what begins otherwise mostly leads elsewhere.
+fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
+    let mut alike: FxHashMap<(bool, u8), u32> = FxHashMap::default();
+    let ranked = ascending.into_iter().filter_map(move |token| {
+        let bytes = tokens.token_bytes(token)?;
+        let (has_space, bytes) = bytes.strip_prefix(b" ").map_or((false, bytes), |bytes| (true, bytes));
+        let first = match bytes.first() {
+            Some(byte) if byte.is_ascii_digit() => b'0',
+            Some(byte) if byte.is_ascii_whitespace() => b' ',
+            first => first.copied().unwrap_or(b' '),
+        };
+        let count = alike.entry((has_space, first)).or_default();
+        *count += 1;
+        (*count <= MAX_ALIKE).then_some((*count - 1, token))
+    });
+    ranked.take(MAX_BESIDE)
 }
 
 /// The longest token that a text begins with, and its length.
