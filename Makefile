@@ -16,11 +16,14 @@ endif
 # Of the same LLVM as rustc: `rustup component add llvm-tools` brings it, or name one.
 LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/dev/null)/../bin/llvm-profdata) llvm-profdata)
 
+# Downloads show how far they are.
+PIP := --disable-pip-version-check --progress-bar on
+
 # The first Python on the path that is new enough; `make PYTHON=...` names another.
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test engines lint bench docs wheel profile clean
+.PHONY: help setup demo test engines lint bench docs wheel profile clean rust
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -36,9 +39,9 @@ help:
 	@echo "make profile take the profile anew by which the extension is optimised"
 	@echo "make clean   remove the environment and what was built"
 
-setup: $(VENV)/.built
+setup: $(VENV)/.extras
 
-demo: setup
+demo: $(VENV)/.built
 	@echo "==> A JSON Schema, through the command line: examples/person.schema.json"
 	$(BIN)/stencilm generate --prompt "Describe a person." --schema examples/person.schema.json
 	@echo "==> A typed object, from Python: examples/person.py"
@@ -72,7 +75,7 @@ bench: setup
 docs: setup $(VENV)/.docs
 	$(BIN)/python -m website --out site
 
-wheel: $(VENV)/.tools
+wheel: $(VENV)/.maturin
 	$(BIN)/maturin build --release --out dist $(WITH_PROFILE)
 
 profile: setup
@@ -87,28 +90,47 @@ profile: setup
 clean:
 	rm -rf $(VENV) .engines target dist out site python/stencilm/_core*.so python/stencilm/_core*.pyd
 
-$(VENV)/pyvenv.cfg:
+# Before anything is downloaded.
+rust:
+	@cargo --version >/dev/null 2>&1 || { echo "stencilm is built from source with Rust, but there is no cargo on the path: install Rust with rustup (https://rustup.rs), open a new shell, and run this again"; exit 1; }
+
+$(VENV)/pyvenv.cfg: | rust
 	@test -n "$(PYTHON)" || { echo "stencilm needs Python 3.11 or newer: install it, or name it with make PYTHON=/path/to/python"; exit 1; }
 	@echo "==> Making the virtual environment $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.tools: pyproject.toml | $(VENV)/pyvenv.cfg
-	@echo "==> Installing the development tools"
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev
+$(VENV)/.maturin: | $(VENV)/pyvenv.cfg
+	@echo "==> Downloading maturin, which builds the extension (10 MB)"
+	$(BIN)/python -m pip install $(PIP) "pip>=25.1" "maturin>=1.9,<2"
+	@touch $@
+
+$(VENV)/.tools: pyproject.toml | $(VENV)/.maturin
+	@echo "==> Downloading the development tools: linters, a type checker, test runners (100 MB)"
+	$(BIN)/python -m pip install $(PIP) --group dev
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/.tools
-	@echo "==> Installing what the site is built with"
-	$(BIN)/python -m pip install --quiet --group docs
+	@echo "==> Downloading what the site is built with (30 MB)"
+	$(BIN)/python -m pip install $(PIP) --group docs
 	@touch $@
 
 # The release profile, because a demo and a speed test should not measure the debug build.
-$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) $(PROFILE) pyproject.toml
-	@cargo --version >/dev/null 2>&1 || { echo "stencilm is built from source with Rust, but there is no cargo on the path: install Rust with rustup (https://rustup.rs), open a new shell, and run this again"; exit 1; }
-	@echo "==> Building the extension and installing the package with its extras (the first time torch is downloaded: some GB)"
-	env -u CONDA_PREFIX VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release --extras $(EXTRAS) $(WITH_PROFILE)
+$(VENV)/.built: $(VENV)/.maturin $(RUST_SOURCES) $(PROFILE) pyproject.toml
+	@echo "==> Building the extension (some minutes the first time), and downloading numpy, pydantic and typer (30 MB)"
+	env -u CONDA_PREFIX VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --release $(WITH_PROFILE)
+	@touch $@
+
+$(VENV)/.extras: pyproject.toml $(VENV)/.built $(VENV)/.tools
+ifdef TORCH_INDEX
+	@echo "==> Downloading torch from $(TORCH_INDEX)"
+	$(BIN)/python -m pip install $(PIP) --index-url "$(TORCH_INDEX)" torch
+else
+	@$(BIN)/python -c "import torch" 2>/dev/null || echo "==> torch comes from the usual index: on Linux with CUDA, 5 GB once unpacked; TORCH_INDEX=URL names an index without"
+endif
+	@echo "==> Downloading the packages of the extras: torch, transformers, tokenizers, clients of APIs"
+	@# The package is there, so this brings nothing but what its extras name.
+	$(BIN)/python -m pip install $(PIP) "stencilm[$(EXTRAS)]"
 	@echo "==> Installing MLX, where there are wheels of it"
-	@$(BIN)/python -m pip install --quiet --only-binary :all: --group mlx || echo "There are none for this machine: the tests of MLX are skipped"
+	@$(BIN)/python -m pip install $(PIP) --only-binary :all: --group mlx || echo "There are none for this machine: the tests of MLX are skipped"
 	@touch $@

@@ -63,9 +63,7 @@ def main() -> None:
             both = [compiler.compile(grammar) for compiler in compilers]
         except StencilError:
             continue
-        preparation = both[1].prepare(
-            milliseconds=options.milliseconds, background=options.beside
-        )
+        preparation = both[1].prepare(milliseconds=options.milliseconds, background=options.beside)
         for place, instance in enumerate(instances):
             ids = infos[0].tokenize_bytes(json.dumps(instance, ensure_ascii=False).encode())
             matchers = [GrammarMatcher(compiled) for compiled in both]

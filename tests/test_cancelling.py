@@ -180,5 +180,3 @@ def test_a_token_is_a_limit_like_others() -> None:
     with pytest.raises(TypeError, match="cancel is 5, but must be a CancelToken"):
         Limits(cancel=5)  # type: ignore[arg-type]
     assert issubclass(OperationCancelled, LimitExceeded)
-
-

@@ -25,7 +25,7 @@ BASE = {
     "grammar": [],
     "engine": ["cpus", "error", "limits", "locks", "switches"],
     "python": [],
-    "package": ["_core", "errors", "limits", "renewed_lock"],
+    "package": ["_core", "errors", "limits", "renewed_lock", "shown"],
 }
 ORDER = {
     "regex": ["numbers", "expr", "derivative", "analysis", "syntax"],

@@ -18,12 +18,12 @@ import pytest
 
 import memory_cases
 from stencilm import Limits
-from tokenizer_folders import FOLDERS
+from tokenizer_folders import FOLDERS, missing
 
 MIB = 1 << 20
 # Smaller than by default, so that the small tokenizer comes to them, too.
 SMALL = {"lexicon_bytes": 32 * MIB, "working_bytes": 64 * MIB}
-LIMITS: dict[str, dict[str, int]] = {"tiny": SMALL, "llama3": {}}
+LIMITS: dict[str, dict[str, Any]] = {"tiny": SMALL, "llama3": {}}
 # What lists take while they grow, and what the allocator keeps for later.
 SLACK = 64 * MIB
 
@@ -55,7 +55,7 @@ def bounds(tokenizer: str) -> Limits:
 @pytest.mark.parametrize("case", [case for case in memory_cases.CASES if case != "nothing"])
 def test_a_process_holds_what_its_limits_allow(case: str, tokenizer: str) -> None:
     if not (FOLDERS[tokenizer] / "tokenizer.json").exists():
-        pytest.skip(f"tokenizer {tokenizer} is not at hand")
+        pytest.skip(missing(tokenizer))
     limits = bounds(tokenizer)
     base, _ = measured("nothing", tokenizer)
     most, said = measured(case, tokenizer)

@@ -391,6 +391,7 @@ class _SlowSource:
     """A source that takes until all threads ask for it, and then ends as its outcomes say."""
 
     size_bytes = 1
+    notation = "test"
 
     def __init__(self, *outcomes: BaseException | None) -> None:
         self.outcomes = list(outcomes)

@@ -21,10 +21,26 @@ FOLDERS = {
 }
 
 
+ORIGINS = {
+    "gpt2": "openai-community/gpt2",
+    "mistral-v1": "mistralai/Mistral-7B-v0.1",
+    "llama3": "meta-llama/Meta-Llama-3-8B",
+}
+"""The models on the Hugging Face hub that have these tokenizers."""
+
+
+def missing(name: str) -> str:
+    """Why a test is skipped, and what brings the tokenizer."""
+    return (
+        f"there is no {FOLDERS[name] / 'tokenizer.json'}: it is that of {ORIGINS.get(name, name)} "
+        "on the Hugging Face hub; STENCILM_SHARED may name another folder for `tokenizers`"
+    )
+
+
 @cache
 def tokenizer_info(name: str) -> TokenizerInfo:
     """The tokenizer of this name; skips the test where its files are absent."""
     folder = FOLDERS[name]
     if not (folder / "tokenizer.json").exists():
-        pytest.skip(f"tokenizer {name} is not at hand ({folder})")
+        pytest.skip(missing(name))
     return TokenizerInfo.from_file(folder)

@@ -11,7 +11,11 @@ thread_local! {
 
 /// Runs an operation that is interrupted when so much time has gone by.
 pub fn after<T>(time: Duration, operation: impl FnOnce() -> T) -> T {
-    set_host(Host { is_stopped: || END.get().is_some_and(|end| Instant::now() >= end), before_waiting: || {} });
+    set_host(Host {
+        is_stopped: || END.get().is_some_and(|end| Instant::now() >= end),
+        before_waiting: || {},
+        after_freeing: || {},
+    });
     END.set(Some(Instant::now() + time));
     let result = operation();
     END.set(None);

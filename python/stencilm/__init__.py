@@ -30,15 +30,16 @@ if TYPE_CHECKING:
         EndpointError,
         GrammarSyntaxError,
         LimitExceeded,
-        OperationCancelled,
         MatcherError,
         ModelError,
         ModelRefused,
+        OperationCancelled,
         StencilError,
         TokenizerError,
         Unsatisfiable,
         UnsupportedFeature,
     )
+    from stencilm.generation.corrections import Correction
     from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.grammars.grammar import Finding, Grammar, Report
     from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
-    from stencilm.guiding.task import Budget, Correction, Guided, Usage
+    from stencilm.guiding.task import Budget, Guided, Usage
     from stencilm.integrations.transformers.continuous_batching import (
         ContinuousBatchingLogitsProcessor,
     )
@@ -127,11 +128,11 @@ __all__ = [
     "OperationCancelled",
     "ParsedAnswer",
     "Pattern",
+    "Preparation",
     "Prices",
     "ReasoningDelta",
     "ReasoningFormat",
     "Regex",
-    "Preparation",
     "Report",
     "StencilError",
     "StructuralTag",
@@ -205,12 +206,13 @@ _NAMES = {
         "Unsatisfiable",
         "UnsupportedFeature",
     ),
+    "generation.corrections": ("Correction",),
     "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammars.grammar": ("Finding", "Grammar", "Report"),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
-    "guiding.task": ("Budget", "Correction", "Guided", "Usage"),
+    "guiding.task": ("Budget", "Guided", "Usage"),
     "matching.index": ("TokenIndex",),
     "limits": ("CancelToken", "Limits"),
     "matching.preparation": ("Preparation",),

@@ -31,6 +31,8 @@ _Row = tuple[str, str, str]
 
 @final
 class JsonSchemaOptions:
+    """How a schema is read and how its instances are written: made once, and used for many schemas."""
+
     def __new__(
         cls,
         *,
@@ -49,40 +51,58 @@ class JsonSchemaOptions:
 
 @final
 class Grammar:
+    """A grammar without a vocabulary."""
+
     @staticmethod
     def from_json_schema(
         schema: str,
         options: JsonSchemaOptions,
         documents: Sequence[tuple[str, str]],
         limits: Limits,
-    ) -> Grammar: ...
+    ) -> Grammar:
+        """The instances of a schema; `documents` are the schemas that it may name, each with its URI."""
     @staticmethod
-    def any_json() -> Grammar: ...
+    def any_json() -> Grammar:
+        """Any JSON text."""
     @staticmethod
-    def from_regex(pattern: str, limits: Limits) -> Grammar: ...
+    def from_regex(pattern: str, limits: Limits) -> Grammar:
+        """The texts that a regular expression matches as a whole."""
     @staticmethod
-    def from_ebnf(text: str, root_rule_name: str, limits: Limits) -> Grammar: ...
+    def from_ebnf(text: str, root_rule_name: str, limits: Limits) -> Grammar:
+        """The texts of an EBNF grammar."""
     @staticmethod
     def from_lark(
         text: str, start: str, grammars: Sequence[tuple[str, Grammar | str]], limits: Limits
-    ) -> Grammar: ...
+    ) -> Grammar:
+        """The texts of a Lark grammar; `grammars` are those that it uses by name."""
     @staticmethod
-    def from_structural_tag(text: str, limits: Limits) -> Grammar: ...
-    def names_as_text(self, names: Sequence[str]) -> list[str]: ...
-    def to_ebnf(self) -> str: ...
-    def serialize_json(self) -> str: ...
+    def from_structural_tag(text: str, limits: Limits) -> Grammar:
+        """The texts of a structural tag, given as JSON."""
+    def names_as_text(self, names: Sequence[str]) -> list[str]:
+        """Those of some names of special tokens that the grammar spells out as text only."""
+    def to_ebnf(self) -> str:
+        """The grammar as EBNF, which `from_ebnf` reads as the same set of texts."""
+    def serialize_json(self) -> str:
+        """The grammar and its report as JSON text."""
     @staticmethod
-    def deserialize_json(text: str, limits: Limits) -> Grammar: ...
+    def deserialize_json(text: str, limits: Limits) -> Grammar:
+        """The grammar that `serialize_json` wrote."""
     @staticmethod
-    def concat(grammars: Sequence[Grammar], limits: Limits) -> Grammar: ...
+    def concat(grammars: Sequence[Grammar], limits: Limits) -> Grammar:
+        """The texts of the grammars one after the other."""
     @staticmethod
-    def union(grammars: Sequence[Grammar], limits: Limits) -> Grammar: ...
-    def report(self) -> tuple[list[_Row], list[_Row], list[_Row]]: ...
+    def union(grammars: Sequence[Grammar], limits: Limits) -> Grammar:
+        """The texts of any of the grammars."""
+    def report(self) -> tuple[list[_Row], list[_Row], list[_Row]]:
+        """What became of every keyword of a schema: enforced, annotations, relaxed; each as keyword, place and note."""
     @property
-    def memory_size_bytes(self) -> int: ...
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory, in bytes."""
 
 @final
 class Vocabulary:
+    """What each token of a tokenizer spells, which tokens stop, and the trie of all of them."""
+
     def __new__(
         cls,
         tokens: Sequence[bytes | None],
@@ -92,32 +112,58 @@ class Vocabulary:
         special_token_ids: Sequence[int],
         special_names: Sequence[str],
     ) -> Vocabulary: ...
-    def prepare(self) -> None: ...
+    def prepare(self) -> None:
+        """Work out ahead of the first grammar what grammars have in common: numbers, dates, addresses."""
     @property
-    def vocab_size(self) -> int: ...
+    def vocab_size(self) -> int:
+        """The number of token ids, those without a token included."""
     @property
-    def stop_token_ids(self) -> list[int]: ...
+    def stop_token_ids(self) -> list[int]:
+        """The ids of the tokens that end a text."""
     @property
-    def special_token_ids(self) -> list[int]: ...
-    def token_bytes(self, token_id: int) -> bytes | None: ...
-    def all_token_bytes(self) -> list[bytes]: ...
-    def fill_mask_row(self, row: int, bitmask: Any, index: int) -> bool: ...
-    def spans(self, text: bytes, limit: int) -> list[tuple[int, list[int]]]: ...
+    def special_token_ids(self) -> list[int]:
+        """The ids of the special tokens, ascending."""
+    def token_bytes(self, token_id: int) -> bytes | None:
+        """The bytes that a token stands for; None for a special token, a stop token and an id without a token."""
+    def all_token_bytes(self) -> list[bytes]:
+        """The bytes of every token by its id; empty where it stands for no text."""
+    def fill_mask_row(self, row: int, bitmask: Any, index: int) -> bool:
+        """Write the row of a mask patch; False where the grammars that had it are gone."""
+    def spans(self, text: bytes, limit: int) -> list[tuple[int, list[int]]]:
+        """The tokens that span the end of a text, at most `limit` for each place, by where they begin."""
     def learn_encoding(
         self, model: bytes, *, byte_level: bool, space: str, pattern: str | None
-    ) -> None: ...
-    def learn_saved_encoding(self, saved: bytes) -> None: ...
-    def saved_encoding(self) -> bytes | None: ...
-    def encode(self, text: str) -> list[int] | None: ...
-    def fingerprint(self) -> str: ...
-    def trie_nodes(self) -> int: ...
+    ) -> None:
+        """Learn how the tokenizer encodes, from the model of its tokenizer.json.
+
+        Raises:
+            ValueError: The model cannot be learned; says what is in the way.
+        """
+    def learn_saved_encoding(self, saved: bytes) -> None:
+        """Learn what `saved_encoding` gave.
+
+        Raises:
+            ValueError: It cannot be learned; says what is in the way.
+        """
+    def saved_encoding(self) -> bytes | None:
+        """What was learned, for `learn_saved_encoding`; None where nothing was."""
+    def encode(self, text: str) -> list[int] | None:
+        """The tokens of a text as its tokenizer writes them; None where its encoding was not learned."""
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits that are the same for equal vocabularies."""
+    def trie_nodes(self) -> int:
+        """How many nodes the trie of all tokens has."""
     @property
-    def memory_size_bytes(self) -> int: ...
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory, in bytes, without what its grammars share."""
     @property
-    def lexicon_size_bytes(self) -> int: ...
+    def lexicon_size_bytes(self) -> int:
+        """What the lexemes hold that all its grammars share, in bytes; waits for nobody who works with them."""
 
 @final
 class Limits:
+    """How much work and memory a grammar may cost: read once, and used for many grammars."""
+
     def __new__(cls, limits: bounds.Limits) -> Limits: ...
 
 @disjoint_base
@@ -151,6 +197,8 @@ class Preparation:
 
 @disjoint_base
 class CompiledGrammar:
+    """A grammar compiled for a vocabulary; immutable and usable from many threads at once."""
+
     def __new__(
         cls,
         source: Any,
@@ -160,16 +208,23 @@ class CompiledGrammar:
         limits: Limits,
     ) -> Self: ...
     @property
-    def tokenizer_info(self) -> TokenizerInfo: ...
+    def tokenizer_info(self) -> TokenizerInfo:
+        """The tokenizer of the vocabulary."""
     @property
-    def _source(self) -> Any: ...
-    def _grammar(self) -> Grammar: ...
-    def serialize_json(self) -> str: ...
+    def _source(self) -> Any:
+        """What the grammar was made of; none where it comes from a text that `serialize_json` wrote."""
+    def _grammar(self) -> Grammar:
+        """The grammar without its source."""
+    def serialize_json(self) -> str:
+        """The grammar as JSON text, with the fingerprint of the vocabulary."""
     @property
-    def memory_size_bytes(self) -> int: ...
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory by now, in bytes."""
 
 @disjoint_base
 class Matcher:
+    """The state of one sequence. Made from a compiled grammar, or from another matcher as its fork."""
+
     def __new__(
         cls,
         compiled_grammar: CompiledGrammar | tuple[Matcher],
@@ -180,27 +235,216 @@ class Matcher:
         canonical: bool = False,
         token_budget: int | None = None,
     ) -> Self: ...
-    def accept_token(self, token_id: int) -> bool: ...
-    def accept_string(self, text: str | bytes) -> bool: ...
-    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool: ...
-    def _find_mask_patch(self) -> tuple[int, bytes]: ...
-    def is_allowed(self, token_id: int) -> bool: ...
-    def num_allowed_tokens(self) -> int: ...
-    def validate_tokens(self, token_ids: Iterable[int]) -> int: ...
-    def _longest_valid_prefix(self, text: str | bytes) -> tuple[str, int]: ...
-    def find_jump_forward_string(self) -> str: ...
-    def explain(self, token_id: int) -> str: ...
-    def get_captures(self) -> list[tuple[str, bytes]]: ...
-    def _candidates(self, limit: int) -> list[tuple[bool, str]]: ...
-    def shortest_completion(self, *, max_bytes: int = 65_536) -> bytes: ...
-    def tokens_to_end(self) -> int: ...
+    def accept_token(self, token_id: int) -> bool:
+        """Accept the next token of the sequence; a token that is refused changes nothing.
+
+        Args:
+            token_id: Its id, from 0 to `vocab_size - 1`.
+
+        Returns:
+            True where the grammar allows the token here; False where it does not, where there is no such id, and after the
+            end of the text.
+
+        Raises:
+            TypeError: `token_id` is not an int.
+            LimitExceeded: The step takes more work or memory than the `Limits` of the compiled grammar.
+            MatcherError: Another thread is using this matcher.
+
+        Examples:
+            >>> matcher.accept_token(2), matcher.accept_token(0)
+            (True, False)
+        """
+    def accept_string(self, text: str | bytes) -> bool:
+        """Accept a text; one that does not fit as a whole is refused and changes nothing.
+
+        The text counts as one token of the history: `rollback(1)` takes all of it back.
+
+        Args:
+            text: Text, or bytes, which may end in the middle of a character.
+
+        Returns:
+            True where the text fits here, False where it does not.
+
+        Raises:
+            TypeError: `text` is neither str nor bytes.
+            LimitExceeded: As in `accept_token`.
+            MatcherError: As in `accept_token`.
+
+        Examples:
+            >>> matcher.accept_string("abb"), matcher.accept_string(b"a")
+            (True, False)
+        """
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the mask of the next token into one row of a bitmask.
+
+        Args:
+            bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or of one row
+                alone: `allocate_token_bitmask` makes one. Bit `i % 32` of word `i // 32` is 1 where token `i` is allowed.
+            index: The row to write; negative numbers count from the end.
+
+        Returns:
+            True where the mask must be applied; False where it allows every token.
+
+        Raises:
+            TypeError: `bitmask` holds no int32.
+            ValueError: Its shape is another, it is read-only, or there is no such row.
+            MatcherError: The text has ended, or another thread is using this matcher.
+            LimitExceeded: As in `accept_token`.
+
+        Examples:
+            >>> bitmask = stencilm.allocate_token_bitmask(1, info.vocab_size)
+            >>> matcher.fill_next_token_bitmask(bitmask)
+            True
+            >>> bin(int(bitmask[0, 0]))  # tokens 0 and 2
+            '0b101'
+        """
+    def _find_mask_patch(self) -> tuple[int, bytes]:
+        """The number of a row, and the ids in which the mask differs from it, as int32 in the machine's byte order."""
+    def is_allowed(self, token_id: int) -> bool:
+        """Whether `accept_token` would accept a token here; changes nothing.
+
+        Args:
+            token_id: Its id. One that the vocabulary does not have is not allowed.
+
+        Raises:
+            TypeError: `token_id` is not an int.
+            LimitExceeded: As in `accept_token`.
+            MatcherError: As in `accept_token`.
+
+        Examples:
+            >>> matcher.is_allowed(0), matcher.is_allowed(1)
+            (True, False)
+        """
+    def num_allowed_tokens(self) -> int:
+        """How many tokens the mask allows here; changes nothing.
+
+        Raises:
+            MatcherError: The text has ended, or another thread is using this matcher.
+            LimitExceeded: As in `accept_token`.
+
+        Examples:
+            >>> matcher.num_allowed_tokens()
+            2
+        """
+    def validate_tokens(self, token_ids: Iterable[int]) -> int:
+        """How many of these tokens could be accepted one after the other; changes nothing.
+
+        Args:
+            token_ids: Ids: any iterable of ints.
+
+        Returns:
+            The length of the longest prefix that fits, from 0 to the number of tokens.
+
+        Raises:
+            TypeError: One of them is not an int.
+            LimitExceeded: As in `accept_token`.
+            MatcherError: As in `accept_token`.
+
+        Examples:
+            >>> matcher.validate_tokens([0, 1, 1, 0])
+            3
+        """
+    def _longest_valid_prefix(self, text: str | bytes) -> tuple[str, int]:
+        """The status of a text, "complete", "viable" or "dead", and how many of its bytes fit."""
+    def find_jump_forward_string(self) -> str:
+        """The text that must come next, whatever the model would choose; empty where there is a choice.
+
+        Changes nothing. What is forced is cut at the end of its last whole character.
+
+        Raises:
+            LimitExceeded: As in `accept_token`.
+            MatcherError: As in `accept_token`.
+
+        Examples:
+            >>> matcher.find_jump_forward_string()
+            'ab'
+        """
+    def explain(self, token_id: int) -> str:
+        """Why a token is allowed or refused here, in a sentence for people; changes nothing.
+
+        Args:
+            token_id: Its id; that of a token which does not exist is explained, too.
+
+        Raises:
+            TypeError: `token_id` is not an int.
+            LimitExceeded: As in `accept_token`.
+            MatcherError: As in `accept_token`.
+
+        Examples:
+            >>> matcher.explain(3)
+            'token 3 "c" cannot come next: here comes "a", and not "c"'
+        """
+    def get_captures(self) -> list[tuple[str, bytes]]:
+        r"""The texts of what the grammar names as captures, by where they begin, outer ones first; changes nothing.
+
+        Returns:
+            Pairs of a name and its bytes. A name that was captured more often comes more often.
+
+        Raises:
+            LimitExceeded: As in `accept_token`.
+            MatcherError: As in `accept_token`.
+
+        Examples:
+            >>> named = stencilm.Grammar.from_lark('start: word "c"\nword[capture]: /[ab]+/')
+            >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile(named))
+            >>> matcher.accept_string("abbc"), matcher.get_captures()
+            (True, [('word', b'abb')])
+        """
+    def _candidates(self, limit: int) -> list[tuple[bool, str]]:
+        """Whether each is a literal, and its text."""
+    def shortest_completion(self, *, max_bytes: int = 65_536) -> bytes:
+        """A shortest text that completes what was accepted; empty where it is complete. Changes nothing.
+
+        Args:
+            max_bytes: The longest text to look for, in bytes.
+
+        Raises:
+            MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
+            LimitExceeded: As in `accept_token`.
+
+        Examples:
+            >>> matcher.shortest_completion()
+            b'ab'
+        """
+    def tokens_to_end(self) -> int:
+        """The fewest tokens that complete the text, the stop token not counted; changes nothing.
+
+        Raises:
+            MatcherError: The grammar has budgets of its own, the vocabulary cannot spell the end, or another thread is
+                using this matcher.
+            LimitExceeded: As in `accept_token`.
+
+        Examples:
+            >>> matcher.tokens_to_end()
+            1
+        """
     @property
-    def token_budget(self) -> int | None: ...
+    def token_budget(self) -> int | None:
+        """In how many tokens the text must be complete, as given; None where there is no budget.
+
+        Examples:
+            >>> matcher.fork(token_budget=3).token_budget
+            3
+        """
     @property
-    def token_budget_left(self) -> int | None: ...
+    def token_budget_left(self) -> int | None:
+        """How many tokens of the budget are left; below 0 where it could not be kept, None where there is none.
+
+        Examples:
+            >>> short = matcher.fork(token_budget=3)
+            >>> short.accept_token(2), short.token_budget_left
+            (True, 2)
+        """
     @property
-    def is_narrowed(self) -> bool: ...
-    def _withheld(self) -> bytes: ...
+    def is_narrowed(self) -> bool:
+        """Whether the mask that was filled last, of this step, lacks tokens for the budget.
+
+        Examples:
+            >>> matcher.is_narrowed
+            False
+        """
+    def _withheld(self) -> bytes:
+        """What the budget took from the last mask, as the bytes of a row; nothing where it took nothing."""
     def _traverse_draft_tree(
         self,
         next_token: NDArray[np.int64],
@@ -210,86 +454,275 @@ class Matcher:
         *,
         time_limit: float | None,
         root: int,
-    ) -> bool: ...
+    ) -> bool:
+        """`GrammarMatcher.traverse_draft_tree` over contiguous int64 arrays, with a time limit in seconds."""
     def _draft_tree_temperatures(
         self,
         next_token: NDArray[np.int64],
         next_sibling: NDArray[np.int64],
         tokens: NDArray[np.int64],
         root: int,
-    ) -> list[float | None]: ...
-    def rollback(self, num_tokens: int | None = None) -> None: ...
-    def reset(self) -> None: ...
-    def is_terminated(self) -> bool: ...
-    def is_completed(self) -> bool: ...
+    ) -> list[float | None]:
+        """`GrammarMatcher.draft_tree_temperatures` over contiguous int64 arrays."""
+    def rollback(self, num_tokens: int | None = None) -> None:
+        """Take back the last accepted tokens; a text that `accept_string` took counts as one.
+
+        Args:
+            num_tokens: How many, 1 where it is not given.
+
+        Raises:
+            MatcherError: Fewer were accepted, `num_tokens` is negative, or another thread is using this matcher.
+            TypeError: It is not an int.
+
+        Examples:
+            >>> matcher.accept_token(0), matcher.rollback(1), matcher.num_accepted_tokens
+            (True, None, 0)
+        """
+    def reset(self) -> None:
+        """Go back to the beginning of the text.
+
+        Raises:
+            MatcherError: Another thread is using this matcher.
+
+        Examples:
+            >>> matcher.accept_token(2), matcher.reset(), matcher.num_accepted_tokens
+            (True, None, 0)
+        """
+    def is_terminated(self) -> bool:
+        """Whether the text has ended: a stop token was accepted, or, with `terminate_without_stop_token`, it is complete.
+
+        Examples:
+            >>> matcher.accept_token(2), matcher.is_terminated()
+            (True, False)
+            >>> matcher.accept_token(4), matcher.is_terminated()
+            (True, True)
+        """
+    def is_completed(self) -> bool:
+        """Whether what was accepted is a whole text of the grammar, so that it may end here; it may also go on.
+
+        Examples:
+            >>> matcher.is_completed(), matcher.accept_token(2), matcher.is_completed()
+            (False, True, True)
+        """
     @property
-    def stop_token_ids(self) -> list[int]: ...
+    def stop_token_ids(self) -> list[int]:
+        """The ids of the tokens that may end the text: the vocabulary's, or `override_stop_tokens`.
+
+        Examples:
+            >>> matcher.stop_token_ids
+            [4]
+        """
     @property
-    def num_accepted_tokens(self) -> int: ...
+    def num_accepted_tokens(self) -> int:
+        """How many tokens were accepted since the beginning; each text that `accept_string` took counts as one.
+
+        Examples:
+            >>> matcher.accept_string("abb"), matcher.num_accepted_tokens
+            (True, 1)
+        """
     @property
-    def temperature(self) -> float | None: ...
+    def temperature(self) -> float | None:
+        """The temperature at which the grammar wants the next token sampled, from 0 on; None where it says nothing.
+
+        Examples:
+            >>> matcher.temperature is None
+            True
+        """
     @property
-    def max_rollback_tokens(self) -> int: ...
+    def max_rollback_tokens(self) -> int:
+        """As given: kept for callers that know this option; rollback has no bound here.
+
+        Examples:
+            >>> matcher.max_rollback_tokens
+            0
+        """
     @property
-    def _tokenizer_info(self) -> TokenizerInfo: ...
+    def _tokenizer_info(self) -> TokenizerInfo:
+        """The tokenizer of its grammar."""
     @property
-    def memory_size_bytes(self) -> int: ...
-    def _naive_bitmask(self, bitmask: Any, index: int) -> None: ...
-    def _forced_bytes(self) -> bytes: ...
-    def _forced_spans(self, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]: ...
-    def _forced_token(self) -> int | None: ...
-    def _recent_tokens(self, limit: int) -> list[int]: ...
+    def memory_size_bytes(self) -> int:
+        """What this matcher itself keeps in memory, in bytes, without the compiled grammar that it shares.
+
+        Examples:
+            >>> matcher.memory_size_bytes > 0
+            True
+        """
+    def _naive_bitmask(self, bitmask: Any, index: int) -> None:
+        """The mask by the slow twin: every token tried on its own. For tests."""
+    def _forced_bytes(self) -> bytes:
+        """The bytes that must come next; they may end within a character."""
+    def _forced_spans(self, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]:
+        """The forced bytes, and the tokens that span their end by where they begin."""
+    def _forced_token(self) -> int | None:
+        """The one token by its id that the grammar asks for here; None where it asks for text, or for more than one."""
+    def _recent_tokens(self, limit: int) -> list[int]:
+        """The last accepted tokens, at most `limit`, the oldest first."""
 
 @disjoint_base
 class BatchMatcher:
+    """Threads that work on the sequences of a batch."""
+
     def __new__(cls, max_threads: int | None = None) -> BatchMatcher: ...
     @property
-    def max_threads(self) -> int: ...
+    def max_threads(self) -> int:
+        """How many threads work on a batch at most.
+
+        Examples:
+            >>> batch.max_threads
+            2
+        """
     def batch_fill_next_token_bitmask(
         self, matchers: Sequence[Matcher], bitmask: Any, indices: Sequence[int] | None = None
-    ) -> list[bool]: ...
+    ) -> list[bool]:
+        """Write the masks of all sequences into the rows of a bitmask.
+
+        Args:
+            matchers: One for each sequence, all of one vocabulary.
+            bitmask: As in `GrammarMatcher.fill_next_token_bitmask`, int32 of shape (batch, ceil(vocab_size / 32)).
+            indices: The row of each sequence, each row once; 0, 1, 2 and so on by default.
+
+        Returns:
+            For each sequence whether its mask must be applied.
+
+        Raises:
+            BatchError: Some sequences failed; their rows are zeros, those of the others are filled.
+            TypeError: `bitmask` holds no int32, or one of the matchers is none.
+            ValueError: There are not as many indices as matchers, a row or a matcher comes twice, or the bitmask has another
+                shape.
+
+        Examples:
+            >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
+            >>> batch.batch_fill_next_token_bitmask(matchers, bitmask)
+            [True, True]
+        """
     def batch_find_mask_patches(
         self, matchers: Sequence[Matcher], row_ids: Any, offsets: Any, flipped: Any
-    ) -> int: ...
+    ) -> int:
+        """Write the patches of all masks, and say how many flipped tokens there are; these are written only where all fit."""
     def batch_accept_and_fill(
         self,
         matchers: Sequence[Matcher],
         token_ids: Sequence[int | None],
         bitmask: Any,
         indices: Sequence[int] | None = None,
-    ) -> list[tuple[bool, bool]]: ...
+    ) -> list[tuple[bool, bool]]:
+        """Accept a token for every sequence, where one is given, and fill the mask after it."""
     def batch_accept_token(
         self, matchers: Sequence[Matcher], token_ids: Iterable[int]
-    ) -> list[bool]: ...
+    ) -> list[bool]:
+        """Accept one token for every sequence; one whose token is refused stays where it is.
+
+        Args:
+            matchers: One for each sequence.
+            token_ids: As many ids: any iterable of ints.
+
+        Returns:
+            For each sequence what `GrammarMatcher.accept_token` returns.
+
+        Raises:
+            BatchError: Some sequences failed; the others have accepted or refused their tokens.
+            TypeError: An id is not an int, or one of the matchers is none.
+            ValueError: There are not as many ids as matchers, or a matcher comes twice.
+
+        Examples:
+            >>> batch.batch_accept_token(matchers, [0, 1])
+            [True, False]
+        """
     def batch_accept_string(
         self, matchers: Sequence[Matcher], texts: Sequence[str | bytes]
-    ) -> list[bool]: ...
-    def batch_temperature(self, matchers: Sequence[Matcher]) -> list[float | None]: ...
-    def batch_rollback(self, matchers: Sequence[Matcher], counts: Sequence[int]) -> None: ...
+    ) -> list[bool]:
+        """Accept one text for every sequence; one whose text is refused stays where it is.
+
+        Args:
+            matchers: One for each sequence.
+            texts: As many texts, str or bytes.
+
+        Returns:
+            For each sequence what `GrammarMatcher.accept_string` returns.
+
+        Raises:
+            BatchError: Some sequences failed; the others have accepted or refused their texts.
+            TypeError: A text is neither str nor bytes, or one of the matchers is none.
+            ValueError: There are not as many texts as matchers, or a matcher comes twice.
+
+        Examples:
+            >>> batch.batch_accept_string(matchers, ["ab", b"b"])
+            [True, False]
+        """
+    def batch_temperature(self, matchers: Sequence[Matcher]) -> list[float | None]:
+        """What `GrammarMatcher.temperature` is for every sequence: a number from 0 on, or None.
+
+        Args:
+            matchers: One for each sequence.
+
+        Raises:
+            BatchError: Some sequences failed.
+            TypeError: One of the matchers is none.
+            ValueError: A matcher comes twice.
+
+        Examples:
+            >>> batch.batch_temperature(matchers)
+            [None, None]
+        """
+    def batch_rollback(self, matchers: Sequence[Matcher], counts: Sequence[int]) -> None:
+        """Take back the last tokens of every sequence.
+
+        Args:
+            matchers: One for each sequence.
+            counts: How many tokens each takes back, 0 or more.
+
+        Raises:
+            BatchError: Some sequences have accepted fewer; the others were rolled back.
+            MatcherError: A count is negative.
+            TypeError: A count is not an int, or one of the matchers is none.
+            ValueError: There are not as many counts as matchers, or a matcher comes twice.
+
+        Examples:
+            >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
+            ([True, True], None)
+        """
 
 @final
 class IndexBuilder:
+    """An index in the making."""
+
     def __new__(
         cls, compiled: CompiledGrammar, *, max_states: int, max_bytes: int
     ) -> IndexBuilder: ...
-    def advance(self, seconds: float) -> bool: ...
-    def progress(self) -> tuple[int, int]: ...
-    def finish(self) -> TokenIndex | None: ...
+    def advance(self, seconds: float) -> bool:
+        """Works for about so many seconds; says whether it is done."""
+    def progress(self) -> tuple[int, int]:
+        """States that are done, and states that are known, of the stage at hand."""
+    def finish(self) -> TokenIndex | None:
+        """The index, once `advance` has said True; None before, and where it was taken already."""
 
 @final
 class TokenIndex:
+    """The explicit automaton over tokens of a regular grammar; immutable."""
+
     @staticmethod
-    def from_bytes(data: bytes, vocabulary: Vocabulary) -> TokenIndex: ...
-    def to_bytes(self) -> bytes: ...
+    def from_bytes(data: bytes, vocabulary: Vocabulary) -> TokenIndex:
+        """The index that `to_bytes` wrote."""
+    def to_bytes(self) -> bytes:
+        """The index as bytes, for `from_bytes` with the same vocabulary."""
     @property
-    def num_states(self) -> int: ...
+    def num_states(self) -> int:
+        """How many states it has; they are numbered from 0, the initial one."""
     @property
-    def num_transitions(self) -> int: ...
+    def num_transitions(self) -> int:
+        """How many transitions all states have together."""
     @property
-    def memory_size_bytes(self) -> int: ...
-    def is_final(self, state: int) -> bool: ...
-    def next_state(self, state: int, token_id: int) -> int | None: ...
-    def transitions(self, state: int) -> list[tuple[int, int]]: ...
-    def fill_bitmask(self, state: int, bitmask: Any, index: int) -> None: ...
-    def forced_states(self) -> list[int]: ...
-    def forced_spans(self, state: int, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]: ...
+    def memory_size_bytes(self) -> int:
+        """What it keeps in memory, in bytes."""
+    def is_final(self, state: int) -> bool:
+        """Whether a text may end at a state."""
+    def next_state(self, state: int, token_id: int) -> int | None:
+        """The state after a token; None where the token is not allowed."""
+    def transitions(self, state: int) -> list[tuple[int, int]]:
+        """The allowed tokens of a state and the states after them, by ascending token id."""
+    def fill_bitmask(self, state: int, bitmask: Any, index: int) -> None:
+        """Write the mask of a state into a row of a bitmask."""
+    def forced_states(self) -> list[int]:
+        """The states at which the next byte is forced."""
+    def forced_spans(self, state: int, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]:
+        """The forced bytes at a state, and the tokens that span their end by where they begin."""

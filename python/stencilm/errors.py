@@ -17,6 +17,14 @@ class StencilError(Exception):
         message: The sentence, without the place.
         place: Where in the input the fault stands (`#/properties/age`, `line 3, column 7`), or
             None where there is no such place.
+
+    Examples:
+        >>> import stencilm
+        >>> try:
+        ...     stencilm.Grammar.from_json_schema({"minimum": 9, "maximum": 3, "type": "integer"})
+        ... except stencilm.Unsatisfiable as error:
+        ...     print(error.place, isinstance(error, stencilm.StencilError))
+        # True
     """
 
     message: str
@@ -42,19 +50,55 @@ def _rebuild(cls: type[StencilError], args: tuple[Any, ...]) -> StencilError:
 
 
 class GrammarSyntaxError(StencilError, ValueError):
-    """A schema, a pattern or a grammar text is not well formed."""
+    """A schema, a pattern or a grammar text is not well formed.
+
+    Examples:
+        >>> import stencilm
+        >>> try:
+        ...     stencilm.Grammar.from_regex("a(")
+        ... except stencilm.GrammarSyntaxError as error:
+        ...     print(error.place)
+        offset 1
+    """
 
 
 class UnsupportedFeature(StencilError, ValueError):
-    """The input is well formed, but asks for something that cannot be enforced here."""
+    r"""The input is well formed, but asks for something that cannot be enforced here.
+
+    Examples:
+        >>> import stencilm
+        >>> try:
+        ...     stencilm.Grammar.from_regex(r"(a|b)\1")
+        ... except stencilm.UnsupportedFeature as error:
+        ...     print(error.place)
+        offset 5
+    """
 
 
 class Unsatisfiable(StencilError, ValueError):
-    """Two constraints of the input clash, so no text at all would fit."""
+    """Two constraints of the input clash, so no text at all would fit.
+
+    Examples:
+        >>> import stencilm
+        >>> try:
+        ...     stencilm.Grammar.from_json_schema({"type": "integer", "minimum": 9, "maximum": 3})
+        ... except stencilm.Unsatisfiable as error:
+        ...     print(error)
+        #: minimum 9 is above maximum 3, so no integer fits
+    """
 
 
 class LimitExceeded(StencilError):
-    """The input asks for more work, memory or depth than the limits allow."""
+    """The input asks for more work, memory or depth than the limits allow.
+
+    Examples:
+        >>> import stencilm
+        >>> try:
+        ...     stencilm.Grammar.from_json_schema({}, limits=stencilm.Limits(schema_bytes=1))
+        ... except stencilm.LimitExceeded as error:
+        ...     print(str(error).partition(";")[0])
+        the schema has 2 bytes and at most 1 are accepted
+    """
 
 
 class OperationCancelled(LimitExceeded):
@@ -62,11 +106,31 @@ class OperationCancelled(LimitExceeded):
 
 
 class TokenizerError(StencilError, ValueError):
-    """A vocabulary or a tokenizer cannot be read, or does not belong to what it is used with."""
+    """A vocabulary or a tokenizer cannot be read, or does not belong to what it is used with.
+
+    Examples:
+        >>> import stencilm
+        >>> try:
+        ...     stencilm.TokenizerInfo([b"a"], stop_token_ids=[7])
+        ... except stencilm.TokenizerError as error:
+        ...     print(str(error).partition(";")[0])
+        stop_token_ids has the stop token 7, but ids lie between 0 and 0
+    """
 
 
 class MatcherError(StencilError, ValueError):
-    """A matcher was asked for something it cannot do from where it stands; it has not changed."""
+    """A matcher was asked for something it cannot do from where it stands; it has not changed.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"</s>"], stop_token_ids=[1])
+        >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile_regex("a"))
+        >>> try:
+        ...     matcher.rollback(1)
+        ... except stencilm.MatcherError as error:
+        ...     print(error)
+        cannot roll back 1 tokens: only 0 were accepted; roll back at most that many
+    """
 
 
 class BatchError(MatcherError):

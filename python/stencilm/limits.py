@@ -91,6 +91,13 @@ class Limits(_Read):
             it, or one mask. Where Python's main thread compiles, Ctrl-C ends it, too.
         cancel: Ends every operation when it is cancelled, with `OperationCancelled`; None where
             only the bounds end them.
+
+    Examples:
+        >>> import stencilm
+        >>> limits = stencilm.Limits(milliseconds=200)
+        >>> grammar = stencilm.Grammar.from_regex("[a-z]{1,99}", limits=limits)
+        >>> limits.schema_bytes == stencilm.Limits().schema_bytes
+        True
     """
 
     schema_bytes: int = 1 << 20

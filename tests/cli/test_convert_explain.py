@@ -86,8 +86,8 @@ class TestConvert:
         code, out, _ = run("convert", "-", "--from", "lark", stdin='start: "a"')
         assert (code, out) == (0, 'root ::= "a"\n')
         code, out, err = run("convert", "-", stdin='start: "a"')
-        assert (code, out) == (2, "")
-        assert "--from" in err
+        assert (code, out) == (1, "")
+        assert "standard input:1:1: this is not JSON" in err and "--from" in err
 
     @pytest.mark.parametrize(
         "name", ["n.json", "tag.json", "old.json", "n.ebnf", "n.lark", "n.regex"]
@@ -193,7 +193,7 @@ class TestExplain:
         ("arguments", "code"),
         [
             (["n.json", "--tokenizer", "none"], 1),
-            (["n.json", "--token", "not one token"], 2),
+            (["n.json", "--token", "not one token"], 1),
             (["bad.ebnf"], 1),
             ([], 2),
         ],

@@ -86,6 +86,13 @@ def test_what_no_model_wrote_is_not_printed(
     assert code == 1 and (not out or json.loads(out)["value"] is None)
 
 
+def test_guide_fails_where_it_made_the_text_up(answers: list[Any], capsys: Any) -> None:
+    answers[:] = [("12", "length"), ("", "stop")]
+    code, out, err = run(capsys, *DIGITS, "-m", "openai:m", "--strategy", "guide")
+    assert (code, out) == (1, "")
+    assert "is not what the model wrote" in err and "filled in" in err
+
+
 def test_an_endpoint_is_printed(answers: list[Any], capsys: Any) -> None:
     answers[:] = [{"tool": "123"}]
     assert run(capsys, *DIGITS, "-m", "openai:m")[:2] == (0, "123\n")

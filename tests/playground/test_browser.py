@@ -221,7 +221,7 @@ def test_the_model_writes_and_its_trace_is_coloured(page: Page) -> None:
     kinds = page.script(
         "return [...document.querySelectorAll('#trace span')].map(span => span.className)"
     )
-    assert {"draft", "forced"} <= set(kinds)
+    assert {"masked", "forced"} <= set(kinds)
     assert page.script("return document.querySelectorAll('#trace b').length") == 0
     page.click("#take")
     assert page.text("#status") == "fits, and may end here"

@@ -159,7 +159,7 @@ def test_a_taken_port_is_one_sentence(capsys: Any) -> None:
         # Without this option a second socket may listen on the same port on some systems.
         assert taken.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
         code = main(["playground", "--no-browser", "--port", str(taken.getsockname()[1])])
-    assert code == 2
+    assert code == 1
     assert "--port 0 takes a free port" in capsys.readouterr().err
 
 

@@ -239,7 +239,7 @@ def test_the_model_writes(session: Session) -> None:
     drawn = "".join(part["text"] for part in answer["segments"] if part["part"] != "prompt")
     assert drawn == answer["text"]
     assert answer["segments"][0] == {"part": "prompt", "text": "A word: ", "note": "the prompt"}
-    assert set(answer["legend"]) <= {"draft", "forced"}
+    assert set(answer["legend"]) <= {"masked", "forced"}
     assert session.generate(asked)["text"] == answer["text"]
     cut = session.generate(state(grammar="[a-z]{300}", max_tokens=2))
     assert "max_tokens" in cut["outcome"] and cut["problem"]

@@ -32,7 +32,7 @@ from stencilm.generation.trace import (
     Trace,
 )
 from stencilm.views.html import fragment, page
-from stencilm.views.segments import LEGEND, segments
+from stencilm.views.segments import LEGEND, segments, standing
 from stencilm.views.terminal import drawn, printer
 
 CALL = {"prompt_tokens": 1, "output_tokens": 1, "cached_tokens": 0, "seconds": 0.1}
@@ -64,7 +64,8 @@ class Spans(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         given = dict(attrs)
-        assert tag in "html head meta title style body div ul li span pre p".split()
+        known = "html head meta title style body div ul li span pre p dl dt dd ol table tr th td"
+        assert tag in known.split()
         assert not {"src", "href"} & given.keys()
         self._open = (given.get("class", ""), given.get("data-note", "")) if tag == "span" else None
 
@@ -81,14 +82,20 @@ def spans(html: str) -> list[tuple[str, str, str]]:
 
 
 def test_every_part_is_told_by_its_class_and_note() -> None:
-    found = spans(page(EVENTS))
+    html = page(EVENTS)
+    drawn, _, log = html.partition('<p class="stencilm-head">1 correction</p>')
+    assert [(part, text) for part, _, text in spans(log)] == [
+        ("removed", "no↵way"),
+        ("chosen", "yes"),
+    ]
+    found = spans(drawn)
     legend = [(part, "", text) for part, text in LEGEND.items()]
     assert found[: len(legend)] == legend
     assert [(part, text) for part, _, text in found[len(legend) :]] == [
         ("prompt", "Say <it>: "),
         ("reasoning", "hm"),
         ("draft", "<b>&"),
-        ("draft", ' "'),  # the half character and its rest were spelled anew
+        ("masked", ' "'),  # the half character and its rest were spelled anew
         ("healed", "été"),
         ("removed", "no↵way"),
         ("chosen", "yes"),
@@ -111,30 +118,40 @@ def test_several_healed_tokens_spell_one_end() -> None:
     corrected = Corrected(
         text=b"is: {", token_id=None, logprob=None, candidates=(), means="chooser"
     )
-    for events, standing in (([prompt, *healed], b"Person: {x"), ([corrected, *healed], b"is: {x")):
-        assert b"".join(segment.text for segment in segments(events)) == standing
+    for events, text in (([prompt, *healed], b"Person: {x"), ([corrected, *healed], b"is: {x")):
+        assert b"".join(segment.text for segment in segments(events)) == text
 
 
 def test_pages_need_nothing_else_and_have_both_schemes() -> None:
     html = page(EVENTS, title="<title>")
+    assert html.count("&lt;title&gt;") == 2
     assert not re.search(r"https?://|url\(|@import|<script", html)
     assert "prefers-color-scheme: dark" in html and "color-scheme: light dark" in html
     assert "<title>&lt;title&gt;</title>" in html
-    assert fragment(EVENTS) in html
+    assert fragment(EVENTS, title="<title>") in html
 
 
 def test_what_stands_is_the_text() -> None:
     result = stencilm.guide(lambda prompt: 'Sure: "x" or so', stencilm.Regex('"[a-z]"'), "p")
-    standing = [s.text for s in segments(result.trace) if s.part not in ("prompt", "removed")]
-    assert b"".join(standing).decode() == result.response == '"x"'
-    assert result._repr_html_() == fragment(result.trace) == result.trace._repr_html_()
-    assert result.html == page(result.trace)
+    assert standing(segments(result.trace)) == result.response == '"x"'
+    facts: dict[str, Any] = {
+        "text": result.response,
+        "tokens": result.usage.output_tokens,
+        "seconds": result.process_time_seconds,
+    }
+    assert result._repr_html_() == fragment(result.trace, **facts)
+    assert result.html == page(result.trace, **facts)
+    assert result.trace._repr_html_() == fragment(result.trace)
 
 
 def test_traces_of_masked_decoding_are_drawn_too() -> None:
     generation = stencilm.load("tiny").generate("Is it? ", stencilm.Choice(["yes", "no"]))
     found = spans(generation.trace._repr_html_())
     assert "".join(text for part, note, text in found if note) == generation.text
+    assert {part for part, note, _ in found if note} <= {"masked", "forced"}
+    assert generation.trace.model == "tiny"
+    for fact in ("A text of tiny", "Choice(options=(&#x27;yes&#x27;, &#x27;no&#x27;))", "Is it? "):
+        assert fact in generation._repr_html_()
     assert isinstance(generation.trace[-1], Stopped)
     assert any("allowed tokens" in note for _, note, _ in found)
 
@@ -192,12 +209,12 @@ document.body.append(out);
 </script></body>"""
 
 
-def looked_at(html: str, folder: Path, *options: str) -> Any:
+def looked_at(html: str, folder: Path, *options: str, probe: str = "") -> Any:
     """What a browser makes of a page: the style and the box of every part."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium")
     source = folder / "page.html"
-    source.write_text(html.replace("</body>", PROBE), encoding="utf-8")
+    source.write_text(html.replace("</body>", probe or PROBE), encoding="utf-8")
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,400",
         f"--user-data-dir={folder / 'profile'}", *options, "--dump-dom", source.as_uri(),
@@ -231,7 +248,8 @@ def test_a_browser_shows_every_part_so_that_it_can_be_read(dark: bool, tmp_path:
     seen = found["seen"]
     assert {span["part"] for span in seen} == {"prompt", *LEGEND}
     parts = [span for span in seen if span["part"] != "prompt"]
-    assert len({span["paper"] for span in parts}) == len(LEGEND), "one colour for each part"
+    papers = {(span["part"], span["paper"]) for span in parts}
+    assert len({paper for _, paper in papers}) == len(papers), "each part has colours of its own"
     for span in parts:
         assert span["width"] > 0 and span["height"] > 0, span
         assert not span["too_wide"], "a note stays within the page"
@@ -251,6 +269,72 @@ def test_a_long_text_stays_within_the_page(tmp_path: Path) -> None:
     found = looked_at(page(events), tmp_path)
     assert not found["too_wide"] and not any(span["too_wide"] for span in found["seen"])
     assert found["seen"][0]["height"] > 100
+
+
+# The rules of a notebook, as its themes write them: of classes and of elements.
+NOTEBOOK = """<style>
+.jp-RenderedHTMLCommon { font-size: 22px; line-height: 2.5; color: #c00; }
+.jp-RenderedHTMLCommon pre, .jp-OutputArea-output pre { background: #fe0; color: #0a0;
+  border: 3px solid; margin: 20px; padding: 30px; font-family: serif;
+  white-space: pre; text-align: right; }
+.jp-RenderedHTMLCommon ul:not(.list-inline), .jp-RenderedHTMLCommon ol:not(.list-inline) {
+  padding-left: 6em; list-style: square; margin: 3em; }
+.jp-RenderedHTMLCommon p, .jp-RenderedHTMLCommon li { margin: 2em; }
+.jp-RenderedHTMLCommon span, .jp-RenderedHTMLCommon [class] { letter-spacing: 4px; }
+.jp-RenderedHTMLCommon table tr:nth-child(odd) td { background: #f0f; text-align: right; }
+.jp-RenderedHTMLCommon div > * + * { margin-top: 3em; }
+.jp-Cell .jp-RenderedHTMLCommon .prompt { display: none; min-width: 14ex; }
+</style><div class="jp-Cell"><div class="jp-RenderedHTMLCommon jp-OutputArea-output">"""
+STYLES_PROBE = """<script>
+const looks = [...document.querySelectorAll('.stencilm, .stencilm *')].map(element => {
+  const look = getComputedStyle(element);
+  return [element.tagName, element.className, ...['color', 'backgroundColor', 'fontFamily',
+    'fontSize', 'lineHeight', 'letterSpacing', 'marginTop', 'marginLeft', 'paddingLeft',
+    'paddingTop', 'borderTopWidth', 'whiteSpace', 'textAlign', 'listStyleType', 'display'
+  ].map(name => look[name])];
+});
+const out = document.createElement('output');
+getSelection().selectAllChildren(document.body);
+out.textContent = JSON.stringify({looks, copied: getSelection().toString()});
+document.body.append(out);
+</script></body>"""
+
+
+def test_the_styles_of_a_notebook_do_not_win(tmp_path: Path) -> None:
+    report = stencilm.Grammar.from_json_schema({"type": "integer", "title": "x"}).report
+    drawn = fragment(EVENTS) + report._repr_html_()
+    plain = f"<!doctype html><html><body>{drawn}</body></html>"
+    noisy = f"<!doctype html><html><body>{NOTEBOOK}{drawn}</div></div></body></html>"
+    looks = [looked_at(html, tmp_path, probe=STYLES_PROBE)["looks"] for html in (plain, noisy)]
+    assert len(looks[0]) > 30
+    for alone, within in zip(*looks, strict=True):
+        assert alone == within
+
+
+def test_copying_takes_the_final_text_alone(tmp_path: Path) -> None:
+    result = stencilm.guide(lambda prompt: "AB+1\n", stencilm.Regex("[A-Z]{2}-1"), "A code:")
+    found = looked_at(result.html, tmp_path, probe=STYLES_PROBE)
+    assert found["copied"].strip() == result.response == "AB-1"
+
+
+def test_values_print_in_a_line_and_draw_themselves() -> None:
+    model = stencilm.load("tiny")
+    generation = model.generate("Is it? ", stencilm.Choice(["yes", "no"]))
+    grammar = stencilm.Grammar.from_json_schema({"enum": ["<b>", "\u202e"], "title": "x"})
+    values: dict[Any, str] = {
+        model: "<Model: tiny>",
+        grammar: "<Grammar: JSON Schema ",
+        grammar.report: "<Report: 1 enforced, 1 annotations, 0 relaxed>",
+        generation.stats: "<Stats: ",
+    }
+    for value, line in [*values.items(), (generation, "<Generation: ")]:
+        shown = repr(value)
+        assert shown.startswith(line) and "\n" not in shown and len(shown) < 200, shown
+        html = value._repr_html_()
+        assert html.startswith('<div class="stencilm">') and "<b>" not in html
+        assert "\u202e" not in html
+    long = stencilm.Grammar.from_regex("a" * 9_000)
+    assert len(repr(long)) < 200 and len(long._repr_html_()) < 20_000
 
 
 HOSTILE = "a\x1b[2J\x1b]0;title\x07\x9b31m\u202eb\r\x00c\n\td"

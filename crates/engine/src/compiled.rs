@@ -337,18 +337,22 @@ impl Layout {
         stacks: &mut Stacks,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let result = self.with_locked(stacks, operation);
-        self.shared.make_room(&self.lexemes);
+        let (result, has_grown) = self.with_locked(stacks, operation);
+        if has_grown {
+            self.shared.make_room();
+        }
         result
     }
 
-    /// The same without a look at what the lexemes hold by then.
+    /// The same, and whether the lexemes hold more than before.
     fn with_locked<T>(
         &self,
         stacks: &mut Stacks,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        CancelToken::check(self.cancel.as_ref())?;
+    ) -> (Result<T, EngineError>, bool) {
+        if let Err(cancelled) = CancelToken::check(self.cancel.as_ref()) {
+            return (Err(cancelled.into()), false);
+        }
         let mut machine = lock(&self.machine);
         let mut lexeme_cache = self.lexemes.lock();
         lexeme_cache.begin();
@@ -365,8 +369,7 @@ impl Layout {
             known: None,
         };
         let result = Watch::new(self.milliseconds, None).until(self.cancel.clone()).over(|| operation(&mut run));
-        self.lexemes.note(&mut lexeme_cache);
-        result
+        (result, self.lexemes.note(&mut lexeme_cache))
     }
 
     /// Runs an operation with all memory in hand, and with what is known of the ways to the end of texts.

@@ -151,6 +151,7 @@ impl Deref for Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lexeme::shared::HeldLayout;
     use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 
@@ -179,5 +180,26 @@ mod tests {
         let current = lexeme_cache.current();
         let known = current.lock();
         assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
+    }
+
+    #[test]
+    fn nobody_goes_on_in_lexemes_that_were_let_go() {
+        let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
+        let limits = Limits { lexicon_bytes: 4 << 20, ..Limits::default() };
+        let grammar = Arc::new(stencilm_grammar::from_regex(".*[ab].{16}").unwrap());
+        let compiled = Arc::new(CompiledGrammar::with_limits(grammar, vocabulary, limits).unwrap());
+        let held = HeldLayout::new(compiled.layout());
+        let layout = Arc::downgrade(held.layout());
+        let mut matcher = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+        let mut state = 1u32;
+        while held.lexemes().held() <= limits.lexicon_bytes {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            assert!(matcher.accept_bytes(&[b'a' + (state >> 30) as u8]).unwrap());
+        }
+        assert!(!std::ptr::eq(held.lexemes(), compiled.layout().lexemes()), "full lexemes are followed by others");
+        assert!(layout.upgrade().is_some(), "a call that runs in them keeps them");
+        drop(held);
+        assert!(layout.upgrade().is_none(), "and they end with it at once, though they are large");
     }
 }

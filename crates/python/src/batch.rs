@@ -27,11 +27,36 @@ impl BatchMatcher {
         BatchMatcher { workers: Workers::new(max_threads) }
     }
 
+    /// How many threads work on a batch at most.
+    ///
+    /// Examples:
+    ///     >>> batch.max_threads
+    ///     2
     #[getter]
     fn max_threads(&self) -> usize {
         self.workers.threads()
     }
 
+    /// Write the masks of all sequences into the rows of a bitmask.
+    ///
+    /// Args:
+    ///     matchers: One for each sequence, all of one vocabulary.
+    ///     bitmask: As in `GrammarMatcher.fill_next_token_bitmask`, int32 of shape (batch, ceil(vocab_size / 32)).
+    ///     indices: The row of each sequence, each row once; 0, 1, 2 and so on by default.
+    ///
+    /// Returns:
+    ///     For each sequence whether its mask must be applied.
+    ///
+    /// Raises:
+    ///     BatchError: Some sequences failed; their rows are zeros, those of the others are filled.
+    ///     TypeError: `bitmask` holds no int32, or one of the matchers is none.
+    ///     ValueError: There are not as many indices as matchers, a row or a matcher comes twice, or the bitmask has another
+    ///         shape.
+    ///
+    /// Examples:
+    ///     >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
+    ///     >>> batch.batch_fill_next_token_bitmask(matchers, bitmask)
+    ///     [True, True]
     #[pyo3(signature = (matchers, bitmask, indices = None))]
     fn batch_fill_next_token_bitmask(
         &self,
@@ -49,7 +74,7 @@ impl BatchMatcher {
         self.run(py, jobs, |matcher, row| matcher.fill_mask(row).inspect_err(|_| row.fill(0)))
     }
 
-    /// Writes the patches of all masks; says how many flipped tokens there are, and writes these only where there is room.
+    /// Write the patches of all masks, and say how many flipped tokens there are; these are written only where all fit.
     fn batch_find_mask_patches(
         &self,
         py: Python<'_>,
@@ -89,7 +114,7 @@ impl BatchMatcher {
         Err(errors::batch(py, patches.into_iter().map(|patch| patch.map(|patch| patch.row)).collect(), failed))
     }
 
-    /// Accepts a token for every sequence, if there is one, and fills the mask behind it.
+    /// Accept a token for every sequence, where one is given, and fill the mask after it.
     #[pyo3(signature = (matchers, token_ids, bitmask, indices = None))]
     fn batch_accept_and_fill(
         &self,
@@ -130,6 +155,23 @@ impl BatchMatcher {
         })
     }
 
+    /// Accept one token for every sequence; one whose token is refused stays where it is.
+    ///
+    /// Args:
+    ///     matchers: One for each sequence.
+    ///     token_ids: As many ids: any iterable of ints.
+    ///
+    /// Returns:
+    ///     For each sequence what `GrammarMatcher.accept_token` returns.
+    ///
+    /// Raises:
+    ///     BatchError: Some sequences failed; the others have accepted or refused their tokens.
+    ///     TypeError: An id is not an int, or one of the matchers is none.
+    ///     ValueError: There are not as many ids as matchers, or a matcher comes twice.
+    ///
+    /// Examples:
+    ///     >>> batch.batch_accept_token(matchers, [0, 1])
+    ///     [True, False]
     fn batch_accept_token(
         &self,
         py: Python<'_>,
@@ -140,6 +182,23 @@ impl BatchMatcher {
         self.each(py, &matchers, "token_ids", ids, |matcher, id| id.map_or(Ok(false), |id| matcher.accept_token(id)))
     }
 
+    /// Accept one text for every sequence; one whose text is refused stays where it is.
+    ///
+    /// Args:
+    ///     matchers: One for each sequence.
+    ///     texts: As many texts, str or bytes.
+    ///
+    /// Returns:
+    ///     For each sequence what `GrammarMatcher.accept_string` returns.
+    ///
+    /// Raises:
+    ///     BatchError: Some sequences failed; the others have accepted or refused their texts.
+    ///     TypeError: A text is neither str nor bytes, or one of the matchers is none.
+    ///     ValueError: There are not as many texts as matchers, or a matcher comes twice.
+    ///
+    /// Examples:
+    ///     >>> batch.batch_accept_string(matchers, ["ab", b"b"])
+    ///     [True, False]
     fn batch_accept_string(
         &self,
         py: Python<'_>,
@@ -150,11 +209,39 @@ impl BatchMatcher {
         self.each(py, &matchers, "texts", texts, |matcher, text| matcher.accept_bytes(text))
     }
 
+    /// What `GrammarMatcher.temperature` is for every sequence: a number from 0 on, or None.
+    ///
+    /// Args:
+    ///     matchers: One for each sequence.
+    ///
+    /// Raises:
+    ///     BatchError: Some sequences failed.
+    ///     TypeError: One of the matchers is none.
+    ///     ValueError: A matcher comes twice.
+    ///
+    /// Examples:
+    ///     >>> batch.batch_temperature(matchers)
+    ///     [None, None]
     fn batch_temperature(&self, py: Python<'_>, matchers: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Option<f64>>> {
         let nothing = vec![(); matchers.len()];
         self.each(py, &matchers, "matchers", nothing, |matcher, ()| matcher.temperature())
     }
 
+    /// Take back the last tokens of every sequence.
+    ///
+    /// Args:
+    ///     matchers: One for each sequence.
+    ///     counts: How many tokens each takes back, 0 or more.
+    ///
+    /// Raises:
+    ///     BatchError: Some sequences have accepted fewer; the others were rolled back.
+    ///     MatcherError: A count is negative.
+    ///     TypeError: A count is not an int, or one of the matchers is none.
+    ///     ValueError: There are not as many counts as matchers, or a matcher comes twice.
+    ///
+    /// Examples:
+    ///     >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
+    ///     ([True, True], None)
     fn batch_rollback(
         &self,
         py: Python<'_>,

@@ -171,10 +171,12 @@ impl CompiledGrammar {
         Grammar { inner: self.inner.grammar().clone() }
     }
 
+    /// The grammar as JSON text, with the fingerprint of the vocabulary.
     fn serialize_json(&self, py: Python<'_>) -> PyResult<String> {
         watch::unstoppable(py, || self.inner.serialize_json())
     }
 
+    /// What it keeps in memory by now, in bytes.
     #[getter]
     fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         watch::unstoppable(py, || self.inner.memory_bytes())

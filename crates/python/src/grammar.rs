@@ -79,6 +79,7 @@ pub struct Grammar {
 
 #[pymethods]
 impl Grammar {
+    /// The instances of a schema; `documents` are the schemas that it may name, each with its URI.
     #[staticmethod]
     fn from_json_schema(
         py: Python<'_>,
@@ -93,11 +94,13 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
+    /// Any JSON text.
     #[staticmethod]
     fn any_json(py: Python<'_>) -> PyResult<Grammar> {
         Grammar::wrap(py, watch::long(py, || grammar::any_json(&grammar::JsonSchemaOptions::default()))?)
     }
 
+    /// The texts that a regular expression matches as a whole.
     #[staticmethod]
     fn from_regex(py: Python<'_>, pattern: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::from_regex(pattern);
@@ -108,6 +111,7 @@ impl Grammar {
         }
     }
 
+    /// The texts of an EBNF grammar.
     #[staticmethod]
     fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::Grammar::from_ebnf(text, root_rule_name);
@@ -115,6 +119,7 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
+    /// The texts of a Lark grammar; `grammars` are those that it uses by name.
     #[staticmethod]
     fn from_lark(
         py: Python<'_>,
@@ -142,6 +147,7 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
+    /// The texts of a structural tag, given as JSON.
     #[staticmethod]
     fn from_structural_tag(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
         let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
@@ -157,14 +163,17 @@ impl Grammar {
         watch::unstoppable(py, || self.inner.names_as_text(&names).into_iter().map(str::to_owned).collect())
     }
 
+    /// The grammar as EBNF, which `from_ebnf` reads as the same set of texts.
     fn to_ebnf(&self, py: Python<'_>) -> PyResult<String> {
         watch::unstoppable(py, || self.inner.to_ebnf())
     }
 
+    /// The grammar and its report as JSON text.
     fn serialize_json(&self, py: Python<'_>) -> PyResult<String> {
         watch::unstoppable(py, || self.inner.serialize_json())
     }
 
+    /// The grammar that `serialize_json` wrote.
     #[staticmethod]
     fn deserialize_json(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::Grammar::deserialize_json(text);
@@ -172,16 +181,19 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
+    /// The texts of the grammars one after the other.
     #[staticmethod]
     fn concat(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>, limits: &Limits) -> PyResult<Grammar> {
         Grammar::combine(py, &grammars, limits, grammar::Grammar::concat)
     }
 
+    /// The texts of any of the grammars.
     #[staticmethod]
     fn union(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>, limits: &Limits) -> PyResult<Grammar> {
         Grammar::combine(py, &grammars, limits, grammar::Grammar::union)
     }
 
+    /// What became of every keyword of a schema: enforced, annotations, relaxed; each as keyword, place and note.
     fn report(&self, py: Python<'_>) -> PyResult<(Vec<Row>, Vec<Row>, Vec<Row>)> {
         let rows = |findings: &[Finding]| {
             findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
@@ -192,6 +204,7 @@ impl Grammar {
         })
     }
 
+    /// What it keeps in memory, in bytes.
     #[getter]
     fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         watch::unstoppable(py, || self.inner.memory_bytes())

@@ -67,6 +67,7 @@ impl IndexBuilder {
         watch::unstoppable(py, || self.lock().progress())
     }
 
+    /// The index, once `advance` has said True; None before, and where it was taken already.
     fn finish(&self, py: Python<'_>) -> PyResult<Option<TokenIndex>> {
         watch::unstoppable(py, || self.lock().finish().map(|inner| TokenIndex { inner }))
     }
@@ -94,6 +95,7 @@ impl TokenIndex {
 
 #[pymethods]
 impl TokenIndex {
+    /// The index that `to_bytes` wrote.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], vocabulary: &Vocabulary) -> PyResult<TokenIndex> {
         match watch::unstoppable(py, || engine::TokenIndex::from_bytes(data, vocabulary.inner.clone()))? {
@@ -102,39 +104,46 @@ impl TokenIndex {
         }
     }
 
+    /// The index as bytes, for `from_bytes` with the same vocabulary.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &watch::unstoppable(py, || self.inner.to_bytes())?))
     }
 
+    /// How many states it has; they are numbered from 0, the initial one.
     #[getter]
     fn num_states(&self) -> usize {
         self.inner.num_states()
     }
 
+    /// How many transitions all states have together.
     #[getter]
     fn num_transitions(&self) -> usize {
         self.inner.num_transitions()
     }
 
+    /// What it keeps in memory, in bytes.
     #[getter]
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes()
     }
 
+    /// Whether a text may end at a state.
     fn is_final(&self, state: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(self.inner.is_final(self.state(state)?))
     }
 
+    /// The state after a token; None where the token is not allowed.
     fn next_state(&self, state: &Bound<'_, PyAny>, token_id: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
         let state = self.state(state)?;
         Ok(arguments::token_id(token_id)?.and_then(|token| self.inner.next(state, token)))
     }
 
-    /// Tokens and the states behind them.
+    /// The allowed tokens of a state and the states after them, by ascending token id.
     fn transitions(&self, state: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
         Ok(self.inner.transitions(self.state(state)?).collect())
     }
 
+    /// Write the mask of a state into a row of a bitmask.
     #[pyo3(signature = (state, bitmask, index))]
     fn fill_bitmask(&self, state: &Bound<'_, PyAny>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
         let number = self.state(state)?;
@@ -142,6 +151,7 @@ impl TokenIndex {
         self.inner.fill_mask(number, rows.row(index)?).map_err(|error| errors::matcher(state.py(), &error))
     }
 
+    /// The states at which the next byte is forced.
     fn forced_states(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         watch::unstoppable(py, || self.inner.forced_states())
     }

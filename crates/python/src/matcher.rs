@@ -26,6 +26,11 @@ pub struct Matcher {
     /// The tokenizer of its grammar.
     #[pyo3(get, name = "_tokenizer_info")]
     tokenizer_info: Py<PyAny>,
+    /// As given: kept for callers that know this option; rollback has no bound here.
+    ///
+    /// Examples:
+    ///     >>> matcher.max_rollback_tokens
+    ///     0
     #[pyo3(get)]
     max_rollback_tokens: usize,
 }
@@ -116,6 +121,23 @@ impl Matcher {
         }
     }
 
+    /// Accept the next token of the sequence; a token that is refused changes nothing.
+    ///
+    /// Args:
+    ///     token_id: Its id, from 0 to `vocab_size - 1`.
+    ///
+    /// Returns:
+    ///     True where the grammar allows the token here; False where it does not, where there is no such id, and after the
+    ///     end of the text.
+    ///
+    /// Raises:
+    ///     TypeError: `token_id` is not an int.
+    ///     LimitExceeded: The step takes more work or memory than the `Limits` of the compiled grammar.
+    ///     MatcherError: Another thread is using this matcher.
+    ///
+    /// Examples:
+    ///     >>> matcher.accept_token(2), matcher.accept_token(0)
+    ///     (True, False)
     fn accept_token(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
         match arguments::token_id(token_id)? {
             Some(id) => self.with(token_id.py(), |inner| inner.accept_token(id)),
@@ -123,11 +145,51 @@ impl Matcher {
         }
     }
 
+    /// Accept a text; one that does not fit as a whole is refused and changes nothing.
+    ///
+    /// The text counts as one token of the history: `rollback(1)` takes all of it back.
+    ///
+    /// Args:
+    ///     text: Text, or bytes, which may end in the middle of a character.
+    ///
+    /// Returns:
+    ///     True where the text fits here, False where it does not.
+    ///
+    /// Raises:
+    ///     TypeError: `text` is neither str nor bytes.
+    ///     LimitExceeded: As in `accept_token`.
+    ///     MatcherError: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.accept_string("abb"), matcher.accept_string(b"a")
+    ///     (True, False)
     fn accept_string(&self, text: &Bound<'_, PyAny>) -> PyResult<bool> {
         let bytes = &*arguments::text(text)?;
         self.with(text.py(), |inner| inner.accept_bytes(bytes))
     }
 
+    /// Write the mask of the next token into one row of a bitmask.
+    ///
+    /// Args:
+    ///     bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or of one row
+    ///         alone: `allocate_token_bitmask` makes one. Bit `i % 32` of word `i // 32` is 1 where token `i` is allowed.
+    ///     index: The row to write; negative numbers count from the end.
+    ///
+    /// Returns:
+    ///     True where the mask must be applied; False where it allows every token.
+    ///
+    /// Raises:
+    ///     TypeError: `bitmask` holds no int32.
+    ///     ValueError: Its shape is another, it is read-only, or there is no such row.
+    ///     MatcherError: The text has ended, or another thread is using this matcher.
+    ///     LimitExceeded: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> bitmask = stencilm.allocate_token_bitmask(1, info.vocab_size)
+    ///     >>> matcher.fill_next_token_bitmask(bitmask)
+    ///     True
+    ///     >>> bin(int(bitmask[0, 0]))  # tokens 0 and 2
+    ///     '0b101'
     #[pyo3(signature = (bitmask, index = 0))]
     fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
         let mut guard = self.lock(bitmask.py())?;
@@ -144,6 +206,19 @@ impl Matcher {
         Ok((patch.row, PyBytes::new(py, &flipped)))
     }
 
+    /// Whether `accept_token` would accept a token here; changes nothing.
+    ///
+    /// Args:
+    ///     token_id: Its id. One that the vocabulary does not have is not allowed.
+    ///
+    /// Raises:
+    ///     TypeError: `token_id` is not an int.
+    ///     LimitExceeded: As in `accept_token`.
+    ///     MatcherError: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.is_allowed(0), matcher.is_allowed(1)
+    ///     (True, False)
     fn is_allowed(&self, token_id: &Bound<'_, PyAny>) -> PyResult<bool> {
         match arguments::token_id(token_id)? {
             Some(id) => self.with(token_id.py(), |inner| inner.is_allowed(id)),
@@ -151,15 +226,41 @@ impl Matcher {
         }
     }
 
+    /// How many tokens the mask allows here; changes nothing.
+    ///
+    /// Raises:
+    ///     MatcherError: The text has ended, or another thread is using this matcher.
+    ///     LimitExceeded: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.num_allowed_tokens()
+    ///     2
     fn num_allowed_tokens(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, engine::GrammarMatcher::num_allowed_tokens)
     }
 
+    /// How many of these tokens could be accepted one after the other; changes nothing.
+    ///
+    /// Args:
+    ///     token_ids: Ids: any iterable of ints.
+    ///
+    /// Returns:
+    ///     The length of the longest prefix that fits, from 0 to the number of tokens.
+    ///
+    /// Raises:
+    ///     TypeError: One of them is not an int.
+    ///     LimitExceeded: As in `accept_token`.
+    ///     MatcherError: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.validate_tokens([0, 1, 1, 0])
+    ///     3
     fn validate_tokens(&self, token_ids: &Bound<'_, PyAny>) -> PyResult<usize> {
         let ids = arguments::token_ids(token_ids)?;
         self.with(token_ids.py(), |inner| inner.validate_tokens(ids.iter().map_while(|&id| id)))
     }
 
+    /// The status of a text, "complete", "viable" or "dead", and how many of its bytes fit.
     fn _longest_valid_prefix(&self, text: &Bound<'_, PyAny>) -> PyResult<(&'static str, usize)> {
         let bytes = &*arguments::text(text)?;
         let verdict = self.with(text.py(), |inner| inner.longest_valid_prefix(bytes))?;
@@ -171,6 +272,17 @@ impl Matcher {
         Ok((status, verdict.valid_bytes))
     }
 
+    /// The text that must come next, whatever the model would choose; empty where there is a choice.
+    ///
+    /// Changes nothing. What is forced is cut at the end of its last whole character.
+    ///
+    /// Raises:
+    ///     LimitExceeded: As in `accept_token`.
+    ///     MatcherError: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.find_jump_forward_string()
+    ///     'ab'
     fn find_jump_forward_string(&self, py: Python<'_>) -> PyResult<String> {
         self.with(py, engine::GrammarMatcher::forced_text)
     }
@@ -181,14 +293,29 @@ impl Matcher {
         Ok((PyBytes::new(py, &forced), spans.into_iter().map(|span| (span.start, span.tokens)).collect()))
     }
 
+    /// The one token by its id that the grammar asks for here; None where it asks for text, or for more than one.
     fn _forced_token(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         self.with(py, engine::GrammarMatcher::forced_token)
     }
 
+    /// The last accepted tokens, at most `limit`, the oldest first.
     fn _recent_tokens(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<u32>> {
         Ok(self.lock(py)?.recent_tokens(limit))
     }
 
+    /// Why a token is allowed or refused here, in a sentence for people; changes nothing.
+    ///
+    /// Args:
+    ///     token_id: Its id; that of a token which does not exist is explained, too.
+    ///
+    /// Raises:
+    ///     TypeError: `token_id` is not an int.
+    ///     LimitExceeded: As in `accept_token`.
+    ///     MatcherError: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.explain(3)
+    ///     'token 3 "c" cannot come next: here comes "a", and not "c"'
     fn explain(&self, token_id: &Bound<'_, PyAny>) -> PyResult<String> {
         let py = token_id.py();
         let vocabulary = self.lock(py)?.compiled().vocabulary().clone();
@@ -201,6 +328,20 @@ impl Matcher {
         Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
     }
 
+    /// The texts of what the grammar names as captures, by where they begin, outer ones first; changes nothing.
+    ///
+    /// Returns:
+    ///     Pairs of a name and its bytes. A name that was captured more often comes more often.
+    ///
+    /// Raises:
+    ///     LimitExceeded: As in `accept_token`.
+    ///     MatcherError: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> named = stencilm.Grammar.from_lark('start: word "c"\nword[capture]: /[ab]+/')
+    ///     >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile(named))
+    ///     >>> matcher.accept_string("abbc"), matcher.get_captures()
+    ///     (True, [('word', b'abb')])
     fn get_captures<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
         let captures = self.with(py, |inner| inner.get_captures())?;
         Ok(captures.into_iter().map(|(name, text)| (name, PyBytes::new(py, &text))).collect())
@@ -216,26 +357,64 @@ impl Matcher {
         Ok(told.collect())
     }
 
+    /// A shortest text that completes what was accepted; empty where it is complete. Changes nothing.
+    ///
+    /// Args:
+    ///     max_bytes: The longest text to look for, in bytes.
+    ///
+    /// Raises:
+    ///     MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
+    ///     LimitExceeded: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.shortest_completion()
+    ///     b'ab'
     #[pyo3(signature = (*, max_bytes = 65_536))]
     fn shortest_completion<'py>(&self, py: Python<'py>, max_bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
         let text = self.with(py, |inner| inner.shortest_completion(max_bytes))?;
         Ok(PyBytes::new(py, &text))
     }
 
+    /// The fewest tokens that complete the text, the stop token not counted; changes nothing.
+    ///
+    /// Raises:
+    ///     MatcherError: The grammar has budgets of its own, the vocabulary cannot spell the end, or another thread is
+    ///         using this matcher.
+    ///     LimitExceeded: As in `accept_token`.
+    ///
+    /// Examples:
+    ///     >>> matcher.tokens_to_end()
+    ///     1
     fn tokens_to_end(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, engine::GrammarMatcher::tokens_to_end)
     }
 
+    /// In how many tokens the text must be complete, as given; None where there is no budget.
+    ///
+    /// Examples:
+    ///     >>> matcher.fork(token_budget=3).token_budget
+    ///     3
     #[getter]
     fn token_budget(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         Ok(self.lock(py)?.token_budget())
     }
 
+    /// How many tokens of the budget are left; below 0 where it could not be kept, None where there is none.
+    ///
+    /// Examples:
+    ///     >>> short = matcher.fork(token_budget=3)
+    ///     >>> short.accept_token(2), short.token_budget_left
+    ///     (True, 2)
     #[getter]
     fn token_budget_left(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(self.lock(py)?.token_budget_left())
     }
 
+    /// Whether the mask that was filled last, of this step, lacks tokens for the budget.
+    ///
+    /// Examples:
+    ///     >>> matcher.is_narrowed
+    ///     False
     #[getter]
     fn is_narrowed(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.is_narrowed())
@@ -248,6 +427,7 @@ impl Matcher {
         Ok(PyBytes::new(py, &words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>()))
     }
 
+    /// `GrammarMatcher.traverse_draft_tree` over contiguous int64 arrays, with a time limit in seconds.
     #[pyo3(signature = (next_token, next_sibling, tokens, bitmask, *, time_limit, root))]
     #[expect(clippy::too_many_arguments, reason = "the arguments of the public call, one by one")]
     fn _traverse_draft_tree(
@@ -278,6 +458,7 @@ impl Matcher {
             .map_err(|error| errors::matcher(py, &error))
     }
 
+    /// `GrammarMatcher.draft_tree_temperatures` over contiguous int64 arrays.
     fn _draft_tree_temperatures(
         &self,
         py: Python<'_>,
@@ -294,41 +475,92 @@ impl Matcher {
         watch::long(py, || inner.draft_tree_temperatures(&tree))?.map_err(|error| errors::matcher(py, &error))
     }
 
+    /// Take back the last accepted tokens; a text that `accept_string` took counts as one.
+    ///
+    /// Args:
+    ///     num_tokens: How many, 1 where it is not given.
+    ///
+    /// Raises:
+    ///     MatcherError: Fewer were accepted, `num_tokens` is negative, or another thread is using this matcher.
+    ///     TypeError: It is not an int.
+    ///
+    /// Examples:
+    ///     >>> matcher.accept_token(0), matcher.rollback(1), matcher.num_accepted_tokens
+    ///     (True, None, 0)
     #[pyo3(signature = (num_tokens = None))]
     fn rollback(&self, py: Python<'_>, num_tokens: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let count = num_tokens.map_or(Ok(1), |count| arguments::count("num_tokens", count))?;
         self.with(py, |inner| inner.rollback(count))
     }
 
+    /// Go back to the beginning of the text.
+    ///
+    /// Raises:
+    ///     MatcherError: Another thread is using this matcher.
+    ///
+    /// Examples:
+    ///     >>> matcher.accept_token(2), matcher.reset(), matcher.num_accepted_tokens
+    ///     (True, None, 0)
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.lock(py)?.reset();
         Ok(())
     }
 
+    /// Whether the text has ended: a stop token was accepted, or, with `terminate_without_stop_token`, it is complete.
+    ///
+    /// Examples:
+    ///     >>> matcher.accept_token(2), matcher.is_terminated()
+    ///     (True, False)
+    ///     >>> matcher.accept_token(4), matcher.is_terminated()
+    ///     (True, True)
     fn is_terminated(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.is_terminated())
     }
 
+    /// Whether what was accepted is a whole text of the grammar, so that it may end here; it may also go on.
+    ///
+    /// Examples:
+    ///     >>> matcher.is_completed(), matcher.accept_token(2), matcher.is_completed()
+    ///     (False, True, True)
     fn is_completed(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.is_completed())
     }
 
+    /// The ids of the tokens that may end the text: the vocabulary's, or `override_stop_tokens`.
+    ///
+    /// Examples:
+    ///     >>> matcher.stop_token_ids
+    ///     [4]
     #[getter]
     fn stop_token_ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         Ok(self.lock(py)?.stop_token_ids().to_vec())
     }
 
+    /// How many tokens were accepted since the beginning; each text that `accept_string` took counts as one.
+    ///
+    /// Examples:
+    ///     >>> matcher.accept_string("abb"), matcher.num_accepted_tokens
+    ///     (True, 1)
     #[getter]
     fn num_accepted_tokens(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.lock(py)?.num_accepted_tokens())
     }
 
-    /// The temperature at which the grammar wants the next token sampled.
+    /// The temperature at which the grammar wants the next token sampled, from 0 on; None where it says nothing.
+    ///
+    /// Examples:
+    ///     >>> matcher.temperature is None
+    ///     True
     #[getter]
     fn temperature(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         self.with(py, engine::GrammarMatcher::temperature)
     }
 
+    /// What this matcher itself keeps in memory, in bytes, without the compiled grammar that it shares.
+    ///
+    /// Examples:
+    ///     >>> matcher.memory_size_bytes > 0
+    ///     True
     #[getter]
     fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.lock(py)?.memory_bytes())
@@ -341,6 +573,7 @@ impl Matcher {
         Ok(())
     }
 
+    /// The bytes that must come next; they may end within a character.
     fn _forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let forced = self.with(py, engine::GrammarMatcher::forced_bytes)?;
         Ok(PyBytes::new(py, &forced))

@@ -46,35 +46,41 @@ impl Vocabulary {
         }
     }
 
+    /// Work out ahead of the first grammar what grammars have in common: numbers, dates, addresses.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         watch::unstoppable(py, || self.inner.prepare())
     }
 
+    /// The number of token ids, those without a token included.
     #[getter]
     fn vocab_size(&self) -> usize {
         self.inner.vocab_size()
     }
 
+    /// The ids of the tokens that end a text.
     #[getter]
     fn stop_token_ids(&self) -> Vec<u32> {
         self.inner.stop_token_ids().to_vec()
     }
 
+    /// The ids of the special tokens, ascending.
     #[getter]
     fn special_token_ids(&self) -> Vec<u32> {
         self.inner.special_tokens().iter().map(|(id, _)| *id).collect()
     }
 
+    /// The bytes that a token stands for; None for a special token, a stop token and an id without a token.
     fn token_bytes<'py>(&self, py: Python<'py>, token_id: u32) -> Option<Bound<'py, PyBytes>> {
         self.inner.token_bytes(token_id).map(|bytes| PyBytes::new(py, bytes))
     }
 
+    /// The bytes of every token by its id; empty where it stands for no text.
     fn all_token_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let all = (0..self.inner.vocab_size() as u32).map(|id| self.inner.token_bytes(id).unwrap_or_default());
         PyList::new(py, all.map(|bytes| PyBytes::new(py, bytes)).collect::<Vec<_>>())
     }
 
-    /// Writes the row of a mask patch; false where the grammars that had it are gone.
+    /// Write the row of a mask patch; False where the grammars that had it are gone.
     fn fill_mask_row(&self, row: u32, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
         let mut rows = Rows::of(bitmask, self.inner.mask_words())?;
         Ok(self.inner.write_row(row, rows.row(index)?))
@@ -87,7 +93,10 @@ impl Vocabulary {
         })
     }
 
-    /// Learns how the tokenizer encodes, from the model of its tokenizer.json; raises ValueError with what is in the way.
+    /// Learn how the tokenizer encodes, from the model of its tokenizer.json.
+    ///
+    /// Raises:
+    ///     ValueError: The model cannot be learned; says what is in the way.
     #[pyo3(signature = (model, *, byte_level, space, pattern))]
     fn learn_encoding(
         &self,
@@ -105,7 +114,10 @@ impl Vocabulary {
         watch::unstoppable(py, learn)?.map_err(PyValueError::new_err)
     }
 
-    /// Learns what `saved_encoding` gave; raises ValueError with what is in the way.
+    /// Learn what `saved_encoding` gave.
+    ///
+    /// Raises:
+    ///     ValueError: It cannot be learned; says what is in the way.
     fn learn_saved_encoding(&self, py: Python<'_>, saved: &[u8]) -> PyResult<()> {
         let learn = || match EncodingSource::from_bytes(saved) {
             Some(source) => self.inner.learn_encoding(&source),
@@ -114,6 +126,7 @@ impl Vocabulary {
         watch::unstoppable(py, learn)?.map_err(PyValueError::new_err)
     }
 
+    /// What was learned, for `learn_saved_encoding`; None where nothing was.
     fn saved_encoding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let saved = watch::unstoppable(py, || self.inner.encoding_source().map(|source| source.to_bytes()))?;
         Ok(saved.map(|saved| PyBytes::new(py, &saved)))
@@ -124,20 +137,23 @@ impl Vocabulary {
         watch::unstoppable(py, || self.inner.encode(text))
     }
 
+    /// 32 hexadecimal digits that are the same for equal vocabularies.
     fn fingerprint(&self) -> String {
         format!("{:032x}", self.inner.fingerprint())
     }
 
+    /// How many nodes the trie of all tokens has.
     fn trie_nodes(&self) -> usize {
         self.inner.trie().len()
     }
 
+    /// What it keeps in memory, in bytes, without what its grammars share.
     #[getter]
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes() + self.inner.encoding_bytes()
     }
 
-    /// What the lexemes hold that all its grammars share; waits for nobody who works with them.
+    /// What the lexemes hold that all its grammars share, in bytes; waits for nobody who works with them.
     #[getter]
     fn lexicon_size_bytes(&self) -> usize {
         self.inner.lexicon_bytes()

@@ -19,6 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use libmimalloc_sys::{mi_collect, mi_thread_init};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::intern;
@@ -200,9 +201,19 @@ fn before_waiting() {
     });
 }
 
+/// Gives what was freed back to the system now: it was too much to be kept until the usual delay is over.
+fn after_freeing() {
+    // SAFETY: the allocator may be asked for this at any time, by any thread.
+    unsafe {
+        // A thread that only ever freed is unknown to the allocator, which would do nothing for it.
+        mi_thread_init();
+        mi_collect(true);
+    }
+}
+
 /// Makes the calls of this module known to the engine, and to Python the hooks for forks.
 pub fn set_up(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    set_host(Host { is_stopped, before_waiting });
+    set_host(Host { is_stopped, before_waiting, after_freeing });
     let py = module.py();
     let os = py.import("os")?;
     // Systems without `fork` have no hooks for it either.

@@ -1,8 +1,8 @@
 //! The program that calls the core, as far as a long operation has to know it: it may stop an operation, and it is told before
-//! a thread waits for a lock.
+//! a thread waits for a lock, and after much memory was freed.
 //!
-//! The core knows nothing of interpreters. Whoever embeds it in one sets two functions, once; without them nothing is ever
-//! stopped. In debug builds every thread counts the locks of the core that it holds, so that the host can assert that it
+//! The core knows nothing of interpreters and allocators. Whoever embeds it sets three functions, once; without them nothing is
+//! ever stopped. In debug builds every thread counts the locks of the core that it holds, so that the host can assert that it
 //! takes none of its own locks meanwhile.
 
 #[cfg(debug_assertions)]
@@ -16,6 +16,8 @@ pub struct Host {
     pub is_stopped: fn() -> bool,
     /// Called before this thread waits for a lock of the core that another thread holds.
     pub before_waiting: fn(),
+    /// Called after this thread has freed much memory that others allocated. No lock of the core is held.
+    pub after_freeing: fn(),
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
@@ -34,6 +36,14 @@ pub(crate) fn is_stopped() -> bool {
 pub fn before_waiting() {
     if let Some(host) = HOST.get() {
         (host.before_waiting)();
+    }
+}
+
+/// To be called after much memory was freed that other threads allocated: allocators may keep it for a while.
+#[cold]
+pub fn after_freeing() {
+    if let Some(host) = HOST.get() {
+        (host.after_freeing)();
     }
 }
 

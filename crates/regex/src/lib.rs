@@ -27,7 +27,7 @@ pub use expr::clamp::{Relaxation, Relaxed, Saturation};
 pub use expr::expr_set::{Expr, ExprId, ExprSet};
 pub use expr::hash_table::{Map, Set, Table};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};
-pub use host::{Held, Host, assert_none_held, before_waiting, set_host};
+pub use host::{Held, Host, after_freeing, assert_none_held, before_waiting, set_host};
 pub use limits::{LimitExceeded, Limits};
 pub use numbers::{
     Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,

@@ -37,7 +37,12 @@ _BFLOAT16_MINUS_INFINITY = np.int16(-0x80)
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask: one row for each sequence, one bit for each token."""
+    """The shape of a bitmask: one row for each sequence, one bit for each token.
+
+    Examples:
+        >>> stencilm.get_bitmask_shape(2, 128_256)
+        (2, 4008)
+    """
     for name, value in (("batch_size", batch_size), ("vocab_size", vocab_size)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise TypeError(f"{name} is {value!r}, but must be an int")
@@ -52,6 +57,11 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     A torch tensor in main memory where the program has imported torch, else a NumPy array; every
     function here and every matcher takes both, for logits of MLX too. (Typed as Any, because which
     one it is only shows when the program runs.)
+
+    Examples:
+        >>> bitmask = stencilm.allocate_token_bitmask(2, 70)
+        >>> tuple(bitmask.shape), int(bitmask[0, 0])
+        ((2, 3), -1)
     """
     shape = get_bitmask_shape(batch_size, vocab_size)
     torch = sys.modules.get("torch")
@@ -61,7 +71,15 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
 
 
 def reset_token_bitmask(bitmask: Bitmask) -> None:
-    """Allow everything in every row."""
+    """Allow everything in every row.
+
+    Examples:
+        >>> bitmask = stencilm.allocate_token_bitmask(1, 70)
+        >>> bitmask[:] = 0
+        >>> stencilm.reset_token_bitmask(bitmask)
+        >>> bitmask.tolist()
+        [[-1, -1, -1]]
+    """
     _check_bitmask(bitmask)
     if isinstance(bitmask, np.ndarray):
         _check_writable(bitmask, "bitmask")
@@ -100,6 +118,14 @@ def apply_token_bitmask_inplace(
     Raises:
         TypeError: Something is of the wrong kind or type. Nothing was written.
         ValueError: Shapes, devices, row numbers or sizes do not fit. Nothing was written.
+
+    Examples:
+        >>> import numpy as np
+        >>> logits = np.zeros((1, 4), dtype=np.float32)
+        >>> bitmask = np.array([[0b0101]], dtype=np.int32)
+        >>> stencilm.apply_token_bitmask_inplace(logits, bitmask)
+        >>> logits.tolist()
+        [[0.0, -inf, 0.0, -inf]]
     """
     _check_logits(logits)
     _check_bitmask(bitmask)

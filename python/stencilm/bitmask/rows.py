@@ -25,7 +25,13 @@ _FLIPPED_TOKENS = 64
 
 
 class MaskPatch(NamedTuple):
-    """A mask as it differs from a row."""
+    """A mask as it differs from a row.
+
+    Examples:
+        >>> import numpy as np
+        >>> stencilm.MaskPatch(0, np.array([2, 5], dtype=np.int32)).flipped.tolist()
+        [2, 5]
+    """
 
     row: int
     """The number of the row, 0 for one without tokens; `TokenizerInfo.fill_mask_row` writes it."""
@@ -38,6 +44,16 @@ class MaskPatches:
 
     Args:
         batch_size: The most sequences that a batch may have.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab")
+        >>> matchers = [stencilm.GrammarMatcher(compiled) for _ in range(2)]
+        >>> patches = stencilm.MaskPatches(batch_size=2)
+        >>> patches.find(stencilm.BatchGrammarMatcher(), matchers)
+        >>> patches.row_ids.shape, patches.offsets.shape, patches.flipped.dtype
+        ((2,), (3,), dtype('int32'))
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -106,6 +122,14 @@ class MaskRows:
             arrays.
         max_rows: How many are kept; each takes `vocab_size / 8` bytes. The one used longest ago
             makes room.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile_regex("ab"))
+        >>> rows = stencilm.MaskRows(info)
+        >>> rows.bitmask([matcher.find_mask_patch()]).tolist()
+        [[1]]
     """
 
     def __init__(
@@ -121,7 +145,9 @@ class MaskRows:
         self._info = tokenizer_info
         self._max_rows = max_rows
         self._words = -(-tokenizer_info.vocab_size // 32)
-        self._rows: Any = _Numpy(self._words) if device is None else _torch_rows(self._words, device)
+        self._rows: Any = (
+            _Numpy(self._words) if device is None else _torch_rows(self._words, device)
+        )
         self._places: OrderedDict[int, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -183,7 +209,7 @@ def _arrays(
 def _words_and_bits(
     width: int, offsets: NDArray[np.int32], flipped: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """For every flipped token its word, of all rows of `width` words one after the other; its bit."""
+    """The word of every flipped token, counted through rows of `width` words, and its bit."""
     sequences = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     words = sequences * width + flipped // 32
     return words, np.left_shift(np.uint32(1), (flipped % 32).astype(np.uint32)).view(np.int32)

@@ -17,6 +17,7 @@ import stencilm
 from stencilm.cli.bench import bench
 from stencilm.cli.check import check
 from stencilm.cli.convert import convert
+from stencilm.cli.examples import EXAMPLES
 from stencilm.cli.explain import explain
 from stencilm.cli.failure import Failure, sentence_of
 from stencilm.cli.generate import generate
@@ -39,15 +40,20 @@ _COMMANDS: tuple[Callable[..., Any], ...] = (
     playground,
 )
 
+
+def _epilog(name: str) -> str:
+    """The examples of a command, each on a line of its own; a bracket is no style in them."""
+    return "\n\n".join(["Examples:", *(call.replace("[", r"\[") for call in EXAMPLES[name])])
+
+
 app = typer.Typer(
     name="stencilm",
-    help="Make a language model write text that fits a schema, a type or a regular expression.",
+    help="Make a language model write text that fits a schema, a type or another grammar.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for _command in _COMMANDS:
-    app.command()(_command)
+    app.command(epilog=_epilog(_command.__name__))(_command)
 
 
 def _print_version(wanted: bool) -> None:

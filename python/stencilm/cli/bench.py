@@ -10,23 +10,20 @@ import typer
 
 from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
-from stencilm.cli.inputs import read_limits, read_prompt
-from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, GrammarLimits, Notation, Pattern, Tokenizer, TypeName
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.options import Tokenizer
 
 
+@takes_grammar
 def bench(
-    file: GrammarFile = None,
-    source: Notation = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
+    grammar: GivenGrammar,
     tokenizer: Tokenizer = EMBEDDED,
     text: Annotated[
         str | None,
         typer.Option(help="A text of the grammar; - reads standard input; else its shortest one."),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, max=1000, help="How often all is done.")] = 5,
-    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Measure what reading, compiling and masking a grammar costs, token by token over a text.
@@ -35,8 +32,7 @@ def bench(
     masks that are known. What grammars of one tokenizer share is new in the first round only.
     Exits with 1 when the text does not fit.
     """
-    bounds = read_limits(limits)
-    notation, given = read_notation(file, source, type_name, regex)
+    written = None if text is None else read_prompt(text)
     info = read_tokenizer(tokenizer)
     compiling: list[float] = []
     first: list[float] = []
@@ -45,11 +41,11 @@ def bench(
     token_ids: list[int] = []
     for _ in range(rounds):
         begun = time.perf_counter()
-        matcher = _matcher(notation, given, info, bounds)
+        matcher = _matcher(grammar, info)
         compiling.append(time.perf_counter() - begun)
         if not token_ids:
-            token_ids = _tokens(matcher, info, text)
-            matcher = _matcher(notation, given, info, bounds)
+            token_ids = _tokens(matcher, info, written)
+            matcher = _matcher(grammar, info)
         masks = _walk(matcher, info, token_ids)
         first.append(compiling[-1] + masks[0])
         new += masks
@@ -73,16 +69,16 @@ def bench(
     return 0
 
 
-def _matcher(notation: str, given: Any, info: Any, bounds: Any) -> Any:
+def _matcher(grammar: GivenGrammar, info: Any) -> Any:
     from stencilm.matching.matcher import GrammarMatcher
 
-    compiler = new_compiler(info, bounds, cache_enabled=False)
-    return GrammarMatcher(compiler.compile(grammar_of(notation, given, bounds)))
+    compiler = new_compiler(info, grammar.limits, cache_enabled=False)
+    return GrammarMatcher(compiler.compile(grammar.grammar()))
 
 
 def _tokens(matcher: Any, info: Any, text: str | None) -> list[int]:
     """The tokens of the text, as the tokenizer writes it."""
-    written = matcher.shortest_completion() if text is None else read_prompt(text).encode()
+    written = matcher.shortest_completion() if text is None else text.encode()
     token_ids: list[int] = info.tokenize_bytes(written)
     fitting = matcher.validate_tokens(token_ids)
     if fitting < len(token_ids):

@@ -7,56 +7,34 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure, sentence_of
-from stencilm.cli.inputs import read_limits, read_schema, read_type, shown
-from stencilm.cli.options import GrammarLimits, Nullable, Pattern, TypeName
+from stencilm.cli.failure import Failure, sentence_of
+from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.errors import StencilError
 from stencilm.views.characters import json_text, visible
 
 
+@takes_grammar
 def check(
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="[FILE]", help="A JSON Schema file, or - for standard input."),
-    ] = None,
-    schema: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The same as FILE, as an option.")
-    ] = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
+    grammar: GivenGrammar,
     relax: Annotated[
         bool,
         typer.Option("--relax", help="Drop what a schema asks for in vain, and list what it was."),
     ] = False,
-    nullable: Nullable = False,
-    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
-    """Say what of a schema, type or regular expression is enforced, or why it is refused.
+    """Say what of a schema is enforced, or why a grammar is refused.
 
     Exits with 1 when it is refused; the reason names the keyword and its place.
     """
-    given = [
-        name
-        for name, value in (
-            ("FILE", file), ("--schema", schema), ("--type", type_name), ("--regex", regex),
-        )
-        if value is not None
-    ]  # fmt: skip
-    if len(given) != 1:
-        found = " and ".join(given) if given else "nothing"
-        raise Failure(f"give one of FILE, --schema, --type and --regex, not {found}", USAGE)
-    source = file if file is not None else schema
     try:
-        bounds = read_limits(limits)
-        name, grammar = _grammar(source, type_name, regex, relax, nullable, bounds)
+        made = grammar.grammar(on_unsupported="relax" if relax else "error")
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
             record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
             print(json_text({"ok": False, "error": record}))
         raise
-    report = grammar.report
+    report = made.report
     groups = {
         "enforced": list(report.enforced),
         "annotation": list(report.annotations),
@@ -69,30 +47,9 @@ def check(
         }  # fmt: skip
         print(json_text(record))
         return 0
-    for line in _lines(name, groups):
+    for line in _lines(grammar.name, groups):
         print(visible(line))
     return 0
-
-
-def _grammar(
-    source: str | None,
-    type_name: str | None,
-    regex: str | None,
-    relax: bool,
-    nullable: bool,
-    bounds: Any,
-) -> tuple[str, Any]:
-    """What messages call the input, and its grammar."""
-    from stencilm.grammars.output_types import JsonSchema, Regex, grammar_of
-    from stencilm.grammars.sources import OnUnsupported
-
-    if source is not None:
-        on_unsupported: OnUnsupported = "relax" if relax else "error"
-        notation = JsonSchema(read_schema(source), nullable=nullable, on_unsupported=on_unsupported)
-        return shown(source), grammar_of(notation, bounds)
-    if type_name is not None:
-        return type_name, grammar_of(read_type(type_name), bounds)
-    return "the regular expression", grammar_of(Regex(regex or ""), bounds)
 
 
 def _entry(entry: Any) -> dict[str, Any]:

@@ -7,28 +7,30 @@ from typing import Annotated, Any
 import typer
 
 from stencilm.cli.failure import USAGE, Failure, sentence_of
-from stencilm.cli.inputs import read_limits
-from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import GrammarFile, GrammarLimits, Notation, Pattern, TypeName
+from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.view import print_text
 from stencilm.errors import StencilError
 from stencilm.views.characters import json_text
 
 
+def _targets() -> list[str]:
+    from stencilm.grammars.conversion import NOTATIONS
+
+    return [*NOTATIONS, "structural-tag"]
+
+
+@takes_grammar
 def convert(
-    file: GrammarFile = None,
-    source: Notation = None,
+    grammar: GivenGrammar,
     target: Annotated[
         str,
         typer.Option(
             "--to",
             metavar="NOTATION",
             help="ebnf, gbnf, regex, lark, json-schema or structural-tag.",
+            autocompletion=_targets,
         ),
     ] = "ebnf",
-    type_name: TypeName = None,
-    regex: Pattern = None,
-    limits: GrammarLimits = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object with the text.")
     ] = False,
@@ -37,19 +39,16 @@ def convert(
 
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
-    from stencilm.grammars.conversion import NOTATIONS, converted
+    from stencilm.grammars.conversion import converted
 
-    known = (*NOTATIONS, "structural-tag")
-    if target not in known:
-        raise Failure(f"--to is {target!r}: give one of {', '.join(known)}", USAGE)
-    bounds = read_limits(limits)
-    notation, given = read_notation(file, source, type_name, regex)
+    if target not in _targets():
+        raise Failure(f"--to is {target!r}: give one of {', '.join(_targets())}", USAGE)
     try:
-        grammar = grammar_of(notation, given, bounds)  # refuses what is wrong, whatever it becomes
+        made = grammar.grammar()  # refuses what is wrong, whatever it becomes
         if target == "structural-tag":
-            text = _structural_tag(notation, given, grammar)
+            text = _structural_tag(grammar.notation, grammar.source, made)
         else:
-            text = converted(grammar, target)  # type: ignore[arg-type]  # it is one of them
+            text = converted(made, target)  # type: ignore[arg-type]  # it is one of them
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
@@ -57,7 +56,7 @@ def convert(
             print(json_text({"ok": False, "error": record}))
         raise
     if as_json:
-        record = {"ok": True, "from": notation, "to": target, "text": text}
+        record = {"ok": True, "from": grammar.notation, "to": target, "text": text}
         print(json_text(record))
     else:
         print_text(text.removesuffix("\n"))
@@ -78,8 +77,8 @@ def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
     if notation == "json-schema":
         return StructuralTag(format=JSONSchemaFormat(json_schema=schema_value(given))).to_json()
     if notation == "regex":
-        return StructuralTag(format=RegexFormat(pattern=given.removesuffix("\n"))).to_json()
-    if notation == "ebnf":
+        return StructuralTag(format=RegexFormat(pattern=given)).to_json()
+    if notation in ("ebnf", "gbnf"):
         return StructuralTag(format=GrammarFormat(grammar=given)).to_json()
     # What is no format of its own is one as EBNF.
     return StructuralTag(format=GrammarFormat(grammar=str(grammar))).to_json()

@@ -6,29 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
-from stencilm.cli.inputs import read_limits, read_prompt
-from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import (
-    GrammarFile,
-    GrammarLimits,
-    Notation,
-    Pattern,
-    Tokenizer,
-    TypeName,
-    WrittenText,
-)
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.options import Tokenizer, WrittenText
 from stencilm.views.characters import json_text, visible
 
 _MOST_SHOWN = 60
 
 
+@takes_grammar
 def explain(
-    file: GrammarFile = None,
-    source: Notation = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
+    grammar: GivenGrammar,
     tokenizer: Tokenizer = EMBEDDED,
     text: WrittenText = "",
     token: Annotated[
@@ -38,7 +28,6 @@ def explain(
     limit: Annotated[
         int, typer.Option(min=0, max=1000, help="The most that is shown of what may come.")
     ] = 16,
-    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Say how a text stands in a grammar, what may come next, and why a token may not.
@@ -47,13 +36,9 @@ def explain(
     """
     from stencilm.matching.matcher import GrammarMatcher
 
-    bounds = read_limits(limits)
-    notation, given = read_notation(file, source, type_name, regex)
-    info = read_tokenizer(tokenizer)
-    matcher = GrammarMatcher(
-        new_compiler(info, bounds).compile(grammar_of(notation, given, bounds))
-    )
     written = read_prompt(text).encode()
+    info = read_tokenizer(tokenizer)
+    matcher = GrammarMatcher(new_compiler(info, grammar.limits).compile(grammar.grammar()))
     verdict = matcher.longest_valid_prefix(written)
     matcher.accept_string(written[: verdict.valid_bytes])
     record: dict[str, Any] = {
@@ -98,7 +83,7 @@ def _token(matcher: Any, info: Any, name: str) -> dict[str, Any]:
         spelled = name.encode()
         ids = [index for index, entry in enumerate(info.decoded_vocab) if entry == spelled]
         if not ids:
-            raise Failure(f"no token spells {name!r}: give one token, or its id", USAGE)
+            raise Failure(f"no token spells {name!r}: give one token, or its id")
         found = ids[0]
     return {
         "id": found,

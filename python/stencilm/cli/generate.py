@@ -1,4 +1,4 @@
-"""`stencilm generate`: one text that fits a schema, a Python type or a regular expression."""
+"""`stencilm generate`: one text that fits a grammar in any notation, or free text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.guided import (
+    STRATEGIES,
     chosen_strategy,
     endpoint,
     generate_guided,
     is_endpoint,
-    live_printer,
+    shown_live,
     write_html,
 )
-from stencilm.cli.inputs import read_limits, read_prompt, read_schema, read_type
-from stencilm.cli.options import GrammarLimits, Nullable, Pattern, SchemaFile, TypeName
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.view import print_text, progress, trace_lines
 from stencilm.views.characters import json_text, visible
 
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
     from stencilm.models.typed_model import TypedModel
 
 
+@takes_grammar
 def generate(
     prompt: Annotated[
         str, typer.Option("--prompt", "-p", help="The prompt, or - to read standard input.")
     ],
-    schema: SchemaFile = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
-    nullable: Nullable = False,
+    grammar: GivenGrammar | None = None,
     model: Annotated[
         str,
         typer.Option(
@@ -46,6 +45,7 @@ def generate(
         str,
         typer.Option(
             metavar="auto|mask|guide",
+            autocompletion=lambda: list(STRATEGIES),
             help="Mask each token, or draft freely and correct; auto is what the model does.",
         ),
     ] = "auto",
@@ -86,7 +86,6 @@ def generate(
             metavar="any|minimal", help="minimal escapes in strings only what JSON needs escaped."
         ),
     ] = "any",
-    limits: GrammarLimits = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print text, value, finish reason and statistics as JSON."),
@@ -101,16 +100,14 @@ def generate(
         str | None, typer.Option(metavar="FILE", help="Draw what happened to an HTML file.")
     ] = None,
 ) -> int:
-    """Write one text that fits a schema, a type or a regular expression; free text without one.
+    """Write one text that fits a schema, a type or another grammar; free text without one.
 
     A text that max-tokens cuts, or that the grammar had to fill in, is not printed, except with
     --json; the exit code is then 1.
     """
-    if schema == "-" and prompt == "-":
-        raise Failure("--schema - and --prompt - cannot both read standard input", USAGE)
-    output_type = _with_layout(
-        _output_type(schema, type_name, regex, nullable), compact, indent, escapes
-    )
+    assert grammar is not None, "free text is a grammar here, too"
+    prompt_text = read_prompt(prompt)
+    output_type = _with_layout(grammar.output_type(), compact, indent, escapes)
     drawing: dict[str, Any] = {
         "max_tokens": max_tokens,
         "temperature": temperature,
@@ -133,16 +130,15 @@ def generate(
     from stencilm.grammars.output_types import resolve
     from stencilm.models.model import load
 
-    bounds = read_limits(limits)
+    bounds = grammar.limits
     # Refuse a bad input before a model is loaded for it.
-    grammar = resolve(output_type).grammar(bounds)
-    prompt_text = read_prompt(prompt)
+    made = resolve(output_type).grammar(bounds)
     if strategy == "guide":
         return generate_guided(
             model,
             prompt_text,
             output_type,
-            grammar=None if bounds is None else grammar,
+            grammar=None if bounds is None else made,
             max_tokens=max_tokens or DEFAULT_MAX_TOKENS,
             temperature=temperature,
             top_p=top_p,
@@ -154,15 +150,16 @@ def generate(
             html=html,
         )
     loaded: TypedModel = endpoint(model) if is_endpoint(model) else load(model)
-    with progress(max_tokens or DEFAULT_MAX_TOKENS) as show:
+    most = max_tokens or DEFAULT_MAX_TOKENS
+    with shown_live(True, most) if live else progress(most) as show:
         generation = loaded.generate(
             prompt_text,
             output_type,
             limits=bounds,
-            on_event=(live_printer(live) if live else None) or show,
+            on_event=show,
             **drawing,
         )
-    write_html(html, generation.trace)
+    write_html(html, lambda: generation.html)
     if as_json:
         value = (
             None if generation.error else loaded.dump(generation.value, output_type, limits=bounds)
@@ -176,26 +173,6 @@ def generate(
     if not as_json:
         print_text(generation.text)
     return 0
-
-
-def _output_type(
-    schema: str | None, type_name: str | None, regex: str | None, nullable: bool
-) -> Any:
-    """What the three options ask for; Failure when more than one is given."""
-    given = [
-        name
-        for name, value in (("--schema", schema), ("--type", type_name), ("--regex", regex))
-        if value is not None
-    ]
-    if len(given) > 1:
-        raise Failure(f"{' and '.join(given)} exclude each other: give one of them", USAGE)
-    from stencilm.grammars.output_types import JsonSchema, Regex
-
-    if schema is not None:
-        return JsonSchema(read_schema(schema), nullable=nullable)
-    if type_name is not None:
-        return read_type(type_name)
-    return str if regex is None else Regex(regex)
 
 
 def _with_layout(output_type: Any, compact: bool, indent: int | None, escapes: str) -> Any:

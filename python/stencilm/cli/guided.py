@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.view import print_text, trace_lines
-from stencilm.generation.trace import Event, Trace
+from stencilm.generation.trace import Event
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:
@@ -34,23 +35,21 @@ def chosen_strategy(strategy: str, model: str) -> str:
     return strategy
 
 
-def live_printer(wanted: bool) -> Callable[[Event], None] | None:
-    """Shows the text in colours while it is written, where that is wanted or somebody watches."""
+def shown_live(wanted: bool, most: int) -> AbstractContextManager[Callable[[Event], None] | None]:
+    """Shows the text while it is written, where that is wanted or somebody watches."""
     if not wanted and not sys.stderr.isatty():
-        return None
-    from stencilm.views.terminal import printer
+        return nullcontext()
+    from stencilm.views.terminal import live
 
-    return printer()
+    return live(most)
 
 
-def write_html(path: str | None, trace: Trace) -> None:
-    """Draw a trace to a file."""
+def write_html(path: str | None, drawn: Callable[[], str]) -> None:
+    """Write a drawing to a file."""
     if path is not None:
         from pathlib import Path
 
-        from stencilm.views.html import page
-
-        Path(path).write_text(page(trace), encoding="utf-8")
+        Path(path).write_text(drawn(), encoding="utf-8")
 
 
 def generate_guided(
@@ -80,19 +79,20 @@ def generate_guided(
     from stencilm.models.model import load
 
     loaded = endpoint(model) if is_endpoint(model) else load(model)
-    guided = guide(
-        loaded,
-        output_type if grammar is None else grammar,
-        prompt,
-        temperature=temperature,
-        top_p=top_p,
-        seed=seed,
-        stop_at=stop,
-        max_grammar_corrections=max_tokens,
-        budget=Budget(tokens=max_tokens),
-        on_event=live_printer(live),
-    )
-    write_html(html, guided.trace)
+    with shown_live(live, max_tokens) as show:
+        guided = guide(
+            loaded,
+            output_type if grammar is None else grammar,
+            prompt,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+            stop_at=stop,
+            max_grammar_corrections=max_tokens,
+            budget=Budget(tokens=max_tokens),
+            on_event=show,
+        )
+    write_html(html, lambda: guided.html)
     output = resolve(output_type)
     reason = None if output.accepts_cut_text and guided.response else unwritten(guided)
     if as_json:

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.grammars import EMBEDDED, read_grammar, read_tokenizer
-from stencilm.cli.inputs import read_limits
-from stencilm.cli.options import EbnfFile, GrammarLimits, Pattern, SchemaFile, TypeName
+from stencilm.cli.grammars import EMBEDDED, read_tokenizer
+from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.options import Tokenizer
 from stencilm.views.characters import json_text, visible
 
 _MAX_LISTED = 60
@@ -30,14 +30,10 @@ class Format(StrEnum):
     saved = "saved"
 
 
+@takes_grammar
 def index(
-    schema: SchemaFile = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
-    ebnf: EbnfFile = None,
-    tokenizer: Annotated[
-        str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")
-    ] = EMBEDDED,
+    grammar: GivenGrammar,
+    tokenizer: Tokenizer = EMBEDDED,
     output: Annotated[
         Format,
         typer.Option(
@@ -48,7 +44,6 @@ def index(
         bool, typer.Option("--coalesce", help="List the stretches where every continuation agrees.")
     ] = False,
     max_states: Annotated[int, typer.Option(help="The most states.")] = 100_000,
-    limits: GrammarLimits = None,
 ) -> int:
     """Lay a regular grammar out as an automaton over tokens: list, draw or keep it.
 
@@ -61,14 +56,15 @@ def index(
     from stencilm.limits import DEFAULT_LIMITS
     from stencilm.matching.index import TokenIndex
 
-    bounds = read_limits(limits)
-    grammar = read_grammar(
-        schema=schema, type_name=type_name, regex=regex, ebnf=ebnf, limits=bounds
-    )
+    made = grammar.grammar()
     info = read_tokenizer(tokenizer)
     with _progress() as show:
         built = TokenIndex.from_grammar(
-            grammar, info, max_states=max_states, progress=show, limits=bounds or DEFAULT_LIMITS
+            made,
+            info,
+            max_states=max_states,
+            progress=show,
+            limits=grammar.limits or DEFAULT_LIMITS,
         )
     if output is Format.dot:
         print(built.to_dot(), end="")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import importlib
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -36,21 +35,8 @@ def read_text(source: str) -> str:
         ) from None
 
 
-def read_schema(source: str) -> str:
-    """The JSON text of a schema; checked to be JSON, with the place where it is not."""
-    text = read_text(source)
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        place = f"{shown(source)}:{error.lineno}:{error.colno}"
-        raise Failure(f"{place}: this is not JSON: {error.msg}") from None
-    except (ValueError, RecursionError):
-        pass  # a huge number or deep nesting: the grammar has its own limits and names them
-    return text
-
-
 def read_prompt(source: str) -> str:
-    """The prompt itself, or standard input without its last line break for "-"."""
+    """The text itself, or standard input without its last line break for "-"."""
     return read_text(source).removesuffix("\n") if source == STANDARD_INPUT else source
 
 
@@ -66,7 +52,7 @@ def read_type(name: str) -> Any:
     found: Any = _read_module(module_name)
     for part in path.split("."):
         if not hasattr(found, part):
-            raise Failure(f"{module_name!r} has no {path!r}", USAGE)
+            raise Failure(f"{module_name!r} has no {path!r}")
         found = getattr(found, part)
     return found
 
@@ -78,7 +64,7 @@ def read_limits(given: list[str] | None) -> Any:
     from stencilm.limits import BOUNDS as names
     from stencilm.limits import Limits
 
-    bounds: dict[str, int] = {}
+    bounds: dict[str, Any] = {}
     for part in (part.strip() for one in given for part in one.split(",")):
         name, equals, number = part.partition("=")
         if name not in names:

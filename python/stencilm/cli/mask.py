@@ -9,32 +9,21 @@ import typer
 
 from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
-from stencilm.cli.inputs import read_limits, read_prompt
-from stencilm.cli.notations import grammar_of, read_notation
-from stencilm.cli.options import (
-    GrammarFile,
-    GrammarLimits,
-    Notation,
-    Pattern,
-    Tokenizer,
-    TypeName,
-    WrittenText,
-)
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.options import Tokenizer, WrittenText
 
 _MOST_SHOWN = 40
 
 
+@takes_grammar
 def mask(
-    file: GrammarFile = None,
-    source: Notation = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
+    grammar: GivenGrammar,
     tokenizer: Tokenizer = EMBEDDED,
     text: WrittenText = "",
     limit: Annotated[
         int, typer.Option(min=0, help="The most tokens that are listed; all of them with --json.")
     ] = 50,
-    limits: GrammarLimits = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """List the tokens that may come next in a text, by their ids.
@@ -45,13 +34,9 @@ def mask(
 
     from stencilm.matching.matcher import GrammarMatcher
 
-    bounds = read_limits(limits)
-    notation, given = read_notation(file, source, type_name, regex)
-    info = read_tokenizer(tokenizer)
-    matcher = GrammarMatcher(
-        new_compiler(info, bounds).compile(grammar_of(notation, given, bounds))
-    )
     written = read_prompt(text).encode()
+    info = read_tokenizer(tokenizer)
+    matcher = GrammarMatcher(new_compiler(info, grammar.limits).compile(grammar.grammar()))
     verdict = matcher.longest_valid_prefix(written)
     if verdict.status == "dead":
         rest = written[verdict.valid_bytes :][:_MOST_SHOWN].decode(errors="replace")

@@ -1,65 +1,271 @@
-"""A grammar in any notation, as commands are given it."""
+"""A grammar as every command is given it: one of several options, or a file in any notation.
+
+One idea: the options for a grammar are written once, and `takes_grammar` adds them to a command. So
+all commands take the same ones, and a new notation is one line here.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.inputs import STANDARD_INPUT, read_schema, read_text, read_type, shown
+from stencilm.cli.inputs import STANDARD_INPUT, read_limits, read_text, read_type, shown
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
+    from stencilm.grammars.sources import OnUnsupported
     from stencilm.limits import Limits
 
-NOTATIONS = ("json-schema", "structural-tag", "ebnf", "lark", "regex")
+NOTATIONS = ("json-schema", "structural-tag", "ebnf", "gbnf", "lark", "regex")
 _SUFFIXES = {
     ".json": "json-schema",
     ".ebnf": "ebnf",
-    ".gbnf": "ebnf",
+    ".gbnf": "gbnf",
     ".lark": "lark",
     ".regex": "regex",
 }
+_FILES = ("schema", "structural_tag", "ebnf", "gbnf", "lark")
+"""Options that name a file, each after its notation."""
+_TEXTS = ("prompt", "text")
+"""What commands call the text that may come from standard input, too."""
 
 
-def read_notation(
-    file: str | None, notation: str | None, type_name: str | None, regex: str | None
-) -> tuple[str, Any]:
-    """What was given: its notation and its text, or the type itself under the notation `type`.
+def _limit_names() -> list[str]:
+    from stencilm.limits import BOUNDS
+
+    return [f"{name}=" for name in BOUNDS]
+
+
+def _option(*names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="Grammar: one of these, or FILE", **more)
+
+
+def _file(what: str) -> Any:
+    return _option(metavar="FILE", help=f"{what}; - reads standard input.")
+
+
+_OPTIONS: dict[str, tuple[Any, Any, Any]] = {
+    "file": (
+        str | None,
+        typer.Argument(
+            metavar="[FILE]", help="A grammar in the notation of its name; - is standard input."
+        ),
+        None,
+    ),
+    "source": (
+        str | None,
+        _option(
+            "--from",
+            metavar="NOTATION",
+            help=f"The notation of FILE: {', '.join(NOTATIONS)}.",
+            autocompletion=lambda: list(NOTATIONS),
+        ),
+        None,
+    ),
+    "schema": (str | None, _file("A JSON Schema"), None),
+    "type_name": (
+        str | None,
+        _option("--type", metavar="MODULE:NAME", help="A Python type; file.py:Name works too."),
+        None,
+    ),
+    "regex": (str | None, _option(metavar="PATTERN", help="A regular expression."), None),
+    "ebnf": (str | None, _file("An EBNF grammar"), None),
+    "gbnf": (str | None, _file("A GBNF grammar"), None),
+    "lark": (str | None, _file("A Lark grammar"), None),
+    "structural_tag": (str | None, _file("A structural tag as JSON"), None),
+    "nullable": (
+        bool,
+        typer.Option("--nullable", help="Read nullable: true in a schema as OpenAPI 3.0 does."),
+        False,
+    ),
+    "limits": (
+        list[str] | None,
+        typer.Option(
+            "--limits",
+            metavar="NAME=NUMBER",
+            help="Raise a limit that was reached: schema_bytes=4000000; may be given again.",
+            autocompletion=_limit_names,
+        ),
+        None,
+    ),
+}
+"""The parameters of every command with a grammar: type, declaration and default of each."""
+
+
+@dataclass(frozen=True)
+class GivenGrammar:
+    """What the options of a command name.
+
+    Attributes:
+        notation: One of `NOTATIONS`, "type", or "text" where nothing is named.
+        source: Its text, or the type itself.
+        name: What messages call it.
+        nullable: A schema is read as OpenAPI 3.0 does.
+        limits: Its limits; None for the usual ones.
+    """
+
+    notation: str
+    source: Any
+    name: str
+    nullable: bool
+    limits: Limits | None
+
+    def output_type(self, *, on_unsupported: OnUnsupported = "error") -> Any:
+        """It as the type of an output."""
+        from stencilm.grammars.output_types import Ebnf, JsonSchema, Lark, Regex
+        from stencilm.grammars.structural_tag import StructuralTag
+
+        if self.notation == "text":
+            return str
+        if self.notation == "type":
+            return self.source
+        if self.notation == "json-schema":
+            return JsonSchema(self.source, nullable=self.nullable, on_unsupported=on_unsupported)
+        if self.notation == "structural-tag":
+            return StructuralTag.from_json(self.source)
+        if self.notation == "lark":
+            return Lark(self.source)
+        if self.notation == "regex":
+            return Regex(self.source)
+        return Ebnf(self.source)
+
+    def grammar(self, *, on_unsupported: OnUnsupported = "error") -> Grammar:
+        """Its grammar, within its limits."""
+        from stencilm.grammars.grammar import Grammar
+        from stencilm.limits import DEFAULT_LIMITS
+
+        limits = self.limits or DEFAULT_LIMITS
+        if self.notation == "json-schema":
+            return Grammar.from_json_schema(
+                self.source, nullable=self.nullable, on_unsupported=on_unsupported, limits=limits
+            )
+        if self.notation == "structural-tag":
+            return Grammar.from_structural_tag(self.source, limits=limits)
+        if self.notation == "lark":
+            return Grammar.from_lark(self.source, limits=limits)
+        if self.notation == "regex":
+            return Grammar.from_regex(self.source, limits=limits)
+        if self.notation in ("ebnf", "gbnf"):
+            return Grammar.from_ebnf(self.source, limits=limits)
+        return Grammar.from_type(self.output_type(), limits=self.limits)
+
+
+def takes_grammar(command: Callable[..., int]) -> Callable[..., int]:
+    """A command with all options for a grammar in the place of its parameter `grammar`.
+
+    A parameter that has a default of None may be left out by the user; then it is free text.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    optional = signature.parameters["grammar"].default is None
+    added = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[kind, declaration],
+        )
+        for name, (kind, declaration, default) in _OPTIONS.items()
+    ]
+    others = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, one in signature.parameters.items()
+        if name != "grammar"
+    ]
+    # Arguments come by place: the text of a command that has one stands before the grammar.
+    first = [one for one in others if _is_argument(one)]
+    parameters = [*first, *added, *(one for one in others if one not in first)]
+
+    def run(**given: Any) -> int:
+        options = {name: given.pop(name) for name in _OPTIONS}
+        texts = [name for name in _TEXTS if given.get(name) == STANDARD_INPUT]
+        if texts and STANDARD_INPUT in options.values():
+            raise Failure("a grammar and a text cannot both read standard input", USAGE)
+        return command(**given, grammar=given_grammar(options, optional=optional))
+
+    run.__name__ = command.__name__
+    run.__doc__ = command.__doc__
+    run.__module__ = command.__module__
+    run.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": int}
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    declared = getattr(parameter.annotation, "__metadata__", ())
+    return any(isinstance(one, typer.models.ArgumentInfo) for one in declared)
+
+
+def given_grammar(options: dict[str, Any], *, optional: bool) -> GivenGrammar:
+    """What one of the options names; Failure where there is none, or more than one."""
+    names = {"file": "FILE", "schema": "--schema", "type_name": "--type", "regex": "--regex"}
+    names |= {name: f"--{name.replace('_', '-')}" for name in _FILES if name not in names}
+    given = [name for name in names if options[name] is not None]
+    if len(given) > 1 or not (given or optional):
+        found = " and ".join(names[name] for name in given) if given else "nothing"
+        *most, last = names.values()
+        raise Failure(f"give one of {', '.join(most)} and {last}, not {found}", USAGE)
+    notation = options["source"]
+    if notation is not None and notation not in NOTATIONS:
+        raise Failure(f"--from is {notation!r}: give one of {', '.join(NOTATIONS)}", USAGE)
+    if notation is not None and given != ["file"]:
+        raise Failure("--from says how FILE is read: give a FILE, too", USAGE)
+    limits = read_limits(options["limits"])
+    kind, source, name = "text", None, "free text"
+    if given:
+        [option] = given
+        value = options[option]
+        if option == "regex":
+            kind, source, name = "regex", value, "the regular expression"
+        elif option == "type_name":
+            kind, source, name = "type", read_type(value), value
+        else:
+            if option != "file":
+                notation = "json-schema" if option == "schema" else option.replace("_", "-")
+            kind, source = read_notation(value, notation)
+            name = shown(value)
+    return GivenGrammar(kind, source, name, options["nullable"], limits)
+
+
+def read_notation(file: str, notation: str | None) -> tuple[str, str]:
+    """The notation of a file and its text.
 
     A file tells its notation by its name, and JSON by what it holds, unless `notation` is given.
     """
-    given = [
-        name
-        for name, value in (("FILE", file), ("--type", type_name), ("--regex", regex))
-        if value is not None
-    ]
-    if len(given) != 1:
-        found = " and ".join(given) if given else "nothing"
-        raise Failure(f"give one of FILE, --type and --regex, not {found}", USAGE)
-    if notation is not None and notation not in NOTATIONS:
-        raise Failure(f"--from is {notation!r}: give one of {', '.join(NOTATIONS)}", USAGE)
-    if regex is not None:
-        return "regex", regex
-    if type_name is not None:
-        return "type", read_type(type_name)
-    assert file is not None
+    text = read_text(file)
     if notation is None:
-        notation = _SUFFIXES.get(PurePath(file).suffix)
-        if notation is None or file == STANDARD_INPUT:
-            names = ", ".join(NOTATIONS)
-            raise Failure(
-                f"{shown(file)} does not tell its notation: give one of {names} by --from", USAGE
-            )
-        text = read_schema(file) if notation == "json-schema" else read_text(file)
-        return ("structural-tag" if _is_tag(text, notation) else notation), text
-    return notation, read_text(file)
+        by_name = None if file == STANDARD_INPUT else _SUFFIXES.get(PurePath(file).suffix)
+        _check_json(file, text, by_name)
+        notation = by_name or "json-schema"
+        if notation == "json-schema" and _is_tag(text):
+            notation = "structural-tag"
+    elif notation in ("json-schema", "structural-tag"):
+        _check_json(file, text, notation)
+    return notation, text.removesuffix("\n") if notation == "regex" else text
 
 
-def _is_tag(text: str, notation: str) -> bool:
-    if notation != "json-schema":
-        return False
+def _check_json(file: str, text: str, notation: str | None) -> None:
+    """Failure with the place where a text is not the JSON that its notation is."""
+    if notation not in (None, "json-schema", "structural-tag"):
+        return
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{shown(file)}:{error.lineno}:{error.colno}"
+        others = ", ".join(name for name in NOTATIONS if name != "json-schema")
+        hint = "" if notation else f"; give --from for another notation: {others}"
+        raise Failure(f"{place}: this is not JSON: {error.msg}{hint}") from None
+    except (ValueError, RecursionError):
+        pass  # a huge number or deep nesting: the grammar has its own limits and names them
+
+
+def _is_tag(text: str) -> bool:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -69,22 +275,3 @@ def _is_tag(text: str, notation: str) -> bool:
     # The older form may leave out its type; no schema has such lists.
     is_older = isinstance(value.get("structures"), list) and isinstance(value.get("triggers"), list)
     return is_older or value.get("type") == "structural_tag"
-
-
-def grammar_of(notation: str, source: Any, limits: Limits | None) -> Grammar:
-    """The grammar of what `read_notation` gave, within limits."""
-    from stencilm.grammars.grammar import Grammar
-    from stencilm.limits import DEFAULT_LIMITS
-
-    if notation == "type":
-        return Grammar.from_type(source, limits=limits)
-    limits = limits or DEFAULT_LIMITS
-    if notation == "json-schema":
-        return Grammar.from_json_schema(source, limits=limits)
-    if notation == "structural-tag":
-        return Grammar.from_structural_tag(source, limits=limits)
-    if notation == "lark":
-        return Grammar.from_lark(source, limits=limits)
-    if notation == "ebnf":
-        return Grammar.from_ebnf(source, limits=limits)
-    return Grammar.from_regex(source.removesuffix("\n"), limits=limits)

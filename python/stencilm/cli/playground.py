@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED, read_tokenizer
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def playground(
     except OSError as error:
         reason = error.strerror or error
         raise Failure(
-            f"cannot listen on {host}, port {port}: {reason}; --port 0 takes a free port", USAGE
+            f"cannot listen on {host}, port {port}: {reason}; --port 0 takes a free port"
         ) from error
     address = f"http://{_in_url(host)}:{listening.getsockname()[1]}/"
     print(f"the playground is at {address}; Ctrl-C ends it", flush=True)

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.grammars import EMBEDDED, new_compiler, read_grammar, read_tokenizer
-from stencilm.cli.inputs import read_limits, read_text
-from stencilm.cli.options import GrammarLimits, Pattern, TypeName
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
+from stencilm.cli.inputs import read_prompt
+from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.options import Tokenizer
 from stencilm.views.characters import json_text, visible
 
 _COLOURS = {"sampled": "green", "forced": "blue", "refused": "red"}
@@ -37,16 +37,11 @@ class Step:
     reason: str | None
 
 
+@takes_grammar
 def trace(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text, or - for standard input.")],
-    schema: Annotated[str | None, typer.Option(metavar="FILE", help="A JSON Schema file.")] = None,
-    type_name: TypeName = None,
-    regex: Pattern = None,
-    ebnf: Annotated[str | None, typer.Option(metavar="FILE", help="An EBNF grammar.")] = None,
-    tokenizer: Annotated[
-        str, typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder.")
-    ] = EMBEDDED,
-    limits: GrammarLimits = None,
+    grammar: GivenGrammar,
+    tokenizer: Tokenizer = EMBEDDED,
     as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
     color: Annotated[
         bool | None,
@@ -57,17 +52,12 @@ def trace(
 
     Exits with 1 when the text does not fit, or is only the beginning of one that does.
     """
-    if text == "-" and "-" in (schema, ebnf):
-        raise Failure("a grammar and a text cannot both read standard input", USAGE)
-    bounds = read_limits(limits)
-    grammar = read_grammar(
-        schema=schema, type_name=type_name, regex=regex, ebnf=ebnf, limits=bounds
-    )
+    written = read_prompt(text)
     info = read_tokenizer(tokenizer)
-    written = read_text("-").removesuffix("\n") if text == "-" else text
     from stencilm.matching.matcher import GrammarMatcher
 
-    compiled = new_compiler(info, bounds, cache_enabled=False).compile_grammar(grammar)
+    compiler = new_compiler(info, grammar.limits, cache_enabled=False)
+    compiled = compiler.compile_grammar(grammar.grammar())
     matcher = GrammarMatcher(compiled, terminate_without_stop_token=not info.stop_token_ids)
     steps = list(_steps(matcher, info, info.tokenize_bytes(written.encode())))
     refused = bool(steps) and steps[-1].kind == "refused"

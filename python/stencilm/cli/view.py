@@ -27,17 +27,13 @@ def progress(max_tokens: int) -> Iterator[Callable[[Event], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    from stencilm.views.terminal import written
+
     columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TextColumn("tokens"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("writing", total=max_tokens)
 
-        def show(event: Event) -> None:
-            if isinstance(event, Sampled):
-                bar.advance(task)
-            elif isinstance(event, (Forced, Reasoned)):
-                bar.advance(task, len(event.token_ids))
-
-        yield show
+        yield lambda event: bar.advance(task, written(event))
 
 
 def trace_lines(trace: Trace) -> Iterator[str]:

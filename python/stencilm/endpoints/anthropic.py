@@ -37,6 +37,13 @@ def from_anthropic(
     Raises:
         ModelError: The `anthropic` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
+
+    Examples:
+        >>> from anthropic import Anthropic
+        >>> import stencilm
+        >>> model = stencilm.from_anthropic(Anthropic(api_key="none"), "claude-sonnet-4-5")
+        >>> model("A number:", int)  # doctest: +SKIP
+        42
     """
     check_model_name(model, "from_anthropic")
     known = replace(capabilities_of(capabilities), needs_max_tokens=True)  # its API asks for it

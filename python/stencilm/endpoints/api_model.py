@@ -203,6 +203,18 @@ class ApiModel(TypedModel):
         tokenizer_info: The model's vocabulary, which a logit bias needs.
         prices: What its tokens cost; None where that is not to be counted.
         concurrency: How many texts of a batch are asked for at once.
+
+    Examples:
+        >>> from openai import OpenAI
+        >>> import stencilm
+        >>> client = OpenAI(base_url="http://localhost:8000/v1", api_key="none")
+        >>> model = stencilm.from_openai(client, "Qwen/Qwen3-4B", capabilities="vllm")
+        >>> model.name, model
+        ('Qwen/Qwen3-4B', <ApiModel: Qwen/Qwen3-4B>)
+        >>> model.is_async, model.left_to_checking(int)
+        (False, ())
+        >>> model.probe()["seed"]  # asks the endpoint  # doctest: +SKIP
+        'yes'
     """
 
     def __init__(
@@ -227,6 +239,19 @@ class ApiModel(TypedModel):
         self._refused: OrderedDict[tuple[AskKind, Grammar | None], None] = OrderedDict()
 
     may_refuse = True
+
+    @property
+    def name(self) -> str:
+        """The name of the model, as its provider calls it."""
+        return self.model
+
+    def _facts(self) -> dict[str, str | None]:
+        prices = self.prices
+        return {
+            "asked by": type(self._provider).__name__.lstrip("_"),
+            "takes grammars": ", ".join(self.capabilities.native) or "in words alone",
+            "prices": None if prices is None else f"{prices.prompt:g} in, {prices.output:g} out",
+        }
 
     @property
     def is_async(self) -> bool:

@@ -58,6 +58,11 @@ class Capabilities:
             where nothing native carries it and the prompt is a chat.
         responses: It is asked by OpenAI's Responses API, and not by chat completions.
         extra_body: What is sent beside a native form, such as routing options.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Capabilities(seed=False).needs_max_tokens
+        False
     """
 
     native: tuple[Native, ...] = ()
@@ -246,7 +251,13 @@ def preset_at(address: str, model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What tokens cost, for a million of them, in any unit of money."""
+    """What tokens cost, for a million of them, in any unit of money.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Prices(prompt=2.0, output=8.0, cached=0.5).cost(1_000_000, 500_000, 0)
+        6.0
+    """
 
     prompt: float
     output: float

@@ -43,6 +43,14 @@ def from_openai(
     Raises:
         ModelError: The `openai` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
+
+    Examples:
+        >>> from openai import OpenAI
+        >>> import stencilm
+        >>> client = OpenAI(base_url="http://localhost:8000/v1", api_key="none")
+        >>> model = stencilm.from_openai(client, "Qwen/Qwen3-4B", capabilities="vllm")
+        >>> model("A number:", int)  # doctest: +SKIP
+        42
     """
     check_model_name(model, "from_openai")
     known = None if capabilities is None else capabilities_of(capabilities)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from stencilm.errors import StencilError
 from stencilm.generation.stats import Stats
 from stencilm.generation.trace import FinishReason, Trace
+from stencilm.shown import Shown, in_a_line
 
 if TYPE_CHECKING:
     from stencilm.guiding.task import Guided
@@ -16,7 +18,13 @@ T = TypeVar("T")
 
 
 class Filled(NamedTuple):
-    """A stretch of a text that no model wrote."""
+    """A stretch of a text that no model wrote.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Filled(0, 2, "no", "shortest").is_made_up
+        True
+    """
 
     start: int
     """Where it begins, in characters of the text."""
@@ -42,7 +50,17 @@ MADE_UP = frozenset({"nearest", "shortest", "closed"})
 
 
 class IncompleteOutput(StencilError):
-    """A limit cut the text before its grammar was done; `text` is what was written so far."""
+    """A limit cut the text before its grammar was done; `text` is what was written so far.
+
+    Examples:
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")
+        >>> try:
+        ...     model("A number:", stencilm.Regex("[0-9]{50}"), max_tokens=3, finish="cut")
+        ... except stencilm.IncompleteOutput as error:
+        ...     print(len(error.text) < 50)
+        True
+    """
 
     def __init__(self, message: str, *, text: str) -> None:
         super().__init__(message)
@@ -63,8 +81,8 @@ class InvalidOutput(StencilError):
         self.text = text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation(Generic[T]):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Generation(Shown, Generic[T]):
     """One generated text.
 
     Attributes:
@@ -90,6 +108,17 @@ class Generation(Generic[T]):
             around it; None where it was not asked to. In the draft mode the draft.
         guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
             corrections, and what it cost.
+
+    Examples:
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")
+        >>> generation = model.generate("A colour:", stencilm.Choice(["red", "blue"]))
+        >>> generation.value in ("red", "blue"), generation.finish_reason
+        (True, 'stop')
+        >>> "<html" in generation.html  # a notebook shows it by itself
+        True
+        >>> generation.to_json()["is_complete"], generation.stats.tokens > 0
+        (True, True)
     """
 
     text: str
@@ -106,6 +135,20 @@ class Generation(Generic[T]):
     refused: tuple[Generation[T], ...] = ()
     guided: Guided | None = None
     reasoning: str | None = None
+
+    @property
+    def html(self) -> str:
+        """The trace drawn as a page that needs nothing else."""
+        drawn: str = import_module("stencilm.views.notebook").generation_page(self)
+        return drawn
+
+    def __repr__(self) -> str:
+        """The text, and how it came, in a line."""
+        failed = "" if self.error is None else f", {type(self.error).__name__}"
+        return (
+            f"<{type(self).__name__}: {in_a_line(self.text)}, {self.finish_reason}, "
+            f"{self.stats.tokens:,} tokens, {self.stats.seconds:.2f} s{failed}>"
+        )
 
     def to_json(self, *, value: Any = None, trace: bool = False) -> dict[str, Any]:
         """The result as JSON-ready values; `value` is the typed value in JSON form."""

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any, Literal
 
+from stencilm.shown import Shown
+
 Stage = Literal["mask", "model", "sampling"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Stats(Shown):
     """The cost of one sequence. All times are seconds of wall clock.
 
     Attributes:
@@ -48,6 +50,13 @@ class Stats:
     cached_tokens: int = 0
     cost: float = 0.0
     is_estimate: bool = False
+
+    def __repr__(self) -> str:
+        """What it cost, in a line."""
+        return (
+            f"<{type(self).__name__}: {self.tokens:,} tokens, {self.forced_tokens:,} of them "
+            f"forced, {self.forward_passes:,} forward passes, {self.seconds:.2f} s>"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The statistics as JSON-ready values."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
+from stencilm.shown import Shown
+
 FinishReason = Literal["stop", "length"]
 Limit = Literal["max_tokens", "context"]
 
@@ -208,13 +210,20 @@ class Ended(Event):
     reason: str
 
 
-class Trace:
-    """The events of one sequence, in order. A loop appends; everybody else reads."""
+class Trace(Shown):
+    """The events of one sequence, in order. A loop appends; everybody else reads.
 
-    __slots__ = ("_events",)
+    Attributes:
+        model: The name of the model that wrote; None where it has none.
+        grammar: What the text was to fit, in a few words; None for free text.
+    """
+
+    __slots__ = ("_events", "grammar", "model")
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._events = list(events)
+        self.model: str | None = None
+        self.grammar: str | None = None
 
     def append(self, event: Event) -> None:
         """Record one more event."""
@@ -236,11 +245,6 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({len(self._events)} events)"
-
-    def _repr_html_(self) -> str:
-        from stencilm.views.html import fragment
-
-        return fragment(self)
 
     def to_json(self) -> list[dict[str, Any]]:
         """The events as a list of JSON-ready objects."""

@@ -29,6 +29,7 @@ from stencilm.grammars.sources import (
     combine,
 )
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
+from stencilm.shown import Shown, in_a_line
 
 if TYPE_CHECKING:
     from stencilm.grammars.conversion import NotationName
@@ -43,6 +44,12 @@ class Finding:
         keyword: The keyword, such as `maxLength`.
         place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
         note: More, where there is more to say; else empty.
+
+    Examples:
+        >>> import stencilm
+        >>> grammar = stencilm.Grammar.from_json_schema({"type": "integer", "title": "Age"})
+        >>> grammar.report.annotations[0].keyword
+        'title'
     """
 
     keyword: str
@@ -50,24 +57,37 @@ class Finding:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Shown):
     """What became of every keyword of a schema, in the order of its text; empty for a pattern.
 
     Attributes:
         enforced: Enforced exactly.
         annotations: Without force, because the specification itself calls them annotations.
         relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
+
+    Examples:
+        >>> import stencilm
+        >>> grammar = stencilm.Grammar.from_json_schema({"type": "integer", "minimum": 3})
+        >>> [finding.keyword for finding in grammar.report.enforced]
+        ['type', 'minimum']
     """
 
     enforced: tuple[Finding, ...] = ()
     annotations: tuple[Finding, ...] = ()
     relaxed: tuple[Finding, ...] = ()
 
+    def __repr__(self) -> str:
+        """How many keywords there are of each kind, in a line."""
+        return (
+            f"<{type(self).__name__}: {len(self.enforced)} enforced, "
+            f"{len(self.annotations)} annotations, {len(self.relaxed)} relaxed>"
+        )
 
-@dataclass(frozen=True)
-class Grammar(OutputForm[str]):
-    """A set of texts, from any notation; immutable, and shareable between threads.
+
+@dataclass(frozen=True, repr=False)
+class Grammar(Shown, OutputForm[str]):
+    r"""A set of texts, from any notation; immutable, and shareable between threads.
 
     Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
     with the same options.
@@ -76,6 +96,31 @@ class Grammar(OutputForm[str]):
         source: The notation with its options.
         core: What the core made of it.
         limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
+
+    Examples:
+        >>> import stencilm
+        >>> from stencilm import Grammar
+        >>> Grammar.from_json_schema({"type": "integer"}) == Grammar.from_json_schema(
+        ...     '{"type": "integer"}'
+        ... )
+        True
+        >>> digits = Grammar.from_regex("[0-9]+")
+        >>> word = Grammar.from_ebnf('root ::= "yes" | "no"')
+        >>> same = Grammar.from_lark('start: "yes" | "no"')
+        >>> colour = Grammar.from_type(stencilm.Choice(["red", "blue"]))
+        >>> tag = Grammar.from_structural_tag({"type": "const_string", "value": "yes"})
+        >>> Grammar.concat(word, digits) == word + digits, Grammar.union(word, tag) == (word | tag)
+        (True, True)
+        >>> digits.converted("gbnf")
+        'root ::= [0-9]+\n'
+        >>> str(Grammar.deserialize_json(word.serialize_json())) == str(word)
+        True
+        >>> Grammar.builtin_json_grammar() == Grammar.from_json_schema(True)
+        True
+        >>> Grammar.from_source(word.source) == word, word.report.enforced
+        (True, ())
+        >>> digits, digits.notation
+        (<Grammar: regular expression '[0-9]+'>, 'regular expression')
     """
 
     source: Source
@@ -276,6 +321,17 @@ class Grammar(OutputForm[str]):
         from stencilm.grammars.conversion import converted
 
         return converted(self, notation)
+
+    @property
+    def notation(self) -> str:
+        """What the notation is called that it was read from, such as "JSON Schema"."""
+        return self.source.notation
+
+    def __repr__(self) -> str:
+        """The notation and the beginning of the text, in a line."""
+        text = getattr(self.source, "text", None) or getattr(self.source, "pattern", None)
+        of = "" if text is None else f" {in_a_line(text)}"
+        return f"<{type(self).__name__}: {self.notation}{of}>"
 
     def __str__(self) -> str:
         """The grammar as EBNF; `from_ebnf` reads it as the same set of texts."""

@@ -43,9 +43,14 @@ FREE_TEXT = "(?s).*"  # any text; the dot stands for one character, so the bytes
 
 @dataclass(frozen=True, slots=True)
 class Regex(OutputForm[str]):
-    """Text that matches a regular expression from its first character to its last.
+    r"""Text that matches a regular expression from its first character to its last.
 
     The value is the text itself.
+
+    Examples:
+        >>> import stencilm
+        >>> str(stencilm.Grammar.from_type(stencilm.Regex("[0-9]{3}")))
+        'root ::= %lexeme([0-9]{3})\n'
     """
 
     pattern: str
@@ -54,7 +59,14 @@ class Regex(OutputForm[str]):
 
 @dataclass(frozen=True, slots=True)
 class Ebnf(OutputForm[str]):
-    """Text of an EBNF grammar; the value is the text itself."""
+    """Text of an EBNF grammar; the value is the text itself.
+
+    Examples:
+        >>> import stencilm
+        >>> grammar = stencilm.Grammar.from_type(stencilm.Ebnf('root ::= "yes" | "no"'))
+        >>> grammar == stencilm.Grammar.from_ebnf('root ::= "yes" | "no"')
+        True
+    """
 
     text: str
     root_rule_name: str = "root"
@@ -66,6 +78,12 @@ class Lark(OutputForm[str]):
     """Text of a Lark grammar; the value is the text itself.
 
     The options are those of `Grammar.from_lark`.
+
+    Examples:
+        >>> import stencilm
+        >>> grammar = stencilm.Grammar.from_type(stencilm.Lark('start: "yes" | "no"'))
+        >>> grammar == stencilm.Grammar.from_lark('start: "yes" | "no"')
+        True
     """
 
     text: str
@@ -90,6 +108,12 @@ class JsonSchema(OutputForm[V_co]):
     options are those of `Grammar.from_json_schema`, with `documents`; where `spelling` is not given
     it is "digits" for a Python type. `limits`, here and in the types below, bound what the grammar
     and its masks may cost; where None those of the call or of the model do.
+
+    Examples:
+        >>> import stencilm
+        >>> age = stencilm.JsonSchema({"type": "integer", "minimum": 0}, any_whitespace=False)
+        >>> age.is_of_type, stencilm.JsonSchema(int).is_of_type
+        (False, True)
     """
 
     schema: Any
@@ -142,6 +166,11 @@ class Choice(OutputForm[V_co]):
 
     A str option stands for its own text, a number or bool for its JSON text. Raises ValueError
     when there is no option, or when two options have the same text.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Choice(["red", 3, True]).by_text()
+        {'red': 'red', '3': 3, 'true': True}
     """
 
     options: tuple[Scalar, ...]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Literal,
     Protocol,
     TypeAlias,
@@ -45,6 +46,11 @@ _LONGEST_TEXT = 1 << 20
 
 class Source(Protocol):
     """A notation with all its options: hashable, compared by value, and able to build."""
+
+    @property
+    def notation(self) -> str:
+        """What the notation is called."""
+        ...
 
     @property
     def size_bytes(self) -> int:
@@ -183,6 +189,8 @@ def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
 class JsonSchemaSource:
     """A JSON Schema as text, with all options."""
 
+    notation: ClassVar[str] = "JSON Schema"
+
     text: str
     options: JsonSchemaOptions
     documents: tuple[tuple[str, str], ...]
@@ -219,6 +227,8 @@ class JsonSchemaSource:
 class RegexSource:
     """A regular expression."""
 
+    notation: ClassVar[str] = "regular expression"
+
     pattern: str
 
     @staticmethod
@@ -240,6 +250,8 @@ class RegexSource:
 @dataclass(frozen=True, slots=True)
 class EbnfSource:
     """An EBNF text and the rule it starts from."""
+
+    notation: ClassVar[str] = "EBNF"
 
     text: str
     root_rule_name: str
@@ -265,6 +277,8 @@ class EbnfSource:
 @dataclass(frozen=True, slots=True)
 class LarkSource:
     """A Lark text, the rule it starts from, and the grammars that it uses by name."""
+
+    notation: ClassVar[str] = "Lark"
 
     text: str
     start: str
@@ -312,6 +326,8 @@ class LarkSource:
 class SerializedSource:
     """What `Grammar.serialize_json` wrote."""
 
+    notation: ClassVar[str] = "saved grammar"
+
     text: str
 
     @property
@@ -327,6 +343,8 @@ class SerializedSource:
 @dataclass(frozen=True, slots=True)
 class StructuralTagSource:
     """A structural tag as JSON text."""
+
+    notation: ClassVar[str] = "structural tag"
 
     text: str
 
@@ -377,6 +395,8 @@ class StructuralTagSource:
 @dataclass(frozen=True, slots=True)
 class CombinedSource:
     """Grammars one after the other, or any one of them."""
+
+    notation: ClassVar[str] = "several grammars"
 
     how: Literal["concat", "union"]
     parts: tuple[Source, ...]

@@ -316,7 +316,14 @@ for _format in (
 
 
 class StructuralTagItem(_Value):
-    """One tag of the older form: a schema between a beginning and an end."""
+    """One tag of the older form: a schema between a beginning and an end.
+
+    Examples:
+        >>> import stencilm
+        >>> item = stencilm.StructuralTagItem(begin="<f>", schema={"type": "integer"}, end="</f>")
+        >>> item.tag().begin
+        '<f>'
+    """
 
     begin: str
     schema_: Any = Field(alias="schema")
@@ -335,6 +342,16 @@ class StructuralTag(_Value, OutputForm[str]):
 
     Attributes:
         format: What the text is made of.
+
+    Examples:
+        >>> import stencilm
+        >>> tag = stencilm.StructuralTag.from_json({"type": "const_string", "value": "yes"})
+        >>> stencilm.StructuralTag.from_json(tag.to_json()) == tag
+        True
+        >>> item = stencilm.StructuralTagItem(begin="<f>", schema={"type": "integer"}, end="</f>")
+        >>> older = stencilm.StructuralTag.from_legacy_structural_tag([item], ["<f>"])
+        >>> older.format.triggers
+        ('<f>',)
     """
 
     type: Literal["structural_tag"] = "structural_tag"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stencilm.errors import MatcherError
 from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Event
+from stencilm.generation.trace import Event, Trace
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.choosers import Chooser, chooser_of
@@ -24,6 +24,7 @@ from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
+from stencilm.shown import name_of
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -91,6 +92,13 @@ def guide(
         ModelRefused: The model behind an endpoint refused, was filtered, wrote nothing, or answered
             twice with nothing that fits.
         Exception: Whatever a draft function raises.
+
+    Examples:
+        >>> import stencilm
+        >>> def draft(prompt: str) -> str:
+        ...     return "AB+1"
+        >>> stencilm.guide(draft, stencilm.Regex("[A-Z]{2}-1"), "A code:").response
+        'AB-1'
     """
     options = _options(
         max_grammar_corrections=max_grammar_corrections,
@@ -120,6 +128,14 @@ async def aguide(
     asynchronous client, too. Endpoints and coroutine functions are awaited; local models and plain
     functions run in a thread. Where the task is cancelled, the call that runs is, too,
     and a local model stops before its next forward pass.
+
+    Examples:
+        >>> import asyncio
+        >>> import stencilm
+        >>> async def draft(prompt: str) -> str:
+        ...     return "yes"
+        >>> asyncio.run(stencilm.aguide(draft, stencilm.Choice(["yes", "no"]), "?")).response
+        'yes'
     """
     from asyncio import CancelledError, get_running_loop, to_thread
 
@@ -197,6 +213,7 @@ class _Task:
         self._chooser = chooser_of(target_model)
         self._prompt = prompt
         self._grammar = as_grammar(parser)
+        self._called = name_of(self._grammar if isinstance(parser, (str, Path)) else parser)
         self._draft_model = draft_model
         self._tokenizer = tokenizer
 
@@ -239,22 +256,31 @@ class _Task:
             else:
                 self._tell(loop, step)
 
+    def _sign(self, trace: Trace) -> None:
+        """The trace says which model wrote, and within what."""
+        name = getattr(self._draft_model, "name", None)
+        trace.model = name if isinstance(name, str) else None
+        trace.grammar = self._called
+
     def _tell(self, loop: TextGuide, event: Event) -> None:
         loop.trace.append(event)
         for listener in self._listeners:
             listener(event)
 
     def _text_guide(self, drafter: Drafter) -> TextGuide:
-        return text_guide(
+        loop = text_guide(
             drafter, self._grammar, self._prompt,
             options=self._options, has_chooser=self._chooser is not None,
         )  # fmt: skip
+        self._sign(loop.trace)
+        return loop
 
     def _run_local(self, model: LanguageModel) -> Guided:
         loop = local_guide(
             model, compiler_of(model.tokenizer_info), self._grammar, self._prompt,
             options=self._options, chooser=self._chooser,
         )  # fmt: skip
+        self._sign(loop.trace)
         for event in loop:
             for listener in self._listeners:
                 listener(event)

@@ -36,6 +36,11 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
 
     Raises:
         ValueError: There is no candidate.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.choose_candidate(["bus", "bike"], "I ride a ", lambda prompt: "2")
+        'bike'
     """
     given = tuple(Literal(one) if isinstance(one, str) else one for one in candidates)
     if not given:

@@ -27,6 +27,13 @@ def load_parser(source: str | Path) -> Grammar:
     Raises:
         GrammarSyntaxError: The text is not well formed; has line and column.
         OSError: The file cannot be read.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.load_parser('start: "yes" | "no"') == stencilm.Grammar.from_lark(
+        ...     'start: "yes" | "no"'
+        ... )
+        True
     """
     if isinstance(source, Path) or (
         isinstance(source, str) and "\n" not in source and source.endswith(_GRAMMAR_FILES)
@@ -52,6 +59,11 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
     Returns:
         The beginning, and up to 16 candidates: `Literal` for a text, `Pattern` for what has many.
         What begins with a known text, such as a keyword and the blank behind it, is that text.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.obtain_correction_pairs("red car", stencilm.Regex("red (bike|bus)"))
+        ('red ', [Literal(text='bike'), Literal(text='bus')])
     """
     matcher = byte_matcher(as_grammar(parser))
     text = prediction.encode("utf-8", "replace")

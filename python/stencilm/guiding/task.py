@@ -9,11 +9,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from stencilm.generation.corrections import Correction, corrections
 from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Corrected, Event, Rejected, Trace
+from stencilm.generation.trace import Corrected, Trace
+from stencilm.shown import in_a_line
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
@@ -30,6 +32,11 @@ class Budget:
         seconds: Wall clock. A call that runs is not cut short; endpoints get what is left as their
             timeout, and their error is raised where nothing was written by then.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.Budget(calls=20, seconds=5).tokens
+        4096
     """
 
     calls: int = 2_000
@@ -67,6 +74,12 @@ class Usage:
         cost: Money, where prices are known, else 0.
         is_estimate: Some of these numbers were counted from lengths, because the text function or
             the endpoint told none.
+
+    Examples:
+        >>> import stencilm
+        >>> usage = stencilm.guide(lambda prompt: "yes", stencilm.Choice(["yes", "no"]), "?").usage
+        >>> usage.calls, usage.to_json()["cost"]
+        (1, 0.0)
     """
 
     calls: int = 0
@@ -85,21 +98,6 @@ class Usage:
 
 
 _COUNTS = tuple(count.name for count in fields(Usage) if count.name != "is_estimate")
-
-
-class Correction(NamedTuple):
-    """One place at which the grammar stepped in."""
-
-    position: int
-    """Where, in bytes of the response."""
-    rejected: str
-    """What was drafted there and taken back; bytes that are no text are escaped."""
-    candidates: tuple[str, ...]
-    """What might have come there: texts, and patterns for what has many; up to 16."""
-    choice: str
-    """What stands there now."""
-    means: str
-    """Who chose; see `stencilm.generation.trace.Corrected`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +136,7 @@ class Options:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Guided:
     """A guided text.
 
@@ -161,6 +159,16 @@ class Guided:
         stop_text: The stop text that ended the draft; None where none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
             number of corrections did. It may be a whole text nevertheless: "12" of "1234".
+
+    Examples:
+        >>> import stencilm
+        >>> guided = stencilm.guide(lambda prompt: "AB+1", stencilm.Regex("[A-Z]{2}-1"), "A code:")
+        >>> guided.response, guided.is_valid, guided.num_grammar_corrections
+        ('AB-1', True, 1)
+        >>> guided.correction_log[0].choice, guided.to_json()["status"]
+        ('-1', 'valid')
+        >>> "<html" in guided.html
+        True
     """
 
     response: str
@@ -196,12 +204,30 @@ class Guided:
         """The trace drawn as a page that needs nothing else."""
         from stencilm.views.html import page
 
-        return page(self.trace)
+        return page(
+            self.trace,
+            text=self.response,
+            tokens=self.usage.output_tokens,
+            seconds=self.process_time_seconds,
+        )
+
+    def __repr__(self) -> str:
+        """The response, and how it came, in a line."""
+        count = self.num_grammar_corrections
+        return (
+            f"<{type(self).__name__}: {in_a_line(self.response)}, {self.status}, "
+            f"{count} correction{'s' if count != 1 else ''}, {self.process_time_seconds:.2f} s>"
+        )
 
     def _repr_html_(self) -> str:
         from stencilm.views.html import fragment
 
-        return fragment(self.trace)
+        return fragment(
+            self.trace,
+            text=self.response,
+            tokens=self.usage.output_tokens,
+            seconds=self.process_time_seconds,
+        )
 
     def to_json(self, *, trace: bool = False) -> dict[str, Any]:
         """The result as JSON-ready values."""
@@ -217,23 +243,6 @@ class Guided:
             "filled": [filled._asdict() for filled in self.filled],
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})
-
-
-def corrections(events: Iterable[Event]) -> Iterable[Correction]:
-    """The corrections that a trace tells of: each with what was rejected before it."""
-    rejected: Rejected | None = None
-    for event in events:
-        if isinstance(event, Rejected):
-            rejected = event
-        elif isinstance(event, Corrected):
-            yield Correction(
-                position=0 if rejected is None else rejected.position,
-                rejected="" if rejected is None else shown(rejected.text),
-                candidates=event.candidates,
-                choice=shown(event.text),
-                means=event.means,
-            )
-            rejected = None
 
 
 def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Filled, ...]:
@@ -252,11 +261,6 @@ def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Fille
         Filled(characters(start), characters(end), text[start:end].decode("utf-8", "ignore"), means)
         for start, end, means in joined
     )
-
-
-def shown(text: bytes) -> str:
-    """Bytes as text, those that are none escaped."""
-    return text.decode("utf-8", "backslashreplace")
 
 
 class Account:

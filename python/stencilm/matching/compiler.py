@@ -50,6 +50,19 @@ class CompiledGrammar(_core.CompiledGrammar):
 
     Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
     for all matchers of this grammar.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab+")
+        >>> compiled.grammar == stencilm.Grammar.from_regex("ab+")
+        True
+        >>> compiled.tokenizer_info is info, compiled.memory_size_bytes > 0
+        (True, True)
+        >>> saved = compiled.serialize_json()
+        >>> again = stencilm.CompiledGrammar.deserialize_json(saved, info)
+        >>> stencilm.GrammarMatcher(again).accept_string("abb")
+        True
     """
 
     __slots__ = ("_known_grammar",)
@@ -173,6 +186,33 @@ class GrammarCompiler:
         cache_limit_bytes: How much the kept grammars may take together; those that were not asked
             for the longest go first. A grammar that somebody still holds lives on.
         limits: How much work and memory each grammar may cost.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"1", b"2", b"a", b"</s>"], stop_token_ids=[3])
+        >>> compiler = stencilm.GrammarCompiler(info, cache_limit_bytes=1 << 24)
+        >>> integer = compiler.compile_json_schema({"type": "integer", "maximum": 20})
+        >>> integer is compiler.compile_json_schema({"type": "integer", "maximum": 20})
+        True
+        >>> others = [
+        ...     compiler.compile_regex("[12]a"),
+        ...     compiler.compile_grammar('root ::= "1" | "2"'),
+        ...     compiler.compile_lark('start: "1" | "2"'),
+        ...     compiler.compile_structural_tag({"type": "const_string", "value": "1"}),
+        ...     compiler.compile_builtin_json_grammar(),
+        ...     compiler.compile(int),
+        ... ]
+        >>> 0 < compiler.get_cache_size_bytes() <= 1 << 24, compiler.get_shared_size_bytes() >= 0
+        (True, True)
+        >>> compiler.clear_cache()
+        >>> compiler.get_cache_size_bytes()
+        0
+        >>> (
+        ...     compiler.tokenizer_info is info,
+        ...     compiler.max_threads,
+        ...     compiler.limits == stencilm.Limits(),
+        ... )
+        (True, 8, True)
     """
 
     def __init__(

@@ -52,6 +52,31 @@ class TokenIndex:
 
     It allows exactly what the masks of a matcher allow. Immutable; two of the same grammar and
     tokenizer number their states alike.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> index = stencilm.TokenIndex.from_regex("ab+", info)
+        >>> index == stencilm.TokenIndex.from_grammar(stencilm.Grammar.from_regex("ab+"), info)
+        True
+        >>> index.initial_state, index.final_states, index.num_states, index.num_transitions
+        (0, frozenset({2}), 3, 4)
+        >>> index.allowed_tokens(0), index.next_state(0, 2), index.next_state(0, 1)
+        ([0, 2], 2, None)
+        >>> dict(index.transitions[0]), index.with_tokens()[1]
+        ({0: 1, 2: 2}, {'b': 2})
+        >>> [stretch.text for stretch in index.coalesce()]
+        [b'ab']
+        >>> bitmask = stencilm.allocate_token_bitmask(1, info.vocab_size)
+        >>> index.fill_bitmask(0, bitmask)
+        >>> bin(int(bitmask[0, 0]))
+        '0b101'
+        >>> drawing = index.to_dot(max_states=9)
+        >>> svg = index.to_svg()  # with graphviz  # doctest: +SKIP
+        >>> stencilm.TokenIndex.deserialize_json(index.serialize_json(), info) == index
+        True
+        >>> index.tokenizer_info is info, index.memory_size_bytes > 0
+        (True, True)
     """
 
     __slots__ = ("_core", "_tokenizer_info")

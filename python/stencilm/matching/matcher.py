@@ -21,7 +21,12 @@ from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
 
 
 class Verdict(NamedTuple):
-    """How a text stands in its grammar."""
+    """How a text stands in its grammar.
+
+    Examples:
+        >>> stencilm.Verdict("viable", 2).status
+        'viable'
+    """
 
     status: typing.Literal["complete", "viable", "dead"]
     """All of it fits and may end here; all of it fits and must go on; some of it cannot fit."""
@@ -55,6 +60,15 @@ class GrammarMatcher(_core.Matcher):
         MatcherError: `token_budget` is less than `tokens_to_end()` is at the beginning, or the
             grammar has parts with budgets of their own.
         UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
+
+    Examples:
+        >>> import stencilm
+        >>> tokens = [b"a", b"b", b"ab", b"c", b"</s>"]
+        >>> info = stencilm.TokenizerInfo(tokens, stop_token_ids=[4])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab+c?")
+        >>> matcher = stencilm.GrammarMatcher(compiled)
+
+        The examples of the methods go on here.
     """
 
     __slots__ = ()
@@ -65,6 +79,11 @@ class GrammarMatcher(_core.Matcher):
         Args:
             token_budget: In how many tokens more its text must be complete, in place of the budget
                 that this one has. Refused as in making a matcher.
+
+        Examples:
+            >>> other = matcher.fork()
+            >>> other.accept_token(2), matcher.num_accepted_tokens
+            (True, 0)
         """
         return _core.Matcher.__new__(type(self), (self,), token_budget=token_budget)
 
@@ -101,6 +120,11 @@ class GrammarMatcher(_core.Matcher):
 
         Raises:
             MatcherError: As `fill_next_token_bitmask` does.
+
+        Examples:
+            >>> patch = matcher.find_mask_patch()
+            >>> patch.flipped.dtype
+            dtype('int32')
         """
         row, flipped = self._find_mask_patch()
         return MaskPatch(row, np.frombuffer(flipped, dtype=np.int32))
@@ -110,6 +134,14 @@ class GrammarMatcher(_core.Matcher):
 
         They would fit the grammar, but the text could not be complete in time behind them. Empty
         where the budget took nothing, and once another token was accepted.
+
+        Examples:
+            >>> short = matcher.fork(token_budget=1)
+            >>> (
+            ...     short.num_allowed_tokens(),
+            ...     short.withheld_tokens().tolist(),
+            ... )  # "a" would need "b", too
+            (1, [0])
         """
         words = np.frombuffer(self._withheld(), dtype=np.uint8)
         return np.flatnonzero(np.unpackbits(words, bitorder="little"))
@@ -118,6 +150,10 @@ class GrammarMatcher(_core.Matcher):
         """How much of a text fits behind what was accepted, and how it stands then.
 
         Changes nothing.
+
+        Examples:
+            >>> matcher.longest_valid_prefix("abbx")
+            Verdict(status='dead', valid_bytes=3)
         """
         status, valid_bytes = self._longest_valid_prefix(text)
         return Verdict(cast("Any", status), valid_bytes)
@@ -136,6 +172,10 @@ class GrammarMatcher(_core.Matcher):
         Args:
             recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
                 and what was accepted; by default the accepted ones.
+
+        Examples:
+            >>> matcher.find_jump_forward_tokens()
+            [2]
         """
         forced, spans = self._forced_spans(MAX_SPANNING)
         if not forced:
@@ -168,6 +208,10 @@ class GrammarMatcher(_core.Matcher):
         Args:
             recent_tokens: As for `find_jump_forward_tokens`.
             max_tokens: The most tokens to give; by default all.
+
+        Examples:
+            >>> matcher.forced_draft_tokens(max_tokens=1)
+            [2]
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}, but must be at least 0")
@@ -189,6 +233,10 @@ class GrammarMatcher(_core.Matcher):
         of `Grammar.from_regex`, except that a lexeme which no pattern can describe (an
         intersection, or half a character) stands as `(?s:.)+`, which is too much. Texts first; no
         more than `limit` in all. That the text may end here is not among them; see `is_completed`.
+
+        Examples:
+            >>> matcher.candidates()
+            [Pattern(regex='ab+c?')]
         """
         if isinstance(limit, bool) or not isinstance(limit, int):
             raise TypeError(f"limit is {limit!r}, but must be an int")
@@ -227,6 +275,15 @@ class GrammarMatcher(_core.Matcher):
         Returns:
             True, or False where the time was over before all rows were filled; the others are zeros
             then.
+
+        Examples:
+            A chain of two draft tokens after the root: "a", then "b".
+
+            >>> bitmask = stencilm.allocate_token_bitmask(3, info.vocab_size)
+            >>> matcher.traverse_draft_tree([1, 2, -1], [-1, -1, -1], [0, 0, 1], bitmask)
+            True
+            >>> [bin(int(row[0])) for row in bitmask]
+            ['0b101', '0b10', '0b11010']
         """
         return self._traverse_draft_tree(
             _numbers("retrieve_next_token", retrieve_next_token),
@@ -257,6 +314,10 @@ class GrammarMatcher(_core.Matcher):
             retrieve_next_sibling: As above.
             draft_tokens: As above.
             root_position: The node to begin at.
+
+        Examples:
+            >>> matcher.draft_tree_temperatures([1, -1], [-1, -1], [0, 0])
+            [None, None]
         """
         return self._draft_tree_temperatures(
             _numbers("retrieve_next_token", retrieve_next_token),
@@ -300,7 +361,19 @@ def traverse_draft_tree(
     bitmask: Any,
     time_threshold: float = -1.0,
 ) -> bool:
-    """`GrammarMatcher.traverse_draft_tree` in the form of a function."""
+    """`GrammarMatcher.traverse_draft_tree` in the form of a function.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab")
+        >>> matcher = stencilm.GrammarMatcher(compiled)
+        >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
+        >>> stencilm.traverse_draft_tree([1, -1], [-1, -1], [0, 0], matcher, bitmask)
+        True
+        >>> bitmask.tolist()
+        [[1], [2]]
+    """
     return matcher.traverse_draft_tree(
         retrieve_next_token,
         retrieve_next_sibling,
@@ -315,6 +388,7 @@ class _OfClassToo:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
+        self.__doc__ = getattr(_core.BatchMatcher, name).__doc__
 
     def __get__(self, batch: _core.BatchMatcher | None, owner: type) -> Any:
         used = _core.BatchMatcher() if batch is None else batch
@@ -333,6 +407,16 @@ class BatchGrammarMatcher(_core.BatchMatcher):
     Args:
         max_threads: "auto" takes one for each processor that this process may use, the quota of its
             container considered, and at most 8.
+
+    Examples:
+        >>> import numpy as np
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("ab+")
+        >>> matchers = [stencilm.GrammarMatcher(compiled) for _ in range(2)]
+        >>> batch = stencilm.BatchGrammarMatcher(max_threads=2)
+
+        The examples of the methods go on here.
     """
 
     __slots__ = ()
@@ -376,6 +460,12 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         Raises:
             BatchError: Some sequences failed; the arrays hold the others' patches, and for these an
                 empty mask.
+
+        Examples:
+            >>> row_ids, offsets, flipped = (np.zeros(n, dtype=np.int32) for n in (2, 3, 8))
+            >>> count = batch.batch_find_mask_patches(matchers, row_ids, offsets, flipped)
+            >>> count == offsets[-1]
+            np.True_
         """
         return super().batch_find_mask_patches(matchers, row_ids, offsets, flipped)
 
@@ -401,6 +491,13 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
         Raises:
             BatchError: Some sequences failed; their rows are zeros.
+
+        Examples:
+            >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
+            >>> batch.batch_accept_and_fill(matchers, [2, None], bitmask)
+            [(True, True), (True, True)]
+            >>> [bin(int(row[0])) for row in bitmask]  # "b" or the end; "a" or "ab"
+            ['0b1010', '0b101']
         """
         return super().batch_accept_and_fill(matchers, token_ids, bitmask, indices)
 

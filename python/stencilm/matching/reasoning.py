@@ -34,7 +34,7 @@ _END_OF_PROMPT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningFormat:
-    """How a model writes its reasoning, and goes on to its answer.
+    r"""How a model writes its reasoning, and goes on to its answer.
 
     Attributes:
         begin: What stands before the reasoning, such as `<think>` and a line break.
@@ -46,6 +46,12 @@ class ReasoningFormat:
         switches: The variables by which the chat template is told to reason or not.
 
     Raises ValueError where `end` is empty, or ends within `closing`.
+
+    Examples:
+        >>> import stencilm
+        >>> form = stencilm.ReasoningFormat(begin="<think>\n", end="</think>", answer="\n\n")
+        >>> form.is_open("Why?<think>\n"), form.is_closed("Why?<think>\n</think>\n\n")
+        (True, True)
     """
 
     begin: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ def load_backend(
     """The backend of a model by name; `stencilm.load` says what the arguments mean."""
     source = _find(name_or_path)
     is_embedded = name_or_path == EMBEDDED_MODEL
+    if is_embedded and device is None and dtype is None and not options and not _has_torch():
+        from stencilm.models.embedded import EmbeddedModel
+
+        return EmbeddedModel()
     if is_embedded and dtype is None:
         dtype = "float32"  # the weights are stored as float16, which CPUs compute slowly
     backend: LanguageModel = _transformers_backend().load_transformers(
@@ -74,6 +79,10 @@ def _find(name_or_path: str | Path) -> str | Path:
             "hub id such as 'organisation/name'"
         )
     return name
+
+
+def _has_torch() -> bool:
+    return all(find_spec(package) is not None for package in ("torch", "transformers"))
 
 
 def _transformers_backend() -> Any:

@@ -79,6 +79,18 @@ class Model(TypedModel):
         backend: Any object that follows the protocol `LanguageModel`.
         limits: How much work and memory each grammar may cost, where neither a call nor an output
             type says so.
+
+    Examples:
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")
+        >>> model.tokenizer_info.vocab_size, type(model.compile(int)).__name__
+        (4608, 'CompiledGrammar')
+        >>> colour = stencilm.Choice(["red", "blue"])
+        >>> best, logprob = model.beam_search("A colour:", colour, beams=2)[0]
+        >>> best in ("red", "blue"), logprob < 0
+        (True, True)
+        >>> round(sum(share for _, share in model.probabilities("A colour:", colour)), 3)
+        1.0
     """
 
     def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -95,6 +107,26 @@ class Model(TypedModel):
             "a Model can be neither copied nor pickled: threads may share one, and another process "
             "loads it anew"
         )
+
+    @property
+    def name(self) -> str:
+        """What the model is called: its folder or hub id, or the kind of its backend."""
+        own = getattr(self.backend, "name", None)
+        if isinstance(own, str):
+            return own
+        config = getattr(getattr(self.backend, "model", None), "config", None)
+        path = getattr(config, "_name_or_path", None)
+        if not isinstance(path, str) or not path:
+            return type(self.backend).__name__
+        return Path(path).name if Path(path).exists() else path
+
+    def _facts(self) -> dict[str, str | None]:
+        context = self.backend.context_size
+        return {
+            "backend": type(self.backend).__name__,
+            "vocabulary": f"{self.tokenizer_info.vocab_size:,} tokens",
+            "context": None if context is None else f"{context:,} tokens",
+        }
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
@@ -345,6 +377,18 @@ def from_transformers(
         static_cache: Positions of a static key-value cache, which then bound the prompt and the
             text together; None for a cache that grows.
         limits: How much work and memory each grammar may cost.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import stencilm
+        >>> import transformers
+        >>> folder = Path(stencilm.__file__).parent / "tiny"  # or a name of the Hugging Face hub
+        >>> model = stencilm.from_transformers(
+        ...     transformers.AutoModelForCausalLM.from_pretrained(folder),
+        ...     transformers.AutoTokenizer.from_pretrained(folder),
+        ... )
+        >>> model("A colour:", stencilm.Choice(["red", "blue"])) in ("red", "blue")
+        True
     """
     return Model(wrap_transformers(model, tokenizer, static_cache=static_cache), limits=limits)
 
@@ -363,6 +407,12 @@ def from_llama_cpp(llama: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
         ModelError: llama-cpp-python is missing, or the model was made for embeddings or for its
             vocabulary alone.
         TypeError: `llama` is no `llama_cpp.Llama`.
+
+    Examples:
+        >>> import llama_cpp  # doctest: +SKIP
+        >>> llama = llama_cpp.Llama("model.gguf", n_ctx=4096)  # doctest: +SKIP
+        >>> stencilm.from_llama_cpp(llama)("A number:", int)  # doctest: +SKIP
+        42
     """
     return Model(wrap_llama_cpp(llama), limits=limits)
 
@@ -381,6 +431,12 @@ def from_mlx(mlx_model: Any, tokenizer: Any, *, limits: Limits = DEFAULT_LIMITS)
         ModelError: mlx or mlx-lm is missing.
         TypeError: `mlx_model` is none of MLX.
         TokenizerError: The tokenizer is of no known kind.
+
+    Examples:
+        >>> import mlx_lm  # doctest: +SKIP
+        >>> mlx_model, tokenizer = mlx_lm.load("mlx-community/Qwen3-4B-4bit")  # doctest: +SKIP
+        >>> stencilm.from_mlx(mlx_model, tokenizer)("A number:", int)  # doctest: +SKIP
+        42
     """
     return Model(wrap_mlx(mlx_model, tokenizer), limits=limits)
 
@@ -396,7 +452,8 @@ def load(
     """A model by name.
 
     Args:
-        name_or_path: "tiny" (embedded in this package), a folder, or a Hugging Face hub id.
+        name_or_path: "tiny" (embedded in this package; where torch or transformers is missing, it
+            runs in NumPy), a folder, or a Hugging Face hub id.
         device: A torch device such as "cuda"; the CPU where None.
         dtype: The name of a torch type such as "float32". Where None, the one that the weights
             were saved in, except that "tiny" computes in float32.
@@ -407,6 +464,12 @@ def load(
     Raises:
         ModelError: There is no such model, it cannot be loaded without running its code or reading
             pickled weights, or torch or transformers is missing.
+
+    Examples:
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")
+        >>> type(model("A number:", int))
+        <class 'int'>
     """
     if not isinstance(name_or_path, (str, Path)):
         raise TypeError(

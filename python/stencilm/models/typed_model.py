@@ -44,6 +44,7 @@ from stencilm.models.reasoning import (
     with_first,
 )
 from stencilm.renewed_lock import RenewedLock
+from stencilm.shown import name_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm, TypeVar
@@ -258,6 +259,37 @@ class TypedModel(ABC):
 
     Subclasses say how a text is written: `_pieces`, `_compile`, and where they can do better than a
     thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
+
+    Examples:
+        >>> import asyncio
+        >>> from typing import Literal
+        >>> import stencilm
+        >>> model = stencilm.load("tiny")  # any other model has the same calls
+        >>> model.name, model
+        ('tiny', <Model: tiny>)
+        >>> Colour = Literal["red", "blue"]
+        >>> colours = ("red", "blue")
+        >>> model("A colour:", Colour) in colours
+        True
+        >>> model.generate("A colour:", Colour, temperature=0.8, seed=1).value in colours
+        True
+        >>> len(model.batch(["One:", "Two:"], Colour)), len(model.generate_batch(["One:"], Colour))
+        (2, 1)
+        >>> (
+        ...     len(model.samples("A colour:", Colour, n=3)),
+        ...     len(model.sample("A colour:", Colour, n=2)),
+        ... )
+        (3, 2)
+        >>> list(model.stream("A colour:", Colour))[-1] in colours
+        True
+        >>> async def asynchronously() -> bool:
+        ...     one = await model.acall("A colour:", Colour)
+        ...     two = (await model.agenerate("A colour:", Colour)).value
+        ...     more = await model.abatch(["One:", "Two:"], Colour)
+        ...     last = [part async for part in model.astream("A colour:", Colour)][-1]
+        ...     return {one, two, last, *more} <= set(colours)
+        >>> asyncio.run(asynchronously())
+        True
     """
 
     def __init__(self) -> None:
@@ -830,7 +862,7 @@ class TypedModel(ABC):
                 for job, text in zip(jobs, first, strict=True)
             ]
             options = {**options, "reasoning": False}
-        done = yield Round(jobs, output_type, options)
+        done = self._signed((yield Round(jobs, output_type, options)), output_type)
         for _ in range(retries):
             again = []
             for job in jobs:
@@ -840,7 +872,7 @@ class TypedModel(ABC):
                         again.append(Job(job.number, prompt))
             if not again:
                 break
-            written = yield Round(again, output_type, options)
+            written = self._signed((yield Round(again, output_type, options)), output_type)
             for job, generation in zip(again, written, strict=True):
                 jobs[job.number] = job
                 earlier = done[job.number]
@@ -865,6 +897,31 @@ class TypedModel(ABC):
                 return None
             first["max_tokens"] = budget
         return steps, Round(asked, str, first, is_first=True)
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return type(self).__name__
+
+    def _facts(self) -> dict[str, str | None]:
+        """What a reader may want to know of the model."""
+        return {}
+
+    def __repr__(self) -> str:
+        """The model's name, in a line."""
+        return f"<{type(self).__name__}: {self.name}>"
+
+    def _repr_html_(self) -> str:
+        from stencilm.views.notebook import model_card
+
+        return model_card(self.name, self._facts())
+
+    def _signed(self, written: list[Generation[Any]], output_type: Any) -> list[Generation[Any]]:
+        """Texts whose traces say which model wrote them, and within what."""
+        for generation in written:
+            generation.trace.model = self.name
+            generation.trace.grammar = None if output_type is str else name_of(output_type)
+        return written
 
     _continues_texts = False
     """Whether a prompt that is a text is gone on with."""

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from stencilm.playground.questions import (
     read_token_id,
 )
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tokenizers.embedded import embedded_tokenizer as saved_tokenizer
 from stencilm.views.characters import visible
 from stencilm.views.segments import LEGEND, outcome, readable, segments
 
@@ -56,14 +56,14 @@ _CACHE_BYTES = 64 << 20
 _CANDIDATES = 12
 _FINDINGS = 200
 _MOST_EBNF = 20_000
-_WORDS = LEGEND | {"draft": "drawn by the model among the allowed tokens"}
+_WORDS = LEGEND | {"masked": "drawn by the model among the allowed tokens"}
 
 Answer = dict[str, Any]
 
 
 def embedded_tokenizer() -> TokenizerInfo:
     """The tokenizer of the model that comes with the package."""
-    return TokenizerInfo.from_file(Path(stencilm.__file__).parent / EMBEDDED)
+    return saved_tokenizer()
 
 
 class Session:

@@ -35,6 +35,29 @@ class TokenizerInfo:
     """A model's vocabulary: the bytes of every token id, its special and its stop tokens.
 
     Immutable, and safe to share between threads. Two are equal where they lead to the same masks.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo(["a", "b", "ab", "</s>"], stop_token_ids=[3])
+        >>> info.vocab_size, info.vocab_type.name, info.add_prefix_space
+        (4, 'RAW', False)
+        >>> info.decoded_vocab
+        [b'a', b'b', b'ab', b'</s>']
+        >>> info.stop_token_ids, info.special_token_ids, info.special_token_names
+        ([3], [3], ['</s>'])
+        >>> info.decode_bytes([2, 0]), info.decode_str([2, 0]), info.dbg_tokens([2, 3])
+        (b'aba', 'aba', 'ab‧</s>')
+        >>> info.tokenize_bytes(b"abb"), info.tokenize_partial(b"ab")
+        ([2, 1], ([2], b''))
+        >>> stencilm.TokenizerInfo.deserialize_json(info.serialize_json()) == info
+        True
+        >>> len(info.fingerprint), info.facts.padding
+        (32, 0)
+        >>> tiny = stencilm.TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
+        >>> tiny.learn_encoding()
+        >>> tiny.decode_str(tiny.encode("A person"))
+        'A person'
     """
 
     __slots__ = ("_state",)

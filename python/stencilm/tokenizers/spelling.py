@@ -18,7 +18,13 @@ METASPACE = "\u2581"
 
 
 class VocabType(Enum):
-    """How the entries of a vocabulary are written."""
+    """How the entries of a vocabulary are written.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.TokenizerInfo(["Ġtrue"], stencilm.VocabType.BYTE_LEVEL).decoded_vocab
+        [b' true']
+    """
 
     RAW = "raw"
     """As they are: text stands for its UTF-8 bytes."""

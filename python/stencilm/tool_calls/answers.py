@@ -16,6 +16,11 @@ class ToolCall:
         arguments: Its arguments by name, as JSON values.
         id: By what the answer of the tool refers to the call: what the model wrote, or "call_" and
             a number.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.ToolCall("weather", {"city": "Rome"}, "call_0").arguments["city"]
+        'Rome'
     """
 
     name: str
@@ -25,21 +30,35 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
-    """More of the text that is no call."""
+    """More of the text that is no call.
+
+    Examples:
+        >>> import stencilm
+        >>> parser = stencilm.tools("qwen_3", [], reasoning=False).parser()
+        >>> parser.feed("Hello.")
+        [ContentDelta(text='Hello.')]
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """More of the reasoning."""
+    r"""More of the reasoning.
+
+    Examples:
+        >>> import stencilm
+        >>> parser = stencilm.tools("qwen_3", []).parser()
+        >>> parser.feed("<think>\nHm")
+        [ReasoningDelta(text='Hm')]
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """More of a call.
+    r"""More of a call.
 
     The first of a call has its name and id; the texts of all are its arguments as one JSON object.
 
@@ -48,6 +67,21 @@ class CallDelta:
         name: The tool, with the first one only.
         id: The id, with the first one only.
         arguments: More of the JSON text.
+
+    Examples:
+        >>> import stencilm
+        >>> weather = {
+        ...     "type": "function",
+        ...     "function": {
+        ...         "name": "weather",
+        ...         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        ...     },
+        ... }
+
+        >>> parser = stencilm.tools("qwen_3", [weather], reasoning=False).parser()
+        >>> deltas = parser.feed('<tool_call>\n{"name": "weather", "arguments": {"city')
+        >>> deltas[0].name, deltas[0].id
+        ('weather', 'call_0')
     """
 
     index: int
@@ -58,7 +92,24 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallDone:
-    """A call is complete."""
+    r"""A call is complete.
+
+    Examples:
+        >>> import stencilm
+        >>> weather = {
+        ...     "type": "function",
+        ...     "function": {
+        ...         "name": "weather",
+        ...         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        ...     },
+        ... }
+
+        >>> parser = stencilm.tools("qwen_3", [weather], reasoning=False).parser()
+        >>> call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+        >>> deltas = parser.feed(call) + parser.finish()
+        >>> deltas[-1].call.name
+        'weather'
+    """
 
     index: int
     call: ToolCall
@@ -77,6 +128,12 @@ class ParsedAnswer:
         calls: The calls, in the order of the text.
         problems: What could not be read, and calls that name no tool or that the text ends within;
             each a sentence.
+
+    Examples:
+        >>> import stencilm
+        >>> answer = stencilm.tools("qwen_3", [], reasoning=False).parse("Hello.")
+        >>> answer.content, answer.calls, answer.problems
+        ('Hello.', (), ())
     """
 
     content: str = ""

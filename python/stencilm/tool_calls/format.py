@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolFormat:
-    """How one model writes calls of some tools: a grammar of it, and parsers.
+    r"""How one model writes calls of some tools: a grammar of it, and parsers.
 
     Attributes:
         family: The name of the family, as `model_structural_tags` has it; "learnt" for a chat
@@ -34,6 +34,25 @@ class ToolFormat:
         template: How it writes calls; None for a family that is no template.
         request: The tools and the choice, as read.
         tag: The structural tag.
+
+    Examples:
+        >>> import stencilm
+        >>> weather = {
+        ...     "type": "function",
+        ...     "function": {
+        ...         "name": "weather",
+        ...         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        ...     },
+        ... }
+
+        >>> tools = stencilm.tools("qwen_3", [weather], reasoning=False)
+        >>> tools.triggers, "<tool_call>" in tools.special_tokens
+        (('<tool_call>',), True)
+        >>> text = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+        >>> tools.parse(text).calls[0].arguments
+        {'city': 'Rome'}
+        >>> type(tools.parser()).__name__, type(tools.grammar).__name__
+        ('ToolCallParser', 'Grammar')
     """
 
     family: str
@@ -162,6 +181,19 @@ def tools(
     Raises:
         GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a
             choice of another form.
+
+    Examples:
+        >>> import stencilm
+        >>> weather = {
+        ...     "type": "function",
+        ...     "function": {
+        ...         "name": "weather",
+        ...         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        ...     },
+        ... }
+
+        >>> stencilm.tools("Qwen/Qwen3-8B", [weather]).family
+        'qwen_3'
     """
     name, template = _resolved(model)
     request = read_request(

@@ -191,10 +191,36 @@ class Output:
 
 
 class ToolCallParser:
-    """Reads one answer of a model.
+    r"""Reads one answer of a model.
 
     Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the
     answer.
+
+    Examples:
+        >>> import stencilm
+        >>> weather = {
+        ...     "type": "function",
+        ...     "function": {
+        ...         "name": "weather",
+        ...         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        ...     },
+        ... }
+        >>> tools = stencilm.tools("qwen_3", [weather], reasoning=False)
+        >>> parser = tools.parser()
+        >>> deltas = parser.feed("Let me look. <tool_call>")
+        >>> deltas += parser.feed(
+        ...     '\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+        ... )
+        >>> deltas += parser.finish()
+        >>> parser.answer.calls
+        (ToolCall(name='weather', arguments={'city': 'Rome'}, id='call_0'),)
+
+        Tokens instead of text:
+
+        >>> info = stencilm.TokenizerInfo([b"He", b"llo", b"</s>"], stop_token_ids=[2])
+        >>> parser = tools.parser(tokenizer_info=info)
+        >>> parser.feed_tokens([0, 1, 2])
+        [ContentDelta(text='Hello')]
     """
 
     def __init__(

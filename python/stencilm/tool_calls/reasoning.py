@@ -35,6 +35,11 @@ def reasoning_format(model: Any) -> ReasoningFormat | None:
     """How a model reasons, by its tokenizer or the text of its chat template.
 
     None where there is no template, or one that shows no reasoning.
+
+    Examples:
+        >>> import stencilm
+        >>> stencilm.reasoning_format("a model without a chat template") is None
+        True
     """
     source, special = template_source(model)
     return None if source is None else _learnt(source, tuple(sorted(special.items())))

@@ -31,6 +31,13 @@ def register_model_structural_tag(
         template: How it writes calls, or a function that makes a format of a `ToolRequest`.
         models: Names of models that a function is meant for, with `*` for any characters; a
             template has its own.
+
+    Examples:
+        >>> import stencilm
+        >>> template = stencilm.ToolTemplate(call="@$name($arguments)", trigger="@")
+        >>> stencilm.register_model_structural_tag("my_family", template)
+        >>> stencilm.tools("my_family", []).triggers
+        ('@',)
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"name is {name!r}, but must be a str of at least one character")
@@ -49,7 +56,13 @@ def register_model_structural_tag(
 
 
 def model_structural_tags() -> dict[str, tuple[str, ...]]:
-    """The names that are known, each with patterns of the models that it is meant for."""
+    """The names that are known, each with patterns of the models that it is meant for.
+
+    Examples:
+        >>> import stencilm
+        >>> "qwen_3" in stencilm.model_structural_tags()
+        True
+    """
     return {
         name: template.models if isinstance(template, ToolTemplate) else _MODELS[name]
         for name, template in _REGISTRY.items()
@@ -93,6 +106,12 @@ def get_model_structural_tag(
 
     Raises:
         GrammarSyntaxError: An unknown model, or tools or a choice of another form.
+
+    Examples:
+        >>> import stencilm
+        >>> tag = stencilm.get_model_structural_tag("Qwen/Qwen3-8B", [], reasoning=False)
+        >>> type(tag).__name__
+        'StructuralTag'
     """
     name = family_name(model)
     template = family(name)

@@ -73,6 +73,12 @@ class ToolTemplate:
         id_format: The id of a call where it is more than `$id`, with `$name` and `$id`.
         variants: Other ways to write calls, which begin with the trigger as well.
         models: Names of models, with `*` for any characters.
+
+    Examples:
+        >>> import stencilm
+        >>> template = stencilm.ToolTemplate(call="@$name($arguments)", trigger="@")
+        >>> template.problem() is None, len(template.ways())
+        (True, 1)
     """
 
     call: str

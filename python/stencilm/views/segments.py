@@ -24,12 +24,13 @@ from stencilm.generation.trace import (
 )
 
 Part: TypeAlias = Literal[
-    "prompt", "reasoning", "draft", "chosen", "removed", "healed", "forced", "closed"
+    "prompt", "reasoning", "draft", "masked", "chosen", "removed", "healed", "forced", "closed"
 ]
 
 LEGEND: dict[Part, str] = {
     "reasoning": "reasoning",
     "draft": "drafted freely",
+    "masked": "chosen under the mask",
     "chosen": "chosen where the draft left the grammar",
     "removed": "removed",
     "healed": "spelled anew",
@@ -46,11 +47,14 @@ class Segment:
         part: The part it played.
         text: Its bytes; a token may hold a part of a character.
         note: What a reader may want to know of it, one line for each fact.
+        probability: That which the model itself gave the token, from 0 to 1; None where it gave
+            none, or for more than one token.
     """
 
     part: Part
     text: bytes
     note: str
+    probability: float | None = None
 
 
 def segments(events: Iterable[Event]) -> list[Segment]:
@@ -70,6 +74,27 @@ def segments(events: Iterable[Event]) -> list[Segment]:
         if segment is not None:
             found.append(segment)
     return found
+
+
+def standing(found: Iterable[Segment]) -> str:
+    """The text that stands at the end, without the prompt and the reasoning."""
+    left_out = ("prompt", "reasoning", "removed")
+    return readable(b"".join(one.text for one in found if one.part not in left_out))
+
+
+def written(events: Iterable[Event]) -> int:
+    """How many tokens a trace tells of, those of the prompt not counted."""
+    count = 0
+    for event in events:
+        if isinstance(event, (Sampled, Healed)):
+            count += 1
+        elif isinstance(event, (Forced, Reasoned)):
+            count += len(event.token_ids)
+        elif isinstance(event, (Rejected, Corrected)):
+            count += event.token_id is not None
+        elif isinstance(event, Called):
+            count += event.output_tokens
+    return count
 
 
 def outcome(events: Iterable[Event]) -> str | None:
@@ -92,12 +117,14 @@ def _segment(event: Event, calls: int) -> Segment | None:
     if isinstance(event, Prompt):
         return Segment("prompt", event.text, "the prompt")
     if isinstance(event, Reasoned):
-        return Segment("reasoning", event.text, _lines("reasoning", _probability(event.logprob)))
+        note = _lines("reasoning", _probability(event.logprob))
+        return Segment("reasoning", event.text, note, _share(event.logprob))
     if isinstance(event, Sampled):
         note = _lines(_token(event.token_id, event.text), _probability(event.logprob))
-        if event.allowed is not None:
-            note = _lines(note, f"one of {event.allowed:,} allowed tokens")
-        return Segment("draft", event.text, note)
+        if event.allowed is None:
+            return Segment("draft", event.text, note, _share(event.logprob))
+        note = _lines(note, f"one of {event.allowed:,} allowed tokens")
+        return Segment("masked", event.text, note, _share(event.logprob))
     if isinstance(event, Drafted):
         return Segment("draft", event.text, f"call {calls}")
     if isinstance(event, Forced):
@@ -115,7 +142,7 @@ def _segment(event: Event, calls: int) -> Segment | None:
             f"chosen by: {event.means}",
             f"candidates: {shown}" if shown else None,
         )
-        return Segment("chosen", event.text, note) if event.text else None
+        return Segment("chosen", event.text, note, _share(event.logprob)) if event.text else None
     if isinstance(event, Healed):
         spelled = readable(event.text[: event.healed])
         note = _lines(
@@ -123,7 +150,7 @@ def _segment(event: Event, calls: int) -> Segment | None:
             _probability(event.logprob),
             f"spells {spelled!r} anew",
         )
-        return Segment("healed", event.text, note)
+        return Segment("healed", event.text, note, _share(event.logprob))
     if isinstance(event, Closed):
         return Segment("closed", event.text, event.reason)
     return None
@@ -152,6 +179,10 @@ def _probability(logprob: float | None) -> str | None:
     if logprob is None or not math.isfinite(logprob):
         return None
     return f"probability {math.exp(logprob):.3g}"
+
+
+def _share(logprob: float | None) -> float | None:
+    return None if logprob is None or math.isnan(logprob) else math.exp(min(0.0, logprob))
 
 
 def _lines(*facts: str | None) -> str:

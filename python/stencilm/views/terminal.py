@@ -1,22 +1,30 @@
-"""A trace in a terminal: as it happens, or all at once."""
+"""A trace in a terminal: as it happens, or all at once.
+
+One idea: a terminal has one writer. Where a text is shown while it comes, the bar below it is drawn
+by the same hand, so that neither writes into the other; where no terminal reads, the text alone is
+printed, without colours.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from stencilm.generation.trace import Called, Event, Healed, Prompt
+from stencilm.generation.trace import Called, Event, Forced, Healed, Prompt, Reasoned, Sampled
 from stencilm.views.characters import visible
 from stencilm.views.segments import LEGEND, Part, outcome, parts_of, readable, segments
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
     from rich.text import Text
 
 STYLES: dict[Part, str] = {
     "prompt": "dim",
     "reasoning": "yellow",
     "draft": "green",
+    "masked": "cyan",
     "chosen": "bold blue",
     "removed": "red strike",
     "healed": "yellow underline",
@@ -62,6 +70,8 @@ def printer(stream: Any = None) -> Callable[[Event], None]:
                 console.print(f"\n[call failed: {failed}]", style="red", markup=False)
             return
         for segment in segments([event]):
+            if segment.part == "removed" and not console.is_terminal:
+                continue  # nothing would tell it from what stands
             text = segment.text[event.healed :] if isinstance(event, Healed) else segment.text
             shown = visible(readable(text))
             console.print(shown, style=STYLES[segment.part], end="", markup=False)
@@ -70,3 +80,63 @@ def printer(stream: Any = None) -> Callable[[Event], None]:
             console.print(f"\n{visible(end)}", style="dim", markup=False)
 
     return show
+
+
+@contextmanager
+def live(most: int, stream: Any = None) -> Iterator[Callable[[Event], None]]:
+    """Gives a function that shows events as they happen, above a bar of how far the text is.
+
+    The end of a text that is longer than the screen is shown while it comes, and all of it at the
+    end. Where no terminal reads, it is `printer`.
+
+    Args:
+        most: How many tokens the text has at most.
+        stream: Where to draw; standard error by default.
+    """
+    from rich.console import Console
+
+    console = Console(file=stream or sys.stderr, highlight=False)
+    if not console.is_terminal:
+        yield printer(stream)
+        return
+    from rich.live import Live
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("writing"), BarColumn(), MofNCompleteColumn(), TextColumn("tokens"))
+    bar = Progress(*columns, console=console)
+    task = bar.add_task("writing", total=most)
+    events: list[Event] = []
+    has_ended = False
+
+    def show(event: Event) -> None:
+        events.append(event)
+        bar.advance(task, written(event))
+
+    def view() -> RenderableType:
+        text = drawn(_without_prompt(events), legend=False)
+        return text if has_ended else _beside(text, bar, console)
+
+    with Live(console=console, get_renderable=view, redirect_stdout=False):
+        try:
+            yield show
+        finally:
+            has_ended = True
+
+
+def written(event: Event) -> int:
+    """How many tokens of the text an event wrote."""
+    if isinstance(event, Sampled):
+        return 1
+    return len(event.token_ids) if isinstance(event, (Forced, Reasoned)) else 0
+
+
+def _without_prompt(events: Iterable[Event]) -> list[Event]:
+    return [event for event in events if not isinstance(event, Prompt)]
+
+
+def _beside(text: Text, bar: RenderableType, console: Console) -> RenderableType:
+    """The last lines of a text that the screen has room for, and a bar below them."""
+    from rich.console import Group
+
+    room = max(1, console.height - 2)
+    return Group(*list(text.wrap(console, console.width))[-room:], bar)

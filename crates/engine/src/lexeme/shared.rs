@@ -8,7 +8,10 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use stencilm_regex::{after_freeing, before_waiting};
 
 use crate::compiled::{Layout, Layouts};
 use crate::lexeme::cache::LexemeCache;
@@ -60,12 +63,14 @@ impl Lexemes {
         try_lock(&self.lexeme_cache).is_some()
     }
 
-    /// Takes note of what they hold at the end of an operation.
+    /// Takes note of what they hold at the end of an operation; says whether that may be more than before.
     #[inline]
-    pub fn note(&self, lexeme_cache: &mut LexemeCache) {
-        if let Some(held) = lexeme_cache.memory_bytes_if_grown() {
+    pub fn note(&self, lexeme_cache: &mut LexemeCache) -> bool {
+        let grown = lexeme_cache.memory_bytes_if_grown();
+        if let Some(held) = grown {
             self.held.store(held, Ordering::Relaxed);
         }
+        grown.is_some()
     }
 
     /// Bytes of memory that they held when the last operation ended.
@@ -152,13 +157,10 @@ impl SharedLexemes {
         true
     }
 
-    /// To be called when an operation has ended: where its lexemes are full, others are begun for grammars to come, and
-    /// the oldest go where all hold too much. Waits for nobody who works.
-    #[inline]
-    pub fn make_room(&self, after: &Lexemes) {
-        if after.is_full(self.limits.bytes) {
-            self.begin_anew(|latest| latest.is_full(self.limits.bytes));
-        }
+    /// To be called when an operation has ended in which lexemes grew: where the latest are full, others are begun for
+    /// grammars to come, and the oldest go where all hold too much. Waits for nobody who works.
+    pub fn make_room(&self) {
+        self.begin_anew(|latest| latest.is_full(self.limits.bytes));
     }
 
     /// Begins others for grammars to come where these are the latest, because they have reached a limit: one text that asks
@@ -168,7 +170,6 @@ impl SharedLexemes {
     }
 
     /// Begins new lexemes where `is_over` says so of the latest, and lets go what is too much.
-    #[cold]
     fn begin_anew(&self, is_over: impl Fn(&Lexemes) -> bool) {
         let mut gone = Vec::new();
         {
@@ -185,8 +186,10 @@ impl SharedLexemes {
         }
         // Without the lock: to lay a grammar out is to ask for the latest lexemes.
         for Generation { lexemes, users, .. } in gone {
-            let layouts: Vec<Arc<Layout>> =
-                users.iter().filter_map(Weak::upgrade).flat_map(|user| user.take(&lexemes)).collect();
+            // Those that a call is running in end with it. The others cannot be had any more from here on, not only once they
+            // are taken apart: else a matcher would go on in them, and let them grow beside those that are counted.
+            let layouts = users.iter().filter_map(Weak::upgrade).flat_map(|user| user.take(&lexemes));
+            let layouts: Vec<Layout> = layouts.filter_map(Arc::into_inner).collect();
             let held = lexemes.held();
             let_go((lexemes, layouts, users), held);
         }
@@ -198,17 +201,53 @@ impl SharedLexemes {
         let lexemes = || generations.iter().map(|generation| &generation.lexemes);
         let (excess, held): (usize, usize) =
             (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
-        excess > self.limits.bytes
+        excess + being_taken_apart() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
             || generations.len() > MAX_GENERATIONS
     }
 }
 
-/// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for.
+/// Something large that a thread of its own takes apart, or took apart last.
+struct TakenApart {
+    by: JoinHandle<()>,
+    bytes: usize,
+    /// Where the thread is: a process that was forked off meanwhile does not have it.
+    process: u32,
+}
+
+impl TakenApart {
+    fn is_over(&self) -> bool {
+        self.by.is_finished() || self.process != std::process::id()
+    }
+}
+
+static TAKEN_APART: std::sync::Mutex<Option<TakenApart>> = std::sync::Mutex::new(None);
+
+/// The bytes that are still held by what is being taken apart, at most.
+fn being_taken_apart() -> usize {
+    let last = TAKEN_APART.lock().unwrap_or_else(PoisonError::into_inner);
+    last.as_ref().filter(|last| !last.is_over()).map_or(0, |last| last.bytes)
+}
+
+/// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for. But
+/// where another one is still being taken apart, it is done here: else memory would be used up faster than it is freed.
 fn let_go<T: Send + 'static>(what: T, bytes: usize) {
-    if bytes > LARGE {
+    if bytes <= LARGE {
+        return;
+    }
+    let take_apart = move || {
+        drop(what);
+        after_freeing();
+    };
+    let mut last = TAKEN_APART.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.as_ref().is_none_or(TakenApart::is_over) {
         // Where no thread can be had, it is dropped with the closure.
-        let _ = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(move || drop(what));
+        let thread = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(take_apart);
+        *last = thread.ok().map(|by| TakenApart { by, bytes, process: std::process::id() });
+    } else {
+        drop(last);
+        before_waiting();
+        take_apart();
     }
 }
 
@@ -237,9 +276,7 @@ impl Deref for HeldLayout {
 
 impl Drop for HeldLayout {
     fn drop(&mut self) {
-        if let Some(layout) = self.0.take()
-            && Arc::strong_count(&layout) == 1
-        {
+        if let Some(layout) = self.0.take().and_then(Arc::into_inner) {
             let bytes = layout.lexemes().held();
             let_go(layout, bytes);
         }

@@ -11,7 +11,9 @@
 //! number of the earlier stack is valid as it was.
 
 pub(crate) mod interner;
+mod merged;
 pub(crate) mod record;
 pub(crate) mod stacks;
+pub(crate) mod unions;
 pub(crate) mod used_lists;
 pub(crate) mod used_strings;

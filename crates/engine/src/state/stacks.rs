@@ -10,6 +10,7 @@ use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
 
 use crate::error::EngineError;
 use crate::state::interner::Interner;
+use crate::state::unions::Unions;
 use crate::state::used_lists::{SeenLists, SeenMark};
 use crate::state::used_strings::{KeptStrings, Strings};
 
@@ -112,12 +113,12 @@ pub struct SeenKeys {
 pub struct Mark {
     seen_keys: SeenKeys,
     sets: usize,
-    entries: usize,
     members: usize,
     items: usize,
     cells: usize,
     seen: SeenMark,
     starts: usize,
+    unions: usize,
 }
 
 /// The memory of one matcher.
@@ -132,6 +133,8 @@ pub struct Stacks {
     /// The threads that start at a set, for sets that lead to many others; and those sets in the order they were found.
     starts: FxHashMap<SetId, Box<[Entry]>>,
     started: Vec<SetId>,
+    /// What is known of unions of sets.
+    pub(super) unions: Unions,
     /// What the first sets hold, where the grammar has marks.
     holds: Vec<Holds>,
     /// What is known of the free keys that objects have had.
@@ -174,6 +177,7 @@ impl Stacks {
             cells: Interner::new(Cell { before: u32::MAX, last: u32::MAX }),
             starts: FxHashMap::default(),
             started: Vec::new(),
+            unions: Unions::default(),
             holds: Vec::new(),
             seen_keys: SeenKeys::default(),
             seen: SeenLists::new(),
@@ -390,10 +394,17 @@ impl Stacks {
         }
         entries.sort();
         entries.dedup();
+        // A mask has to tell which sets it looked at, and forgets its own.
+        if self.watch.is_none()
+            && !self.thin
+            && let Some(merged) = self.merged(&entries)?
+        {
+            return Ok(merged);
+        }
         Ok(self.intern(&entries))
     }
 
-    fn intern(&mut self, set: &[Entry]) -> SetId {
+    pub(super) fn intern(&mut self, set: &[Entry]) -> SetId {
         let hash = hash_of(set);
         let (entries, spans) = (&self.entries, &self.spans);
         let at = |id: u32| {
@@ -534,6 +545,7 @@ impl Stacks {
             + self.items.memory_bytes()
             + self.cells.memory_bytes()
             + self.seen.memory_bytes()
+            + self.unions.memory_bytes()
     }
 
     /// How many sets there are: the next new one gets this number.
@@ -546,27 +558,35 @@ impl Stacks {
         Mark {
             seen_keys: self.seen_keys,
             sets: self.spans.len(),
-            entries: self.entries.len(),
             members: self.members.values.len(),
             items: self.items.values.len(),
             cells: self.cells.values.len(),
             seen: self.seen.mark(),
             starts: self.started.len(),
+            unions: self.unions.len(),
+        }
+    }
+
+    /// Forgets all but the first sets.
+    pub(super) fn forget_sets(&mut self, first: u32) {
+        for id in (first..self.num_sets()).rev() {
+            self.index.remove(hash_of(self.entries(SetId(id))), id);
+        }
+        if let Some(&(entries, _)) = self.spans.get(first as usize) {
+            self.entries.truncate(entries as usize);
+            self.spans.truncate(first as usize);
         }
     }
 
     /// Forgets what came after the mark.
     pub fn rewind(&mut self, mark: Mark) {
-        for id in (mark.sets..self.spans.len()).rev() {
-            self.index.remove(hash_of(self.entries(SetId(id as u32))), id as u32);
-        }
+        self.forget_sets(mark.sets as u32);
+        self.unions.truncate(mark.unions);
         for set in self.started.drain(mark.starts..) {
             self.starts.remove(&set);
         }
         self.seen_keys = mark.seen_keys;
-        self.spans.truncate(mark.sets);
         self.holds.truncate(mark.sets);
-        self.entries.truncate(mark.entries);
         self.members.truncate(mark.members);
         self.items.truncate(mark.items);
         self.cells.truncate(mark.cells);

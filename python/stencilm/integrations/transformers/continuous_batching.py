@@ -41,6 +41,27 @@ class ContinuousBatchingLogitsProcessor:
     Raises:
         TypeError: `compiled` is something else.
         ModelError: torch or transformers is missing, or transformers is too old.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import stencilm
+        >>> import transformers
+        >>> from transformers import ContinuousBatchingConfig
+        >>> folder = Path(stencilm.__file__).parent / "tiny"
+        >>> model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        >>> tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        >>> compiled = stencilm.from_transformers(model, tokenizer).compile(int)
+        >>> processor = stencilm.ContinuousBatchingLogitsProcessor(compiled)
+        >>> results = processor.generate_batch(
+        ...     model,
+        ...     [tokenizer("A number:")["input_ids"]],
+        ...     max_new_tokens=9,
+        ...     continuous_batching_config=ContinuousBatchingConfig(
+        ...         use_async_batching=False, use_cuda_graph=False, num_blocks=16
+        ...     ),
+        ... )  # for a manager of your own: processor.attach(manager)
+        >>> results[0].error is None
+        True
     """
 
     supported_kwargs: ClassVar[dict[str, type]] = {"grammar": CompiledGrammar}

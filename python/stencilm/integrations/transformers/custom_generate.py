@@ -57,6 +57,25 @@ class CustomGenerate:
         ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
         ValueError: `finish` is something else.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import stencilm
+        >>> import transformers
+        >>> folder = Path(stencilm.__file__).parent / "tiny"
+        >>> model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        >>> tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        >>> compiled = stencilm.from_transformers(model, tokenizer).compile(
+        ...     stencilm.Regex("red|blue")
+        ... )
+        >>> custom = stencilm.CustomGenerate(compiled)
+        >>> prompt = tokenizer("A colour:", return_tensors="pt")
+        >>> written = model.generate(**prompt, custom_generate=custom, max_new_tokens=9)
+        >>> text = tokenizer.decode(
+        ...     written[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True
+        ... )
+        >>> text in ("red", "blue")
+        True
     """
 
     def __init__(

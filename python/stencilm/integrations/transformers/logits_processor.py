@@ -62,6 +62,29 @@ class LogitsProcessor:
         ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
         ValueError: `max_new_tokens` is less than 1.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import stencilm
+        >>> import transformers
+        >>> folder = Path(stencilm.__file__).parent / "tiny"
+        >>> model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        >>> tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        >>> info = stencilm.TokenizerInfo.from_huggingface(
+        ...     tokenizer, vocab_size=model.config.vocab_size
+        ... )
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("red|blue")
+        >>> processor = stencilm.LogitsProcessor(compiled)
+        >>> prompt = tokenizer("A colour:", return_tensors="pt")
+        >>> written = model.generate(
+        ...     **prompt, logits_processor=[processor], max_new_tokens=9, do_sample=False
+        ... )
+        >>> text = tokenizer.decode(
+        ...     written[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True
+        ... )
+        >>> text in ("red", "blue")
+        True
+        >>> processor.reset()  # before the next texts
     """
 
     supports_continuous_batching = _NoContinuousBatching()

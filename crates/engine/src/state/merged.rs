@@ -1,0 +1,85 @@
+//! Stacks joined in depth: frames that differ only in what lies below them are one frame on the union of that.
+//!
+//! In a very ambiguous grammar a frame may have been pushed at every place of the text, so a set of stacks has an entry for each,
+//! every byte joins as many of such sets, and their work grows with the square of the text. As an automaton over frames such a
+//! set is nondeterministic. Read from the top and made deterministic (Rabin & Scott 1959) it has one entry for each frame, and
+//! the same few unions are made byte after byte, so those of two sets are kept.
+//!
+//! A deterministic automaton can be much larger than another one for the same stacks. So a join may only look at a few times
+//! as many entries as the sets that it joins have; past that it is made as a plain list of entries, and the next ones are not tried.
+
+use crate::error::EngineError;
+use crate::state::stacks::{Entry, SetId, Stacks};
+use crate::state::unions::Pair;
+
+/// A join may look at so many entries in depth.
+const FEW_ENTRIES: usize = 2_000;
+
+/// And at so many more for each entry of the sets that are joined.
+const PER_ENTRY: usize = 4;
+
+/// Entries of which each has its own frame and register, or the union that must be known first.
+type Joined = Result<Vec<Entry>, Pair>;
+
+impl Stacks {
+    /// The set of these sorted entries with one for each frame and register. `None` where that takes too much work, or where
+    /// there is nothing to be joined.
+    pub(super) fn merged(&mut self, entries: &[Entry]) -> Result<Option<SetId>, EngineError> {
+        let is_alike = |pair: &[Entry]| (pair[0].head, pair[0].register) == (pair[1].head, pair[1].register);
+        if !entries.windows(2).any(is_alike) || !self.unions.are_worth_it() {
+            return Ok(None);
+        }
+        let (sets, known) = (self.num_sets(), self.unions.len());
+        let mut left = FEW_ENTRIES + PER_ENTRY * entries.len();
+        loop {
+            match self.joined(entries) {
+                Ok(joined) => {
+                    self.unions.succeeded();
+                    return Ok(Some(self.intern(&joined)));
+                }
+                Err(pair) if self.unite(pair, &mut left)? => {}
+                Err(_) => {
+                    self.forget_sets(sets);
+                    self.unions.truncate(known);
+                    self.unions.failed();
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Joins two sets, and first what lies below them. Whether that was done: not where it takes more work than is left.
+    fn unite(&mut self, pair: Pair, left: &mut usize) -> Result<bool, EngineError> {
+        let mut work = vec![pair];
+        while let Some(&(a, b)) = work.last() {
+            let mut entries = [self.entries(SetId(a)), self.entries(SetId(b))].concat();
+            self.spend(entries.len())?;
+            let Some(rest) = left.checked_sub(entries.len()) else { return Ok(false) };
+            *left = rest;
+            entries.sort_unstable();
+            entries.dedup();
+            match self.joined(&entries) {
+                Ok(joined) => {
+                    let union = self.intern(&joined);
+                    self.unions.add((a, b), union.0);
+                    work.pop();
+                }
+                // What lies below is less deep, so this ends.
+                Err(first) => work.push(first),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sorted entries with one for each frame and register.
+    fn joined(&self, entries: &[Entry]) -> Joined {
+        let mut joined: Vec<Entry> = Vec::with_capacity(entries.len());
+        for &entry in entries {
+            match joined.last_mut().filter(|last| (last.head, last.register) == (entry.head, entry.register)) {
+                Some(last) => last.below = SetId(self.unions.of(last.below.0, entry.below.0)?),
+                None => joined.push(entry),
+            }
+        }
+        Ok(joined)
+    }
+}

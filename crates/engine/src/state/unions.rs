@@ -1,0 +1,76 @@
+//! The unions of two sets that are known, undone by truncation; and whether it pays to make more of them.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::memory;
+
+/// After as many failures in a row as this, waiting gets no longer.
+const MAX_FAILURES: u32 = 10;
+
+/// Two sets by number, the lower one first.
+pub(crate) type Pair = (u32, u32);
+
+/// The set without entries.
+const EMPTY: u32 = 0;
+
+/// The unions of two sets, as far as they are known.
+#[derive(Clone, Default)]
+pub(crate) struct Unions {
+    known: FxHashMap<Pair, u32>,
+    /// Those in the order in which they were found.
+    found: Vec<Pair>,
+    /// How many joins took too much work lately, and how many are not tried for that.
+    failures: u32,
+    to_skip: u32,
+}
+
+impl Unions {
+    /// How many are known.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Forgets all but the first.
+    pub fn truncate(&mut self, len: usize) {
+        for pair in self.found.drain(len.min(self.found.len())..) {
+            self.known.remove(&pair);
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        memory::of_list(&self.found) + memory::of_table::<(Pair, u32)>(self.known.capacity())
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, pair: Pair, union: u32) {
+        self.known.insert(pair, union);
+        self.found.push(pair);
+    }
+
+    /// The union of two sets, or the pair whose union must be made first.
+    pub fn of(&self, a: u32, b: u32) -> Result<u32, Pair> {
+        match (a.min(b), a.max(b)) {
+            (a, b) if a == b => Ok(a),
+            (EMPTY, b) => Ok(b),
+            pair => self.known.get(&pair).copied().ok_or(pair),
+        }
+    }
+
+    /// Whether a join is to be tried.
+    pub fn are_worth_it(&mut self) -> bool {
+        let skips = self.to_skip > 0;
+        self.to_skip = self.to_skip.saturating_sub(1);
+        !skips
+    }
+
+    /// A join was done.
+    pub fn succeeded(&mut self) {
+        self.failures = self.failures.saturating_sub(1);
+    }
+
+    /// A join took too much work.
+    pub fn failed(&mut self) {
+        self.failures = (self.failures + 1).min(MAX_FAILURES);
+        self.to_skip = 1 << self.failures;
+    }
+}

@@ -1,0 +1,52 @@
+"""The log of corrections, as it is read from a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from stencilm.generation.trace import Corrected, Event, Rejected
+
+
+class Correction(NamedTuple):
+    """One place at which the grammar stepped in.
+
+    Examples:
+        >>> import stencilm
+        >>> code = stencilm.Regex("[A-Z]{2}-[0-9]")
+        >>> stencilm.guide(lambda prompt: "AB+1", code, "A code:").correction_log[0].rejected
+        '+1'
+    """
+
+    position: int
+    """Where, in bytes of the response."""
+    rejected: str
+    """What was drafted there and taken back; bytes that are no text are escaped."""
+    candidates: tuple[str, ...]
+    """What might have come there: texts, and patterns for what has many; up to 16."""
+    choice: str
+    """What stands there now."""
+    means: str
+    """Who chose; see `stencilm.generation.trace.Corrected`."""
+
+
+def corrections(events: Iterable[Event]) -> Iterator[Correction]:
+    """The corrections that a trace tells of: each with what was rejected before it."""
+    rejected: Rejected | None = None
+    for event in events:
+        if isinstance(event, Rejected):
+            rejected = event
+        elif isinstance(event, Corrected):
+            yield Correction(
+                position=0 if rejected is None else rejected.position,
+                rejected="" if rejected is None else shown(rejected.text),
+                candidates=event.candidates,
+                choice=shown(event.text),
+                means=event.means,
+            )
+            rejected = None
+
+
+def shown(text: bytes) -> str:
+    """Bytes as text; those that are none are escaped."""
+    return text.decode("utf-8", "backslashreplace")

@@ -1,0 +1,32 @@
+"""The tokenizer of the embedded model, as it was saved: it needs no package that reads tokenizers.
+
+`python -m stencilm.tokenizers.embedded` writes the file anew from the tokenizer.json beside it; a
+test says when that is due.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from stencilm.tokenizers.info import TokenizerInfo
+
+FOLDER = Path(__file__).parents[1] / "tiny"
+SAVED = FOLDER / "vocabulary.json"
+
+
+@cache
+def embedded_tokenizer() -> TokenizerInfo:
+    """The vocabulary of `tiny`, with its merges."""
+    return TokenizerInfo.deserialize_json(SAVED.read_text(encoding="utf-8"))
+
+
+def saved() -> str:
+    """What the file must hold."""
+    info = TokenizerInfo.from_file(FOLDER)
+    info.learn_encoding()
+    return info.serialize_json()
+
+
+if __name__ == "__main__":
+    SAVED.write_text(saved(), encoding="utf-8")
