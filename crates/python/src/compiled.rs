@@ -8,9 +8,9 @@ use stencilm_engine::{self as engine, EngineError, SavedError};
 use stencilm_grammar::{self as grammar, GrammarError};
 use stencilm_regex as regex;
 
+use crate::cancel::CancelToken;
 use crate::errors;
 use crate::grammar::{Grammar, JsonSchemaOptions};
-use crate::preparation::CancelToken;
 use crate::vocabulary::Vocabulary;
 use crate::watch;
 

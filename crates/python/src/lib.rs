@@ -3,6 +3,7 @@
 mod arguments;
 mod batch;
 mod bitmask;
+mod cancel;
 mod compiled;
 mod errors;
 mod grammar;
@@ -47,7 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::BatchMatcher>()?;
     module.add_class::<index::IndexBuilder>()?;
     module.add_class::<index::TokenIndex>()?;
-    module.add_class::<preparation::CancelToken>()?;
+    module.add_class::<cancel::CancelToken>()?;
     module.add_class::<preparation::Preparation>()?;
     #[cfg(feature = "switches")]
     module.add_function(wrap_pyfunction!(switches::switch_off, module)?)?;

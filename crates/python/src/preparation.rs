@@ -1,4 +1,4 @@
-//! `_core.Preparation`: masks that a thread finds before they are asked for; and `_core.CancelToken`.
+//! `_core.Preparation`: masks that a thread finds before they are asked for.
 //!
 //! One thread of the process works on all preparations, one after the other: they are work that can wait, and must not keep
 //! the processors from what cannot. It exists while there is something to do.
@@ -23,29 +23,6 @@ const BEFORE_RETRY: Duration = Duration::from_micros(100);
 
 /// Who waits looks for signals so often.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(10);
-
-/// Ends the operations that were given it.
-#[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
-pub struct CancelToken {
-    pub inner: regex::CancelToken,
-}
-
-#[pymethods]
-impl CancelToken {
-    #[new]
-    fn new() -> CancelToken {
-        CancelToken { inner: regex::CancelToken::default() }
-    }
-
-    fn cancel(&self) {
-        self.inner.cancel();
-    }
-
-    #[getter]
-    fn is_cancelled(&self) -> bool {
-        self.inner.is_cancelled()
-    }
-}
 
 /// What is known of a preparation.
 #[derive(Clone, Copy, Default)]

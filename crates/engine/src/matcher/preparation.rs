@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{CancelToken, LimitExceeded, Watch, unwatched};
 
 use super::{Input, Step, next_step};
-use crate::compiled::{CompiledGrammar, Layout};
+use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
 use crate::error::EngineError;
 use crate::lexeme::shared::HeldLayout;
 use crate::mask::cache::KeptMask;
@@ -40,8 +40,8 @@ const MAX_NAMES: usize = 256;
 /// So many visits go by until a layout is measured again, which takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
 
-/// More places than these are not remembered.
-const MAX_PLACES: usize = 100_000;
+/// More ways than these are not remembered.
+const MAX_WAYS: usize = 100_000;
 
 /// What a step of the walk adds to the cost of a place: the lower, the more likely.
 const STEP: u32 = 4;
@@ -84,13 +84,13 @@ pub enum PreparationStep {
     Ended(PreparationEnd),
 }
 
-/// A place of the walk.
-struct Place {
-    step: Step,
+/// How a place is reached: it is gone to when its turn comes, since most never have one.
+struct Way {
+    from: Step,
+    /// The token that leads there; `None` for the beginning.
+    token: Option<u32>,
     /// What is left of a name that has begun.
     rest: Box<[u8]>,
-    /// Whether its mask was found here, and was not known before.
-    is_new: bool,
 }
 
 /// A walk through a grammar that finds the masks which are asked for first. It holds no grammar: where all others let go of
@@ -112,10 +112,12 @@ pub struct Preparation {
     largest: usize,
     masks: usize,
     stacks: Stacks,
-    places: Vec<Place>,
-    /// Places that were not visited yet, the cheapest first.
+    ways: Vec<Way>,
+    /// Those that were not gone yet, the cheapest first.
     open: BinaryHeap<Reverse<(u32, u32)>>,
     seen: FxHashSet<SetId>,
+    /// The place whose mask was found last that was not known before.
+    found: Option<SetId>,
     words: Vec<u32>,
     /// The names of the grammar that may stand among others.
     names: Vec<Box<[u8]>>,
@@ -139,9 +141,10 @@ impl Preparation {
             largest: 0,
             masks: 0,
             stacks: Stacks::new(),
-            places: Vec::new(),
+            ways: Vec::new(),
             open: BinaryHeap::new(),
             seen: FxHashSet::default(),
+            found: None,
             words: Vec::new(),
             names: Vec::new(),
             end: None,
@@ -178,7 +181,7 @@ impl Preparation {
                     self.end = Some(end);
                     self.took = Some(begun.elapsed());
                     // Nothing of it is needed any more.
-                    (self.stacks, self.places, self.open) = (Stacks::new(), Vec::new(), BinaryHeap::new());
+                    (self.stacks, self.ways, self.open) = (Stacks::new(), Vec::new(), BinaryHeap::new());
                     (self.seen, self.words, self.names) = (FxHashSet::default(), Vec::new(), Vec::new());
                 }
             }
@@ -254,51 +257,73 @@ impl Preparation {
         layout
     }
 
-    /// Finds the mask of the cheapest place, and the places behind it; `false` where there is none. A place that fails stays.
+    /// Goes to the cheapest place, finds its mask, and adds the ways on; `false` where no place is left. Where it fails, nothing
+    /// has happened.
     fn visit(&mut self, compiled: &CompiledGrammar, layout: &Layout) -> Result<bool, EngineError> {
-        if self.places.is_empty() {
+        if self.ways.is_empty() {
             let configuration = layout.with(&mut self.stacks, |run| run.initial())?;
             self.add(
                 0,
-                Place { step: Step::first(configuration, self.stacks.mark()), rest: Box::default(), is_new: false },
+                Way { from: Step::first(configuration, self.stacks.mark()), token: None, rest: Box::default() },
             );
         }
         let Some(&Reverse((cost, index))) = self.open.peek() else { return Ok(false) };
-        let step = self.places[index as usize].step;
+        let Way { from, token, .. } = self.ways[index as usize];
         let mark = self.stacks.mark();
-        let mut decide = || {
-            let decided = layout.decide_mask(&mut self.stacks, step.configuration, &mut self.words, false);
-            self.stacks.rewind(mark);
-            decided
+        let place = match token {
+            None => Some(from),
+            Some(token) => self.behind(compiled, layout, from, token)?,
         };
-        let mut decided = decide()?;
-        if decided.known.is_none() {
-            self.masks += 1;
-            self.places[index as usize].is_new = true;
-            decided = decide()?;
+        let place = place.filter(|place| !self.seen.contains(&place.configuration));
+        if place.is_none() {
+            self.stacks.rewind(mark);
         }
-        let kept = decided.known;
-        if let Some(kept) = &kept {
-            kept.write(&mut self.words);
-        }
-        decided.refused.into_iter().for_each(|token| token_set::clear(&mut self.words, token));
-        let Place { rest, is_new, .. } = &self.places[index as usize];
-        let behind = if *is_new { cost } else { cost + KNOWN };
-        let rest = rest.clone();
-        for (more, token, rest) in self.likely(compiled.vocabulary(), kept.as_deref(), &rest) {
-            let now = Step { mark: self.stacks.mark(), ..step };
-            let bytes = compiled.vocabulary().token_bytes(token);
-            let input = match bytes {
-                Some(bytes) if !compiled.tokens().any() => Input::Token(token, bytes),
-                bytes => Input::Named(token, bytes),
-            };
-            if let Some(next) = next_step(layout, &mut self.stacks, now, input)? {
-                self.add(behind + STEP + more, Place { step: next, rest, is_new: false });
+        if let Some(place) = place {
+            let mut decided = self.decide(layout, place)?;
+            if decided.known.is_none() {
+                self.masks += 1;
+                self.found = Some(place.configuration);
+                decided = self.decide(layout, place)?;
             }
+            if let Some(kept) = &decided.known {
+                kept.write(&mut self.words);
+            }
+            decided.refused.into_iter().for_each(|token| token_set::clear(&mut self.words, token));
+            let is_new = self.found == Some(place.configuration);
+            let cost = if is_new { cost + STEP } else { cost + STEP + KNOWN };
+            let rest = &self.ways[index as usize].rest;
+            for (more, token, rest) in self.likely(compiled.vocabulary(), decided.known.as_deref(), rest) {
+                self.add(cost + more, Way { from: place, token: Some(token), rest });
+            }
+            self.seen.insert(place.configuration);
         }
         // What was added costs more, so this one is still the first.
         self.open.pop();
         Ok(true)
+    }
+
+    /// The place behind a token; `None` where it does not fit.
+    fn behind(
+        &mut self,
+        compiled: &CompiledGrammar,
+        layout: &Layout,
+        from: Step,
+        token: u32,
+    ) -> Result<Option<Step>, EngineError> {
+        let input = match compiled.vocabulary().token_bytes(token) {
+            Some(bytes) if !compiled.tokens().any() => Input::Token(token, bytes),
+            bytes => Input::Named(token, bytes),
+        };
+        // What other places need lies behind the mark of this one.
+        let from = Step { mark: self.stacks.mark(), ..from };
+        next_step(layout, &mut self.stacks, from, input)
+    }
+
+    fn decide(&mut self, layout: &Layout, place: Step) -> Result<DecidedMask, EngineError> {
+        let mark = self.stacks.mark();
+        let decided = layout.decide_mask(&mut self.stacks, place.configuration, &mut self.words, false);
+        self.stacks.rewind(mark);
+        decided
     }
 
     /// Takes note of what there is now.
@@ -312,10 +337,10 @@ impl Preparation {
         self.grown = self.grown.max(grown);
     }
 
-    fn add(&mut self, cost: u32, place: Place) {
-        if self.places.len() < MAX_PLACES && self.seen.insert(place.step.configuration) {
-            self.open.push(Reverse((cost, self.places.len() as u32)));
-            self.places.push(place);
+    fn add(&mut self, cost: u32, way: Way) {
+        if self.ways.len() < MAX_WAYS {
+            self.open.push(Reverse((cost, self.ways.len() as u32)));
+            self.ways.push(way);
         }
     }
 
