@@ -22,13 +22,14 @@ from stencilm import (
     Limits,
     TokenizerInfo,
 )
+from stencilm.limits import BOUNDS
 
 INFO = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
 LONG = {"type": "integer", "description": "é" * 600_000}
 TWO_PATTERNS = {"type": "string", "allOf": [{"pattern": "a.*b.*c"}, {"pattern": "c.*d.*e"}]}
 
 
-def compiler(**limits: int) -> GrammarCompiler:
+def compiler(**limits: Any) -> GrammarCompiler:
     return GrammarCompiler(INFO, limits=Limits(**limits))
 
 
@@ -157,7 +158,7 @@ def test_limits_are_values() -> None:
     assert dataclasses.asdict(given) | {"milliseconds": 5_000} == dataclasses.asdict(Limits())
 
 
-@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Limits)])
+@pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize(
     ("value", "error"),
     [

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +92,49 @@ def test_rows_on_a_device_make_the_masks_of_a_batch(info: TokenizerInfo) -> None
         assert (rows.bitmask(patches).numpy() == expected).all()
     assert len(rows) == len({patch.row for patch in patches}) < len(matchers) / 4
     assert np.median([len(patch.flipped) for patch in patches]) < 128
+
+
+INTERPRETED = """
+import numpy as np, torch
+from stencilm.bitmask import triton as bitmask_triton
+random = np.random.default_rng(0)
+for sequences, words, most in [(5, 300, 70), (3, 256, 0), (1, 7, 33), (0, 5, 3), (4, 1000, 200)]:
+    rows = random.integers(-(2**31), 2**31, (6, words)).astype(np.int32)
+    places = random.integers(0, 6, sequences).astype(np.int32)
+    tokens = [
+        random.permutation(32 * words)[: random.integers(0, most + 1)].astype(np.int32)
+        for _ in range(sequences)
+    ]
+    offsets = np.cumsum([0, *map(len, tokens)]).astype(np.int32)
+    sent = [places, offsets, np.concatenate([*tokens, np.zeros(0, np.int32)])]
+    found = bitmask_triton.patched(torch.from_numpy(rows), *map(torch.from_numpy, sent)).numpy()
+    assert found.shape == (sequences, words) and found.dtype == np.int32
+    for row, place, flipped in zip(found, places, tokens):
+        bits = np.unpackbits(rows[place].view(np.uint8), bitorder="little")
+        bits[flipped] ^= 1
+        assert (np.packbits(bits, bitorder="little").view(np.int32) == row).all()
+"""
+
+
+def test_the_kernel_in_tritons_interpreter_patches_rows() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETED], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_rows_on_a_gpu_make_the_masks_of_a_batch(info: TokenizerInfo) -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    matchers = [matcher for seed in range(4) for matcher in walks(info, seed)]
+    patches = MaskPatches(len(matchers))
+    patches.find(BatchGrammarMatcher(), matchers)
+    bitmask = MaskRows(info, "cuda").bitmask(patches)
+    assert (bitmask.cpu().numpy() == masks_of(info, matchers)).all()
 
 
 def test_the_row_used_longest_ago_makes_room(info: TokenizerInfo) -> None:

@@ -23,7 +23,7 @@ from tokenizer_folders import FOLDERS, missing
 MIB = 1 << 20
 # Smaller than by default, so that the small tokenizer comes to them, too.
 SMALL = {"lexicon_bytes": 32 * MIB, "working_bytes": 64 * MIB}
-LIMITS: dict[str, dict[str, int]] = {"tiny": SMALL, "llama3": {}}
+LIMITS: dict[str, dict[str, Any]] = {"tiny": SMALL, "llama3": {}}
 # What lists take while they grow, and what the allocator keeps for later.
 SLACK = 64 * MIB
 

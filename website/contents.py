@@ -109,7 +109,7 @@ REFERENCE: tuple[Group, ...] = (
         "grammars",
         "Grammars",
         "Sets of texts, in any notation.",
-        ("Grammar", "Report", "Finding", "Limits"),
+        ("Grammar", "Report", "Finding", "Limits", "CancelToken"),
     ),
     Group(
         "matching",
@@ -117,7 +117,7 @@ REFERENCE: tuple[Group, ...] = (
         "A grammar and a vocabulary: what may come next.",
         (
             "TokenizerInfo", "VocabType", "GrammarCompiler", "CompiledGrammar", "GrammarMatcher",
-            "BatchGrammarMatcher", "Verdict", "Literal", "Pattern", "TokenIndex",
+            "BatchGrammarMatcher", "Preparation", "Verdict", "Literal", "Pattern", "TokenIndex",
             "traverse_draft_tree",
         ),
     ),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         MatcherError,
         ModelError,
         ModelRefused,
+        OperationCancelled,
         StencilError,
         TokenizerError,
         Unsatisfiable,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     )
     from stencilm.integrations.transformers.custom_generate import CustomGenerate
     from stencilm.integrations.transformers.logits_processor import LogitsProcessor
-    from stencilm.limits import Limits
+    from stencilm.limits import CancelToken, Limits
     from stencilm.matching.candidates import Literal, Pattern
     from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
     from stencilm.matching.index import TokenIndex
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         Verdict,
         traverse_draft_tree,
     )
+    from stencilm.matching.preparation import Preparation
     from stencilm.matching.reasoning import ReasoningFormat
     from stencilm.models.model import Model, from_llama_cpp, from_mlx, from_transformers, load
     from stencilm.models.typed_model import TypedModel
@@ -91,6 +93,7 @@ __all__ = [
     "Budget",
     "CallDelta",
     "CallDone",
+    "CancelToken",
     "Capabilities",
     "Choice",
     "CompiledGrammar",
@@ -123,8 +126,10 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelRefused",
+    "OperationCancelled",
     "ParsedAnswer",
     "Pattern",
+    "Preparation",
     "Prices",
     "ReasoningDelta",
     "ReasoningFormat",
@@ -197,6 +202,7 @@ _NAMES = {
         "MatcherError",
         "ModelError",
         "ModelRefused",
+        "OperationCancelled",
         "StencilError",
         "TokenizerError",
         "Unsatisfiable",
@@ -211,7 +217,8 @@ _NAMES = {
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),
     "guiding.task": ("Budget", "Guided", "Usage"),
     "matching.index": ("TokenIndex",),
-    "limits": ("Limits",),
+    "limits": ("CancelToken", "Limits"),
+    "matching.preparation": ("Preparation",),
     "bitmask.rows": ("MaskPatch", "MaskPatches", "MaskRows"),
     "matching.matcher": ("BatchGrammarMatcher", "GrammarMatcher", "Verdict", "traverse_draft_tree"),
     "models.model": ("Model", "from_llama_cpp", "from_mlx", "from_transformers", "load"),

@@ -12,12 +12,14 @@ from stencilm.tokenizers import TokenizerInfo
 
 __all__ = [
     "BatchMatcher",
+    "CancelToken",
     "CompiledGrammar",
     "Grammar",
     "IndexBuilder",
     "JsonSchemaOptions",
     "Limits",
     "Matcher",
+    "Preparation",
     "TokenIndex",
     "Vocabulary",
     "__version__",
@@ -163,6 +165,35 @@ class Limits:
     """How much work and memory a grammar may cost: read once, and used for many grammars."""
 
     def __new__(cls, limits: bounds.Limits) -> Limits: ...
+
+@disjoint_base
+class CancelToken:
+    def __new__(cls) -> Self: ...
+    def cancel(self) -> None: ...
+    @property
+    def is_cancelled(self) -> bool: ...
+
+@disjoint_base
+class Preparation:
+    def __new__(
+        cls,
+        compiled_grammar: CompiledGrammar,
+        milliseconds: float,
+        bytes: int | None,
+        background: bool,
+    ) -> Self: ...
+    def cancel(self) -> None: ...
+    @property
+    def done(self) -> bool: ...
+    def wait(self, timeout: float | None = None) -> bool: ...
+    @property
+    def ended_by(self) -> str | None: ...
+    @property
+    def masks(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def milliseconds(self) -> float: ...
 
 @disjoint_base
 class CompiledGrammar:

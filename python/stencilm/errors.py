@@ -101,6 +101,10 @@ class LimitExceeded(StencilError):
     """
 
 
+class OperationCancelled(LimitExceeded):
+    """The `CancelToken` of the limits was cancelled; whatever was asked for has not happened."""
+
+
 class TokenizerError(StencilError, ValueError):
     """A vocabulary or a tokenizer cannot be read, or does not belong to what it is used with.
 

@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn, Self
 
 from stencilm import _core
 
 _MOST = {"automaton_states": 2**30 - 1, "schema_bytes": 2**30}
 _MOST_ENTRIES = 2**31
 _MOST_BYTES = 2**48
+
+
+class CancelToken(_core.CancelToken):
+    """Ends, from any thread, the operations that were given it with `Limits(cancel=token)`.
+
+    An operation that is under way ends within about 50 ms, and every later one at once, with
+    `OperationCancelled`. Nothing is spoiled by it: matchers stand where they stood, and other
+    limits may be used with the same tokenizer meanwhile.
+    """
+
+    __slots__ = ()
+
+    def cancel(self) -> None:
+        """Ends these operations; there is no way back. May be called any number of times."""
+        super().cancel()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return super().is_cancelled
+
+    def __repr__(self) -> str:
+        """Whether it was cancelled."""
+        return f"<{type(self).__name__}{' (cancelled)' if self.is_cancelled else ''}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: what ends operations of this process is nothing to another one."""
+        raise TypeError(
+            "a CancelToken cannot be pickled: make one in the process whose operations it ends"
+        )
+
+    def __copy__(self) -> Self:
+        """Itself: a copy would end nothing."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself: a copy would end nothing."""
+        return self
 
 
 class _Read:
@@ -53,6 +91,8 @@ class Limits(_Read):
             it, or one mask. It is processor time. A batch is one operation: each of its threads
             has so much time for all of its sequences. Where Python's main thread compiles, Ctrl-C
             ends it, too.
+        cancel: Ends every operation when it is cancelled, with `OperationCancelled`; None where
+            only the bounds end them.
 
     Examples:
         >>> import stencilm
@@ -72,15 +112,16 @@ class Limits(_Read):
     lexicon_bytes: int = 128 << 20
     mask_cache_bytes: int = 16 << 20
     milliseconds: int = 5_000
+    cancel: CancelToken | None = None
 
     def __post_init__(self) -> None:
         """Checks that every bound is a number that can be one.
 
         Raises:
-            TypeError: A bound is no int.
+            TypeError: A bound is no int, or `cancel` no token.
             ValueError: It is negative, or larger than this library can count.
         """
-        for name in _BOUNDS:
+        for name in BOUNDS:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} is {value!r:.80}, but must be an int")
@@ -89,18 +130,20 @@ class Limits(_Read):
             if not 0 <= value <= most:
                 shown = value if abs(value) < 2**64 else "beyond 64 bits"
                 raise ValueError(f"{name} is {shown}, but must be from 0 to {most}")
+        if self.cancel is not None and not isinstance(self.cancel, CancelToken):
+            raise TypeError(f"cancel is {self.cancel!r:.80}, but must be a CancelToken, or None")
         object.__setattr__(self, "core", _core.Limits(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made anew from the bounds, for the core's part of it is no data."""
-        return _limits, tuple(getattr(self, name) for name in _BOUNDS)
+        return _limits, (*(getattr(self, name) for name in BOUNDS), self.cancel)
 
 
-_BOUNDS = tuple(each.name for each in fields(Limits))
+BOUNDS = tuple(each.name for each in fields(Limits) if each.name != "cancel")
 
 
-def _limits(*values: int) -> Limits:
-    return Limits(**dict(zip(_BOUNDS, values, strict=True)))
+def _limits(*values: Any) -> Limits:
+    return Limits(**dict(zip((*BOUNDS, "cancel"), values, strict=True)))
 
 
 DEFAULT_LIMITS = Limits()
@@ -116,9 +159,16 @@ def checked_limits(limits: Any) -> Limits:
     return limits
 
 
+def uncancelled(limits: Limits) -> Limits:
+    """The bounds alone."""
+    return limits if limits.cancel is None else replace(limits, cancel=None)
+
+
 def widest(several: Iterable[Limits]) -> Limits:
-    """The widest bound of each kind."""
-    distinct = set(several)
+    """The widest bound of each kind, and the first token."""
+    distinct = list(dict.fromkeys(several))
     if len(distinct) == 1:
-        return distinct.pop()
-    return Limits(**{name: max(getattr(one, name) for one in distinct) for name in _BOUNDS})
+        return distinct[0]
+    bounds = {name: max(getattr(one, name) for one in distinct) for name in BOUNDS}
+    tokens = (one.cancel for one in distinct if one.cancel is not None)
+    return Limits(**bounds, cancel=next(tokens, None))

@@ -100,7 +100,7 @@ def walk(compiled: CompiledGrammar, text: str = "", steps: int = 12) -> None:
         assert here.accept_token(draw.choice(ordinary))
 
 
-def regex(pattern: str, info: TokenizerInfo = INFO, **limits: int) -> Any:
+def regex(pattern: str, info: TokenizerInfo = INFO, **limits: Any) -> Any:
     return in_time(lambda: GrammarCompiler(info, limits=Limits(**limits)).compile_regex(pattern))
 
 

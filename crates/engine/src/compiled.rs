@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
-use stencilm_regex::{Watch, memory};
+use stencilm_regex::{CancelToken, Watch, memory};
 
 use crate::canonical::CanonicalMasks;
 use crate::completion::narrowing::Endings;
@@ -94,8 +94,9 @@ pub(crate) struct Layout {
     /// What is known of the ways to the end of texts, where a budget asked for it.
     endings: Mutex<Option<Endings>>,
     max_stack_bytes: usize,
-    /// How long one operation may take.
+    /// How long one operation may take, and what else ends it.
     milliseconds: u64,
+    cancel: Option<CancelToken>,
 }
 
 /// What the masks of a layout have found.
@@ -147,6 +148,7 @@ impl CompiledGrammar {
         vocabulary: Arc<Vocabulary>,
         limits: Limits,
     ) -> Result<CompiledGrammar, EngineError> {
+        CancelToken::check(limits.cancel.as_ref())?;
         let count = grammar.exprs().own_len();
         if count > limits.grammar_expressions {
             return Err(EngineError::GrammarTooLarge { count, limit: limits.grammar_expressions });
@@ -301,6 +303,7 @@ impl Layout {
             endings: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,
+            cancel: limits.cancel.clone(),
         })
     }
 
@@ -309,8 +312,18 @@ impl Layout {
         &self.lexemes
     }
 
+    /// Whether somebody waits for what an operation has in hand.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.masks.is_waited_for() || self.machine.is_waited_for() || self.lexemes.is_waited_for()
+    }
+
+    /// Whether no operation has any of it in hand.
+    pub(crate) fn is_free(&self) -> bool {
+        try_lock(&self.masks).is_some() && try_lock(&self.machine).is_some() && self.lexemes.are_free()
+    }
+
     /// Bytes of memory held, without the lexemes; `None` while somebody works with it.
-    fn memory_bytes(&self) -> Option<usize> {
+    pub(crate) fn memory_bytes(&self) -> Option<usize> {
         let machine = try_lock(&self.machine)?.memory_bytes();
         let masks = try_lock(&self.masks)?;
         let masks = masks.known.memory_bytes() + masks.suffixes.memory_bytes();
@@ -337,6 +350,9 @@ impl Layout {
         stacks: &mut Stacks,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> (Result<T, EngineError>, bool) {
+        if let Err(cancelled) = CancelToken::check(self.cancel.as_ref()) {
+            return (Err(cancelled.into()), false);
+        }
         let mut machine = lock(&self.machine);
         let mut lexeme_cache = self.lexemes.lock();
         lexeme_cache.begin();
@@ -352,7 +368,7 @@ impl Layout {
             spent_at: None,
             known: None,
         };
-        let result = Watch::new(self.milliseconds, None).over(|| operation(&mut run));
+        let result = Watch::new(self.milliseconds, None).until(self.cancel.clone()).over(|| operation(&mut run));
         (result, self.lexemes.note(&mut lexeme_cache))
     }
 

@@ -57,7 +57,7 @@ pub enum EngineError {
     #[error("all tokens are left out where a single token must come; leave out fewer ids")]
     NoTokenLeft,
     /// Work or memory ran out.
-    #[error("{}, or raise `{}` of the limits", .0, name(.0))]
+    #[error("{}", sentence(.0))]
     Limit(#[from] LimitExceeded),
     /// The grammar is too large.
     #[error(
@@ -93,15 +93,17 @@ pub enum EngineError {
     StacksFull(usize),
 }
 
-/// What a limit of the lexemes is called in [`crate::Limits`].
-fn name(limit: &LimitExceeded) -> &'static str {
-    match limit {
+/// What is said of a limit of the lexemes, with its name in [`crate::Limits`] where it may be raised.
+fn sentence(limit: &LimitExceeded) -> String {
+    let name = match limit {
         LimitExceeded::Expressions(_) => "derived_expressions",
         LimitExceeded::Search(_) => "search_steps",
         LimitExceeded::States(_) => "automaton_states",
         LimitExceeded::Memory(_) => "working_bytes",
-        LimitExceeded::Time(_) | LimitExceeded::Interrupted => "milliseconds",
-    }
+        LimitExceeded::Time(_) => "milliseconds",
+        LimitExceeded::Interrupted | LimitExceeded::Cancelled => return limit.to_string(),
+    };
+    format!("{limit}, or raise `{name}` of the limits")
 }
 
 /// What a matcher refuses without changing.

@@ -35,6 +35,7 @@ pub use error::{EngineError, MatcherError};
 pub use index::{IndexBuilder, IndexError, IndexLimits, SavedIndexError, TokenIndex, Unspelled};
 pub use limits::Limits;
 pub use mask::delta::MaskPatch;
+pub use matcher::preparation::{Preparation, PreparationBudget, PreparationEnd, PreparationStep};
 pub use matcher::{GrammarMatcher, MatcherOptions};
 pub use query::boundary_tokens::Span;
 pub use query::candidates::Candidate;

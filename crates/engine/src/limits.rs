@@ -1,8 +1,10 @@
 //! How much work and memory a grammar may cost whoever compiles it and reads texts with it.
 
+use stencilm_regex::{CancelToken, Watch};
+
 /// Bounds on one compiled grammar and its matchers. Reaching one is an error that names it, where not said otherwise, and
 /// spoils nothing: matchers made afterwards begin anew.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The greatest number of expressions in the lexemes of the grammar.
     pub grammar_expressions: usize,
@@ -24,6 +26,15 @@ pub struct Limits {
     pub mask_cache_bytes: usize,
     /// The longest time that one operation of a matcher may take.
     pub milliseconds: u64,
+    /// Ends every operation, wherever it is.
+    pub cancel: Option<CancelToken>,
+}
+
+impl Limits {
+    /// What ends one operation within these limits.
+    pub fn watch(&self) -> Watch {
+        Watch::new(self.milliseconds, None).until(self.cancel.clone())
+    }
 }
 
 impl Default for Limits {
@@ -39,6 +50,7 @@ impl Default for Limits {
             lexicon_bytes: 128 << 20,
             mask_cache_bytes: 16 << 20,
             milliseconds: u64::MAX,
+            cancel: None,
         }
     }
 }

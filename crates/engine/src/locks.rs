@@ -37,6 +37,12 @@ impl<T> Mutex<T> {
         Mutex { inner: sync::Mutex::new(value), turn: sync::Mutex::default(), due: AtomicU64::new(0) }
     }
 
+    /// Whether somebody waits for it.
+    #[inline]
+    pub fn is_waited_for(&self) -> bool {
+        self.due.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether somebody has waited for so long that everybody else must get in line.
     #[inline]
     fn has_a_line(&self) -> bool {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Weak};
 
 use stencilm_grammar::Temperature;
-use stencilm_regex::{LimitExceeded, Watch, check_time, memory};
+use stencilm_regex::{LimitExceeded, check_time, memory};
 
 use crate::canonical::{CanonicalVerdict, Trail};
 use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
@@ -21,6 +21,7 @@ use crate::state::stacks::{Mark, SetId, Stacks};
 use crate::vocabulary::token_set;
 
 mod budget;
+pub(crate) mod preparation;
 
 thread_local! {
     /// Where a mask is computed of which only the patch is asked for.
@@ -58,6 +59,14 @@ struct Step {
     /// How many tokens of a budget were spent until then.
     spent: usize,
     mark: Mark,
+}
+
+impl Step {
+    /// The step before the first token.
+    fn first(configuration: SetId, mark: Mark) -> Step {
+        let (tokens, texts, spent) = (0, 0, 0);
+        Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, mark }
+    }
 }
 
 /// What a matcher knows of its budget.
@@ -174,10 +183,7 @@ impl GrammarMatcher {
         let configuration = layout
             .with(&mut stacks, |run| run.initial())
             .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
-        let (mark, texts) = (stacks.mark(), 0);
-        let (tokens, spent) = (0, 0);
-        let first =
-            Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, mark };
+        let first = Step::first(configuration, stacks.mark());
         let record = (!compiled.capturing().is_empty()).then(Arc::default);
         let mut matcher = GrammarMatcher {
             record,
@@ -379,7 +385,7 @@ impl GrammarMatcher {
         let (before, mut needed) = (layout.lexemes().held(), 0);
         let most = self.compiled.limits().working_bytes;
         let mut stacks = Stacks::new();
-        let read = Watch::new(self.compiled.limits().milliseconds, None).over(|| {
+        let read = self.compiled.limits().watch().over(|| {
             let configuration = layout.with(&mut stacks, |run| run.initial())?;
             let mut history = Vec::with_capacity(self.history.len());
             history.push(Step { configuration, mark: stacks.mark(), ..self.history[0] });
@@ -739,8 +745,9 @@ impl GrammarMatcher {
 }
 
 fn retire_if_full(compiled: &CompiledGrammar, layout: &Layout, error: &EngineError) {
-    // What was interrupted has reached no limit, and is often done again at once.
-    if matches!(error, EngineError::Limit(limit) if *limit != LimitExceeded::Interrupted) {
+    // What was interrupted or cancelled has reached no limit, and is often done again at once.
+    let is_ended = |limit: &LimitExceeded| matches!(limit, LimitExceeded::Interrupted | LimitExceeded::Cancelled);
+    if matches!(error, EngineError::Limit(limit) if !is_ended(limit)) {
         compiled.retire(layout);
     }
 }

@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use stencilm_engine::{self as engine, EngineError, SavedError};
 use stencilm_grammar::{self as grammar, GrammarError};
-use stencilm_regex::Watch;
+use stencilm_regex as regex;
 
+use crate::cancel::CancelToken;
 use crate::errors;
 use crate::grammar::{Grammar, JsonSchemaOptions};
 use crate::vocabulary::Vocabulary;
@@ -26,6 +27,7 @@ struct Bounds {
     lexicon_bytes: usize,
     mask_cache_bytes: usize,
     milliseconds: u64,
+    cancel: Option<Py<CancelToken>>,
 }
 
 /// How much work and memory a grammar may cost: read once, and used for many grammars.
@@ -49,8 +51,37 @@ impl Limits {
             lexicon_bytes: limits.lexicon_bytes,
             mask_cache_bytes: limits.mask_cache_bytes,
             milliseconds: limits.milliseconds,
+            cancel: limits.cancel.map(|token| token.get().inner.clone()),
         };
         Limits { schema_bytes: limits.schema_bytes, compiling }
+    }
+}
+
+impl Limits {
+    /// Reads a notation within these limits.
+    ///
+    /// # Errors
+    /// `OperationCancelled`, and what the handler of a signal raises.
+    pub fn read<T: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        read: impl Fn() -> Result<T, E> + Send + Sync,
+    ) -> PyResult<Result<T, E>> {
+        self.unless_cancelled(py, || watch::reading(&self.compiling, &read))
+    }
+
+    /// Runs an operation, which whatever it says has not failed but was cancelled where that is so.
+    fn unless_cancelled<T: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        operation: impl FnMut() -> Result<T, E> + Send,
+    ) -> PyResult<Result<T, E>> {
+        let is_cancelled = || self.compiling.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled);
+        if is_cancelled() {
+            return Err(errors::cancelled(py));
+        }
+        let result = watch::long(py, operation)?;
+        if result.is_err() && is_cancelled() { Err(errors::cancelled(py)) } else { Ok(result) }
     }
 }
 
@@ -94,32 +125,34 @@ impl CompiledGrammar {
         limits: &Limits,
     ) -> PyResult<CompiledGrammar> {
         let py = source.py();
-        let (vocabulary, compiling) = (vocabulary.inner.clone(), limits.compiling);
+        let (vocabulary, compiling) = (vocabulary.inner.clone(), &limits.compiling);
         let compile = |grammar| {
-            let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary.clone(), compiling);
-            Watch::new(compiling.milliseconds, None).over(compile).map_err(Refused::Compiling)
+            let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary.clone(), compiling.clone());
+            compiling.watch().over(compile).map_err(Refused::Compiling)
         };
         let inner = match &made {
             Some(Made::Options(options)) => {
                 let (schema, _): (Bound<'_, PyString>, Bound<'_, PyAny>) = source.extract()?;
                 let (schema, options) = (schema.to_str()?, options.within(Vec::new(), limits));
-                watch::long(py, || {
+                limits.unless_cancelled(py, || {
                     let read = || grammar::from_json_schema(schema, &options);
-                    let grammar = watch::reading(compiling.milliseconds, read).map_err(Refused::Grammar)?;
+                    let grammar = watch::reading(compiling, read).map_err(Refused::Grammar)?;
                     compile(Arc::new(grammar))
                 })?
             }
             Some(Made::Grammar(grammar)) => {
                 let grammar = grammar.inner.clone();
-                watch::long(py, || compile(grammar.clone()))?
+                limits.unless_cancelled(py, || compile(grammar.clone()))?
             }
             None => {
                 let text = source.cast::<PyString>()?.to_str()?;
-                watch::long(py, || {
-                    let read = || engine::CompiledGrammar::deserialize_json(text, vocabulary.clone(), compiling);
-                    Watch::new(compiling.milliseconds, None).over(read)
-                })?
-                .map_err(Refused::Saved)
+                limits
+                    .unless_cancelled(py, || {
+                        let limits = compiling.clone();
+                        let read = || engine::CompiledGrammar::deserialize_json(text, vocabulary.clone(), limits);
+                        compiling.watch().over(read)
+                    })?
+                    .map_err(Refused::Saved)
             }
         };
         match inner {

@@ -5,6 +5,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
 use stencilm_engine::{EngineError, MatcherError, SavedError, VocabularyError};
 use stencilm_grammar::{ErrorKind, GrammarError};
+use stencilm_regex::LimitExceeded;
 use stencilm_regex::syntax::{PatternError, PatternErrorKind};
 
 static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -43,9 +44,15 @@ pub fn pattern(py: Python<'_>, error: &PatternError) -> PyErr {
     raise(py, class, &error.message, Some(&format!("offset {}", error.offset)))
 }
 
+/// The token of an operation was cancelled.
+pub fn cancelled(py: Python<'_>) -> PyErr {
+    raise(py, "OperationCancelled", &LimitExceeded::Cancelled.to_string(), None)
+}
+
 /// An error of a matcher.
 pub fn matcher(py: Python<'_>, error: &MatcherError) -> PyErr {
     let class = match error {
+        MatcherError::Engine(EngineError::Limit(LimitExceeded::Cancelled)) => "OperationCancelled",
         MatcherError::Engine(
             EngineError::Limit(_)
             | EngineError::GrammarTooLarge { .. }

@@ -90,7 +90,7 @@ impl Grammar {
     ) -> PyResult<Grammar> {
         let options = options.within(documents, limits);
         let read = || grammar::from_json_schema(schema, &options);
-        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
+        let result = limits.read(py, read)?;
         Grammar::wrap(py, result)
     }
 
@@ -104,7 +104,7 @@ impl Grammar {
     #[staticmethod]
     fn from_regex(py: Python<'_>, pattern: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::from_regex(pattern);
-        match watch::long(py, || watch::reading(limits.compiling.milliseconds, read))? {
+        match limits.read(py, read)? {
             Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
             Err(grammar::RegexError::Pattern(error)) => Err(errors::pattern(py, &error)),
             Err(grammar::RegexError::Grammar(error)) => Err(errors::grammar(py, &error)),
@@ -115,7 +115,7 @@ impl Grammar {
     #[staticmethod]
     fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::Grammar::from_ebnf(text, root_rule_name);
-        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
+        let result = limits.read(py, read)?;
         Grammar::wrap(py, result)
     }
 
@@ -143,7 +143,7 @@ impl Grammar {
             let named: Vec<(&str, NamedGrammar<'_>)> = named.collect();
             grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named })
         };
-        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
+        let result = limits.read(py, read)?;
         Grammar::wrap(py, result)
     }
 
@@ -153,7 +153,7 @@ impl Grammar {
         let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
         let options = StructuralTagOptions { max_bytes, max_exprs };
         let read = || grammar::Grammar::from_structural_tag(text, &options);
-        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
+        let result = limits.read(py, read)?;
         Grammar::wrap(py, result)
     }
 
@@ -177,7 +177,7 @@ impl Grammar {
     #[staticmethod]
     fn deserialize_json(py: Python<'_>, text: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::Grammar::deserialize_json(text);
-        let result = watch::long(py, || watch::reading(limits.compiling.milliseconds, read))?;
+        let result = limits.read(py, read)?;
         Grammar::wrap(py, result)
     }
 
@@ -229,11 +229,9 @@ impl Grammar {
         combine: Combine,
     ) -> PyResult<Grammar> {
         let grammars: Vec<Arc<grammar::Grammar>> = grammars.iter().map(|grammar| grammar.inner.clone()).collect();
-        let result = watch::long(py, || {
-            watch::reading(limits.compiling.milliseconds, || {
-                let grammars: Vec<&grammar::Grammar> = grammars.iter().map(|grammar| &**grammar).collect();
-                combine(&grammars)
-            })
+        let result = limits.read(py, || {
+            let grammars: Vec<&grammar::Grammar> = grammars.iter().map(|grammar| &**grammar).collect();
+            combine(&grammars)
         })?;
         Grammar::wrap(py, result)
     }

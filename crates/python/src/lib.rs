@@ -3,11 +3,13 @@
 mod arguments;
 mod batch;
 mod bitmask;
+mod cancel;
 mod compiled;
 mod errors;
 mod grammar;
 mod index;
 mod matcher;
+mod preparation;
 #[cfg(feature = "switches")]
 mod switches;
 mod vocabulary;
@@ -47,6 +49,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::BatchMatcher>()?;
     module.add_class::<index::IndexBuilder>()?;
     module.add_class::<index::TokenIndex>()?;
+    module.add_class::<cancel::CancelToken>()?;
+    module.add_class::<preparation::Preparation>()?;
     #[cfg(feature = "switches")]
     module.add_function(wrap_pyfunction!(switches::switch_off, module)?)?;
     Ok(())

@@ -24,6 +24,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
+use stencilm_engine::Limits;
 use stencilm_regex::{Host, Watch, assert_none_held, set_host};
 
 /// A short call gives up Python's lock after this. It is looked for when the engine looks at the clock.
@@ -314,6 +315,14 @@ pub fn unstoppable<T: Send>(py: Python<'_>, operation: impl FnOnce() -> T + Send
     }))
 }
 
+/// Runs a part of what a thread does that Python knows nothing of. A fork waits for its end, and ends what looks at the clock.
+pub fn background<T: Send>(operation: impl FnOnce() -> T + Send) -> T {
+    let _running = Running::begin();
+    let result = Call::new(false, false, None).run(operation);
+    assert_none_held();
+    result
+}
+
 /// One attempt without Python's lock, and whether it was stopped.
 fn detached<T: Send>(is_main: bool, operation: impl FnOnce() -> T + Send) -> (T, bool) {
     let _running = Running::begin();
@@ -454,11 +463,12 @@ pub fn share<T>(operation: impl FnOnce(&Shared<'_>) -> T) -> T {
     Call::with_current(shared).expect("only called within a call")
 }
 
-/// Reads a notation with a deadline, as a part of a [`long`] call. It holds no locks of the engine, so handlers of signals run in
+/// Reads a notation within limits, as a part of a [`long`] call. It holds no locks of the engine, so handlers of signals run in
 /// its midst.
-pub fn reading<T>(milliseconds: u64, read: impl FnOnce() -> T) -> T {
+pub fn reading<T>(limits: &Limits, read: impl FnOnce() -> T) -> T {
     let ended_when_long = Call::with_current(|call| call.ends_when_long.replace(false));
-    let result = Watch::new(milliseconds, Some(is_interrupted)).over(read);
+    let watch = Watch::new(limits.milliseconds, Some(is_interrupted)).until(limits.cancel.clone());
+    let result = watch.over(read);
     Call::with_current(|call| {
         call.ends_when_long.set(ended_when_long.unwrap_or(false));
         call.begun.set(None);

@@ -20,6 +20,9 @@ pub enum LimitExceeded {
     /// It took too long.
     #[error("the operation took more than {0} ms; simplify what it works on")]
     Time(u64),
+    /// Its [`CancelToken`](crate::CancelToken) was set.
+    #[error("the operation was cancelled by its token; give another token to what is still wanted")]
+    Cancelled,
     /// Whoever asked for it does not want it any more.
     #[error("the operation was interrupted; ask again where it is still wanted")]
     Interrupted,

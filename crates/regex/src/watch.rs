@@ -8,6 +8,8 @@
 //! the wall, so it is read only where enough of the latter has gone by.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::host;
@@ -24,17 +26,58 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(10);
 /// before it was read first.
 const UNCLOCKED: Duration = Duration::from_millis(1);
 
+/// Ends the operations that were given it, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// Ends these operations soon, and every later one when it begins. There is no way back.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are to end.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether an operation that was given this token, if any, may begin.
+    ///
+    /// # Errors
+    /// [`LimitExceeded::Cancelled`].
+    #[inline]
+    pub fn check(token: Option<&CancelToken>) -> Result<(), LimitExceeded> {
+        match token.is_some_and(CancelToken::is_cancelled) {
+            true => Err(LimitExceeded::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Two tokens are equal where one call ends what was given either of them.
+impl PartialEq for CancelToken {
+    fn eq(&self, other: &CancelToken) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CancelToken {}
+
 /// How long an operation may take, and what else may end it.
 pub struct Watch {
     milliseconds: u64,
     /// The processor time that was used of them before.
     used: Duration,
+    cancel: Option<CancelToken>,
     /// When the clock was first read.
     begun: Option<Instant>,
     /// The same of the clock of the processor.
     clock: Option<Clock>,
     asked: Option<Instant>,
     is_interrupted: Option<fn() -> bool>,
+    /// Asked at every look at the clock whether others need what the operation holds.
+    gives_way: Option<Arc<dyn Fn() -> bool>>,
 }
 
 /// What a thread does of a call that has several parts, each under a watch of its own.
@@ -87,12 +130,33 @@ impl Drop for Restore {
 impl Watch {
     /// So many milliseconds, and no longer than until `is_interrupted`, which is asked now and then.
     pub fn new(milliseconds: u64, is_interrupted: Option<fn() -> bool>) -> Watch {
-        Watch { milliseconds, used: Duration::ZERO, begun: None, clock: None, asked: None, is_interrupted }
+        Watch {
+            milliseconds,
+            used: Duration::ZERO,
+            cancel: None,
+            begun: None,
+            clock: None,
+            asked: None,
+            is_interrupted,
+            gives_way: None,
+        }
     }
 
     /// The same for a part of a call whose other parts took time of the same thread.
     pub fn after(self, parts: &Parts) -> Watch {
         Watch { used: parts.used(), ..self }
+    }
+
+    /// The same, and no longer than until this token is cancelled.
+    #[must_use]
+    pub fn until(self, cancel: Option<CancelToken>) -> Watch {
+        Watch { cancel, ..self }
+    }
+
+    /// The same for work that can wait: it is interrupted as soon as others need what it holds.
+    #[must_use]
+    pub fn giving_way(self, to_others: Arc<dyn Fn() -> bool>) -> Watch {
+        Watch { gives_way: Some(to_others), ..self }
     }
 
     /// Runs an operation under this watch. Where one is set already, that one stays: it answers for all.
@@ -106,6 +170,10 @@ impl Watch {
     }
 
     fn look(&mut self, at_once: bool) -> Result<(), LimitExceeded> {
+        CancelToken::check(self.cancel.as_ref())?;
+        if self.gives_way.as_ref().is_some_and(|others_need_it| others_need_it()) {
+            return Err(LimitExceeded::Interrupted);
+        }
         let now = Instant::now();
         // What is done before the first question is due need not be asked about.
         let asked = *self.asked.get_or_insert(now);
@@ -152,7 +220,7 @@ pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
 /// Whether the operation may go on.
 ///
 /// # Errors
-/// [`LimitExceeded::Time`] and [`LimitExceeded::Interrupted`].
+/// [`LimitExceeded::Time`], [`LimitExceeded::Cancelled`] and [`LimitExceeded::Interrupted`].
 #[inline]
 pub fn check() -> Result<(), LimitExceeded> {
     let left = LEFT.with(Cell::get);
@@ -262,6 +330,28 @@ mod tests {
         check_now()?;
         work(milliseconds);
         check_now()
+    }
+
+    #[test]
+    fn a_token_ends_what_was_given_it_from_any_thread() {
+        let token = CancelToken::default();
+        let watch = |token: &CancelToken| Watch::new(60_000, None).until(Some(token.clone()));
+        let ended = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| watch(&token).over(|| long(|| checks(CHECKS))));
+            token.clone().cancel();
+            worker.join().expect("it ends")
+        });
+        assert_eq!(ended, Err(LimitExceeded::Cancelled));
+        assert_eq!(CancelToken::check(Some(&token)), Err(LimitExceeded::Cancelled));
+        assert_eq!(watch(&CancelToken::default()).over(|| checks(10 * CHECKS)), Ok(()));
+        assert_eq!(CancelToken::check(None), Ok(()));
+    }
+
+    #[test]
+    fn what_can_wait_ends_when_others_need_what_it_holds() {
+        let watch = |is_needed| Watch::new(60_000, None).giving_way(Arc::new(move || is_needed));
+        assert_eq!(watch(true).over(|| checks(CHECKS)), Err(LimitExceeded::Interrupted));
+        assert_eq!(watch(false).over(|| checks(10 * CHECKS)), Ok(()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -144,7 +145,9 @@ class MaskRows:
         self._info = tokenizer_info
         self._max_rows = max_rows
         self._words = -(-tokenizer_info.vocab_size // 32)
-        self._rows: Any = _Numpy(self._words) if device is None else _Torch(self._words, device)
+        self._rows: Any = (
+            _Numpy(self._words) if device is None else _torch_rows(self._words, device)
+        )
         self._places: OrderedDict[int, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -173,11 +176,8 @@ class MaskRows:
         for row in rows:
             if row not in self._places:
                 self._keep(row)
-        places = np.array([self._places[row] for row in rows], dtype=np.int64)[owners.reshape(-1)]
-        sequences = np.repeat(np.arange(len(row_ids)), np.diff(offsets))
-        words = sequences * self._words + flipped // 32
-        bits = np.left_shift(np.uint32(1), (flipped % 32).astype(np.uint32)).view(np.int32)
-        return self._rows.patched(places, words, bits)
+        places = np.array([self._places[row] for row in rows], dtype=np.int32)[owners.reshape(-1)]
+        return self._rows.patched(places, offsets, flipped)
 
     def _keep(self, row: int) -> None:
         words = np.zeros((1, self._words), dtype=np.int32)
@@ -195,15 +195,24 @@ class MaskRows:
 
 def _arrays(
     patches: MaskPatches | Sequence[MaskPatch],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """The rows, the offsets and the tokens of all patches."""
     if isinstance(patches, MaskPatches):
-        return patches.row_ids, patches.offsets, patches.flipped.astype(np.int64)
+        return patches.row_ids, patches.offsets, patches.flipped
     rows = np.array([patch.row for patch in patches], dtype=np.int32)
     lengths = [len(patch.flipped) for patch in patches]
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int32)]).astype(np.int32)
     flipped = [patch.flipped for patch in patches] or [np.zeros(0, dtype=np.int32)]
-    return rows, offsets, np.concatenate(flipped).astype(np.int64)
+    return rows, offsets, np.concatenate(flipped)
+
+
+def _words_and_bits(
+    width: int, offsets: NDArray[np.int32], flipped: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The word of every flipped token, counted through rows of `width` words, and its bit."""
+    sequences = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    words = sequences * width + flipped // 32
+    return words, np.left_shift(np.uint32(1), (flipped % 32).astype(np.uint32)).view(np.int32)
 
 
 class _Numpy:
@@ -224,10 +233,11 @@ class _Numpy:
         self._rows[place] = words
 
     def patched(
-        self, places: NDArray[np.int64], words: NDArray[np.int64], bits: NDArray[np.int32]
+        self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """Copies of rows with some bits of their words turned over."""
+        """Copies of rows with the bits of some tokens turned over."""
         bitmask = self._rows[places]
+        words, bits = _words_and_bits(bitmask.shape[1], offsets, flipped)
         np.bitwise_xor.at(bitmask.reshape(-1), words, bits)
         return bitmask
 
@@ -241,6 +251,10 @@ class _Torch:
         self._torch = torch
         self._rows = torch.zeros((0, words), dtype=torch.int32, device=device)
 
+    def has_triton(self) -> bool:
+        """Whether Triton reaches the rows."""
+        return self._rows.device.type == "cuda" and find_spec("triton") is not None
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -253,11 +267,12 @@ class _Torch:
         self._rows[place] = self._torch.from_numpy(words).to(self._rows.device)
 
     def patched(
-        self, places: NDArray[np.int64], words: NDArray[np.int64], bits: NDArray[np.int32]
+        self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
     ) -> torch.Tensor:
-        """Copies of rows with some bits of their words turned over."""
+        """Copies of rows with the bits of some tokens turned over."""
         torch, device = self._torch, self._rows.device
-        bitmask = self._rows.index_select(0, torch.from_numpy(places).to(device))
+        words, bits = _words_and_bits(self._rows.shape[1], offsets, flipped)
+        bitmask = self._rows.index_select(0, torch.from_numpy(places.astype(np.int64)).to(device))
         if len(words):
             # Different bits of a word add up without a carry, so their sum is their union.
             turned = torch.zeros(bitmask.numel(), dtype=torch.int32, device=device)
@@ -266,3 +281,21 @@ class _Torch:
             )
             bitmask ^= turned.view_as(bitmask)
         return bitmask
+
+
+class _Triton(_Torch):
+    """Rows in a tensor on a GPU, patched by one kernel; what it needs is sent at once."""
+
+    def patched(
+        self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
+    ) -> torch.Tensor:
+        from stencilm.bitmask import triton
+
+        sent = self._torch.from_numpy(np.concatenate([places, offsets, flipped]))
+        parts = sent.to(self._rows.device).split([len(places), len(offsets), len(flipped)])
+        return triton.patched(self._rows, *parts)
+
+
+def _torch_rows(words: int, device: torch.device | str) -> _Torch:
+    rows = _Torch(words, device)
+    return _Triton(words, device) if rows.has_triton() else rows

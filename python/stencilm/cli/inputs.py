@@ -61,12 +61,10 @@ def read_limits(given: list[str] | None) -> Any:
     """The limits of `--limits NAME=NUMBER`, also several with commas; None where none is given."""
     if not given:
         return None
-    from dataclasses import fields
-
+    from stencilm.limits import BOUNDS as names
     from stencilm.limits import Limits
 
-    names = [field.name for field in fields(Limits)]
-    bounds: dict[str, int] = {}
+    bounds: dict[str, Any] = {}
     for part in (part.strip() for one in given for part in one.split(",")):
         name, equals, number = part.partition("=")
         if name not in names:

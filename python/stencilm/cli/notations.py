@@ -38,11 +38,9 @@ _TEXTS = ("prompt", "text")
 
 
 def _limit_names() -> list[str]:
-    from dataclasses import fields
+    from stencilm.limits import BOUNDS
 
-    from stencilm.limits import Limits
-
-    return [f"{field.name}=" for field in fields(Limits)]
+    return [f"{name}=" for name in BOUNDS]
 
 
 def _option(*names: str, **more: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from typing import (
@@ -143,15 +143,15 @@ class JsonSchema(OutputForm[V_co]):
         """Whether it stands for a Python type, and not for a schema."""
         return not isinstance(self.schema, (str, Mapping, bool))
 
-    def _key(self) -> tuple[Any, str]:
+    def _key(self) -> tuple[Any, str, Limits | None]:
         """The notation as something that can be hashed, as a schema given as a dict cannot be."""
         values = {"schema": self.schema, "documents": self.documents}
         values["options"] = {name: self.options[name] for name in sorted(self.options)}  # type: ignore[literal-required]
-        limits, tp = self.limits, None
+        tp = None
         if self.is_of_type:
             tp = values["schema"]
             values["schema"] = repr(tp)  # Union[A, B] == Union[B, A], though they read apart
-        return tp, json.dumps([values, None if limits is None else asdict(limits)], default=dict)
+        return tp, json.dumps(values, default=dict), self.limits
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._key() == other._key()

@@ -32,7 +32,8 @@ from stencilm.grammars.sources import (
     checked_text,
     json_schema_options,
 )
-from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, uncancelled
+from stencilm.matching.preparation import Preparation
 from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
 
@@ -132,6 +133,35 @@ class CompiledGrammar(_core.CompiledGrammar):
         vocabulary = _checked_info(tokenizer_info).core
         return CompiledGrammar(text, None, tokenizer_info, vocabulary, checked_limits(limits).core)
 
+    def prepare(
+        self, *, milliseconds: float = 5, bytes: int | None = None, background: bool = True
+    ) -> Preparation:
+        """Finds, before a model asks, the masks that it is likely to ask for first.
+
+        A walk through the grammar goes from likely place to likely place: names, the beginnings of
+        values, what is inside them and what follows them. No mask is another one for it; those
+        that were found need only be copied. To be called while a prompt is read:
+
+            preparation = compiled.prepare(milliseconds=5)
+
+        A thread without Python's lock does the work. It is the only one of the process for this,
+        so that several preparations come one after the other. Where a mask is asked for meanwhile,
+        the thread lets go of what the mask needs at once. Nobody has to wait for its end; it ends
+        early where nobody uses the grammar any more.
+
+        Args:
+            milliseconds: The longest time that it may work, by the clock on the wall.
+            bytes: By how much the grammar, and the lexemes that it shares with others, may grow.
+                Never more than half of `mask_cache_bytes` of the limits, which is also the default.
+            background: Where False the calling thread does the work, and is back at its end.
+
+        Raises:
+            TypeError: `milliseconds` or `bytes` is no number.
+            ValueError: One of them is negative, or no finite number.
+            OperationCancelled: The token of the grammar's limits was cancelled.
+        """
+        return Preparation(self, milliseconds, bytes, background)
+
     @property
     def memory_size_bytes(self) -> int:
         """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
@@ -208,7 +238,7 @@ class GrammarCompiler:
         self._limits = checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
         self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
-        if limits == DEFAULT_LIMITS:
+        if uncancelled(limits) == DEFAULT_LIMITS:
             tokenizer_info.core.prepare()
 
     @property

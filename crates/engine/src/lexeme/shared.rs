@@ -53,6 +53,16 @@ impl Lexemes {
         lock(&self.lexeme_cache)
     }
 
+    /// Whether somebody waits for them.
+    pub fn is_waited_for(&self) -> bool {
+        self.lexeme_cache.is_waited_for()
+    }
+
+    /// Whether nobody works with them.
+    pub fn are_free(&self) -> bool {
+        try_lock(&self.lexeme_cache).is_some()
+    }
+
     /// Takes note of what they hold at the end of an operation; says whether that may be more than before.
     #[inline]
     pub fn note(&self, lexeme_cache: &mut LexemeCache) -> bool {

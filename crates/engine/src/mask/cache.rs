@@ -110,6 +110,13 @@ impl KeptMask {
         }
     }
 
+    /// The tokens of the mask, and perhaps some that it lacks, where they are no more than so many.
+    pub fn few_tokens(&self, most: usize) -> Option<Vec<u32>> {
+        let (row, flipped) = self.beside_row()?;
+        let listed = row.map_or(Some(&[][..]), |row| row.listed.as_deref())?;
+        (listed.len() + flipped.len() <= most).then(|| [listed, flipped].concat())
+    }
+
     /// Writes the mask.
     pub fn write(&self, mask: &mut [u32]) {
         match &self.tokens {

@@ -8,6 +8,9 @@ use crate::vocabulary::token_lengths::Lengths;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
+/// So many are told of by [`Tokens::common_words`].
+const MAX_COMMON_WORDS: usize = 64;
+
 /// What [`Tokens::new`] refuses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VocabularyError {
@@ -57,6 +60,8 @@ pub struct Tokens {
     escaping: OnceLock<Box<[u32]>>,
     /// See [`Tokens::quoting`].
     quoting: OnceLock<Box<[u32]>>,
+    /// See [`Tokens::common_words`].
+    common_words: OnceLock<Box<[u32]>>,
     whole_keys: OnceLock<WholeKeys>,
     lengths: OnceLock<Arc<Lengths>>,
     shapes: OnceLock<Shapes>,
@@ -140,6 +145,7 @@ impl Tokens {
             fingerprint: fingerprint.0,
             escaping: OnceLock::new(),
             quoting: OnceLock::new(),
+            common_words: OnceLock::new(),
             whole_keys: OnceLock::new(),
             lengths: OnceLock::new(),
             shapes: OnceLock::new(),
@@ -210,6 +216,18 @@ impl Tokens {
             let quotes = |bytes: &[u8]| bytes.iter().any(|byte| b"\"\\".contains(byte));
             let tokens = 0..self.vocab_size as u32;
             tokens.filter(|&token| self.token_bytes(token).is_some_and(quotes)).collect()
+        })
+    }
+
+    /// Some tokens that spell a word, perhaps behind a space, ascending: a tokenizer numbers what is common first.
+    pub(crate) fn common_words(&self) -> &[u32] {
+        self.common_words.get_or_init(|| {
+            let is_word = |bytes: &[u8]| {
+                let word = bytes.strip_prefix(b" ").unwrap_or(bytes);
+                word.len() > 1 && word.iter().all(u8::is_ascii_alphabetic)
+            };
+            let tokens = 0..self.vocab_size as u32;
+            tokens.filter(|&token| self.token_bytes(token).is_some_and(is_word)).take(MAX_COMMON_WORDS).collect()
         })
     }
 

@@ -1,0 +1,27 @@
+//! `_core.CancelToken`: ends operations from any thread.
+
+use pyo3::prelude::*;
+use stencilm_regex as regex;
+
+/// Ends the operations that were given it.
+#[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
+pub struct CancelToken {
+    pub inner: regex::CancelToken,
+}
+
+#[pymethods]
+impl CancelToken {
+    #[new]
+    fn new() -> CancelToken {
+        CancelToken { inner: regex::CancelToken::default() }
+    }
+
+    fn cancel(&self) {
+        self.inner.cancel();
+    }
+
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+}

@@ -1,0 +1,241 @@
+//! `_core.Preparation`: masks that a thread finds before they are asked for.
+//!
+//! One thread of the process works on all preparations, one after the other: they are work that can wait, and must not keep
+//! the processors from what cannot. It exists while there is something to do.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use stencilm_engine::{self as engine, PreparationBudget, PreparationEnd, PreparationStep};
+use stencilm_regex as regex;
+
+use crate::arguments;
+use crate::compiled::CompiledGrammar;
+use crate::errors;
+use crate::watch;
+
+/// A step that was interrupted is tried again after this.
+const BEFORE_RETRY: Duration = Duration::from_micros(100);
+
+/// Who waits looks for signals so often.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(10);
+
+/// What is known of a preparation.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    masks: usize,
+    bytes: usize,
+    elapsed: Duration,
+    end: Option<PreparationEnd>,
+}
+
+/// A preparation as its thread and those who wait for it share it.
+struct Shared {
+    cancel: regex::CancelToken,
+    /// The process that it began in: one that was forked off does not have the thread.
+    process: u32,
+    progress: Mutex<Progress>,
+    ended: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One step, and what is known then.
+    fn step(&self, work: &mut engine::Preparation) -> PreparationStep {
+        let step = work.step();
+        let now = Progress { masks: work.masks(), bytes: work.bytes(), elapsed: work.elapsed(), end: work.end() };
+        *self.lock() = now;
+        if now.end.is_some() {
+            self.ended.notify_all();
+        }
+        step
+    }
+
+    fn progress(&self) -> Progress {
+        if self.process != std::process::id() {
+            return Progress { end: Some(PreparationEnd::Cancelled), ..Progress::default() };
+        }
+        *self.lock()
+    }
+}
+
+/// Preparations that wait for the thread.
+struct Queue {
+    process: u32,
+    waiting: VecDeque<(engine::Preparation, Arc<Shared>)>,
+    has_thread: bool,
+}
+
+/// Changed only by who holds Python's lock, or is counted as running: so no fork finds it locked.
+static QUEUE: Mutex<Queue> = Mutex::new(Queue { process: 0, waiting: VecDeque::new(), has_thread: false });
+
+fn queue() -> MutexGuard<'static, Queue> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets the thread of this process work on a preparation; gives it back where the system refuses one.
+fn enqueue(work: engine::Preparation, shared: Arc<Shared>) -> Option<(engine::Preparation, Arc<Shared>)> {
+    let mut queue = queue();
+    if queue.process != std::process::id() {
+        // What waits there is of the process that this one was forked off.
+        *queue = Queue { process: std::process::id(), waiting: VecDeque::new(), has_thread: false };
+    }
+    queue.waiting.push_back((work, shared));
+    if !queue.has_thread {
+        let thread = thread::Builder::new().name("stencilm-prepare".into()).spawn(work_on_all);
+        queue.has_thread = thread.is_ok();
+        if thread.is_err() {
+            return queue.waiting.pop_back();
+        }
+    }
+    None
+}
+
+fn work_on_all() {
+    let next = || {
+        watch::background(|| {
+            let mut queue = queue();
+            let next = queue.waiting.pop_front();
+            queue.has_thread = next.is_some();
+            next
+        })
+    };
+    while let Some((mut work, shared)) = next() {
+        loop {
+            match watch::background(|| shared.step(&mut work)) {
+                PreparationStep::Done => {}
+                PreparationStep::Interrupted => thread::sleep(BEFORE_RETRY),
+                PreparationStep::Ended(_) => break,
+            }
+        }
+    }
+}
+
+/// A walk that finds masks.
+#[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
+pub struct Preparation {
+    shared: Arc<Shared>,
+}
+
+#[pymethods]
+impl Preparation {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        compiled_grammar: &CompiledGrammar,
+        milliseconds: f64,
+        bytes: Option<&Bound<'_, PyAny>>,
+        background: bool,
+    ) -> PyResult<Preparation> {
+        let limits = compiled_grammar.inner.limits();
+        if limits.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled) {
+            return Err(errors::cancelled(py));
+        }
+        let time = Duration::try_from_secs_f64(milliseconds / 1e3).map_err(|_| {
+            PyValueError::new_err(format!("milliseconds is {milliseconds}, but must be a number from 0 up"))
+        })?;
+        let bytes = bytes.map(|bytes| {
+            bytes.extract::<usize>().map_err(|error| match error.is_instance_of::<PyTypeError>(py) {
+                true => PyTypeError::new_err(format!("bytes is an int, not {}", arguments::shown(bytes))),
+                false => PyValueError::new_err(format!("bytes is {bytes}, but must be a number from 0 up")),
+            })
+        });
+        // Where the cache of masks is full, all of them go.
+        let most = limits.mask_cache_bytes / 2;
+        let bytes = bytes.transpose()?.map_or(most, |bytes| bytes.min(most));
+        let cancel = regex::CancelToken::default();
+        let budget = PreparationBudget { time, bytes };
+        let work = engine::Preparation::new(&compiled_grammar.inner, budget, cancel.clone());
+        let (process, progress, ended) = (std::process::id(), Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { cancel, process, progress, ended });
+        let left = match background {
+            true => enqueue(work, shared.clone()),
+            false => Some((work, shared.clone())),
+        };
+        if let Some((mut work, shared)) = left {
+            let mut until_the_end = || loop {
+                match shared.step(&mut work) {
+                    PreparationStep::Done => {}
+                    PreparationStep::Interrupted => return Err(()),
+                    PreparationStep::Ended(_) => return Ok(()),
+                }
+            };
+            while watch::long(py, &mut until_the_end)?.is_err() {
+                py.detach(|| thread::sleep(BEFORE_RETRY));
+            }
+        }
+        Ok(Preparation { shared })
+    }
+
+    fn cancel(&self) {
+        self.shared.cancel.cancel();
+    }
+
+    #[getter]
+    fn done(&self) -> bool {
+        self.shared.progress().end.is_some()
+    }
+
+    /// Waits for the end, for at most so many seconds; says whether it has come.
+    #[pyo3(signature = (timeout = None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let timeout = match timeout {
+            None => None,
+            Some(seconds) => Some(Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|_| {
+                PyValueError::new_err(format!("timeout is {seconds}, but must be a number of seconds, or None"))
+            })?),
+        };
+        let due = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            if self.shared.progress().end.is_some() {
+                return Ok(true);
+            }
+            let now = Instant::now();
+            if due.is_some_and(|due| now >= due) {
+                return Ok(false);
+            }
+            let slice = due.map_or(BETWEEN_SIGNALS, |due| BETWEEN_SIGNALS.min(due - now));
+            py.detach(|| {
+                let progress = self.shared.lock();
+                if progress.end.is_none() {
+                    drop(self.shared.ended.wait_timeout(progress, slice));
+                }
+            });
+            py.check_signals()?;
+        }
+    }
+
+    /// Why it has ended.
+    #[getter]
+    fn ended_by(&self) -> Option<&'static str> {
+        self.shared.progress().end.map(|end| match end {
+            PreparationEnd::Complete => "complete",
+            PreparationEnd::Time => "time",
+            PreparationEnd::Bytes => "bytes",
+            PreparationEnd::Cancelled => "cancelled",
+            PreparationEnd::Dropped => "dropped",
+        })
+    }
+
+    #[getter]
+    fn masks(&self) -> usize {
+        self.shared.progress().masks
+    }
+
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.shared.progress().bytes
+    }
+
+    #[getter]
+    fn milliseconds(&self) -> f64 {
+        self.shared.progress().elapsed.as_secs_f64() * 1e3
+    }
+}

@@ -1,0 +1,70 @@
+"""Masks that are found before they are asked for: what to know of such work, and how to end it."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from stencilm import _core
+
+
+class Preparation(_core.Preparation):
+    """The work that `CompiledGrammar.prepare` has begun. It goes on where nobody keeps this."""
+
+    __slots__ = ()
+
+    def cancel(self) -> None:
+        """Ends it soon: within a millisecond or so. What was found by then stays."""
+        super().cancel()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, for whatever reason."""
+        return super().done
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for the end, without Python's lock; Ctrl-C ends the waiting.
+
+        Args:
+            timeout: The most seconds to wait; None for as long as it takes.
+
+        Returns:
+            Whether it has ended.
+
+        Raises:
+            ValueError: `timeout` is no number of seconds.
+        """
+        return super().wait(timeout)
+
+    @property
+    def ended_by(self) -> str | None:
+        """Why it has ended; None while it has not.
+
+        "complete": every likely place was visited. "time", "bytes": what it was given is spent.
+        "cancelled": by `cancel`, or the token of the limits; also in a process that was forked off
+        meanwhile. "dropped": nobody uses the grammar any more.
+        """
+        return super().ended_by
+
+    @property
+    def masks(self) -> int:
+        """How many masks it has found that were not known."""
+        return super().masks
+
+    @property
+    def bytes(self) -> int:
+        """By how much the grammar and the shared lexemes have grown since it began."""
+        return super().bytes
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it has worked, by the clock on the wall."""
+        return super().milliseconds
+
+    def __repr__(self) -> str:
+        """What it has done, and how it stands."""
+        state = self.ended_by or "under way"
+        return f"<{type(self).__name__}: {self.masks} masks, {self.milliseconds:.1f} ms, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: the work is done by a thread of this process."""
+        raise TypeError("a Preparation cannot be pickled: call prepare() where the masks are used")
