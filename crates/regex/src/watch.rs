@@ -77,7 +77,7 @@ pub struct Watch {
     asked: Option<Instant>,
     is_interrupted: Option<fn() -> bool>,
     /// Asked at every look at the clock whether others need what the operation holds.
-    gives_way: Option<Arc<dyn Fn() -> bool>>,
+    gives_way: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// What a thread does of a call that has several parts, each under a watch of its own.
@@ -155,7 +155,7 @@ impl Watch {
 
     /// The same for work that can wait: it is interrupted as soon as others need what it holds.
     #[must_use]
-    pub fn giving_way(self, to_others: Arc<dyn Fn() -> bool>) -> Watch {
+    pub fn giving_way(self, to_others: Arc<dyn Fn() -> bool + Send + Sync>) -> Watch {
         Watch { gives_way: Some(to_others), ..self }
     }
 

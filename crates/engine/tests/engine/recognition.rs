@@ -213,10 +213,7 @@ fn long_texts_of_ambiguous_recursions_are_read() {
 fn stacks_of_very_ambiguous_texts_stay_small_and_exact() {
     let tokens = ["a", "b", "ab", "bba", "aaaa", "abababab"];
     let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), tokens.len() + 1, &[6], &[]).unwrap());
-    for text in [
-        "root ::= (. root)* | . (root .)*",
-        "root ::= \"a\" root? root? | \"b\"? root? \"a\" | \"b\"",
-    ] {
+    for text in ["root ::= (. root)* | . (root .)*", "root ::= \"a\" root? root? | \"b\"? root? \"a\" | \"b\""] {
         let grammar = Arc::new(Grammar::from_ebnf(text, "root").unwrap());
         let compiled = Arc::new(CompiledGrammar::new(grammar, vocabulary.clone()).unwrap());
         let mut live = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
