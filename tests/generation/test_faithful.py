@@ -10,6 +10,7 @@ import stencilm
 from bench.faithful import RememberingModel, conditional, noise, variation
 from stencilm import Choice, LimitExceeded, Model, ModelError, Regex
 from stencilm.generation.sampling import Sampling
+from stencilm.generation.trace import Sampled
 
 PROMPT = "A colour: "
 TYPES: list[Any] = [
@@ -97,9 +98,7 @@ def test_every_call_takes_the_option(model: Model, method: Any) -> None:
     one = model.generate(PROMPT, bool, **options)
     assert isinstance(one.value, bool)
     assert one.token_ids == tuple(
-        event.token_id
-        for event in one.trace
-        if isinstance(event, stencilm.generation.trace.Sampled)
+        event.token_id for event in one.trace if isinstance(event, Sampled)
     )
     assert model.generate(PROMPT, bool, **options).text == one.text
     assert list(model.stream(PROMPT, bool, **options))[-1] == one.value

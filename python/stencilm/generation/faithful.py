@@ -114,7 +114,9 @@ class _Prefix:
 
     def draw_evenly(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
         """So many places, each as often as expected, rounded up or down, in any order."""
-        return random.permutation(self._at((random.random() + np.arange(count)) / count))
+        points = (random.random() + np.arange(count)) / count
+        places: NDArray[np.intp] = random.permutation(self._at(points))
+        return places
 
     def _at(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
         if self.cumulative is None:
@@ -476,7 +478,7 @@ class FaithfulSampler:
         stages = {name: spent / len(texts) for name, spent in self._clock.seconds.items()}
         info = self._model.tokenizer_info
         prompt = Prompt(token_ids=tuple(self._prompt_ids), text=info.decode_bytes(self._prompt_ids))
-        found = []
+        found: list[Generation[Any]] = []
         for text, seed in zip(texts, seeds, strict=True):
             path = text.end.path()
             last = path.pop() if path and path[-1].token_id in self._stop_token_ids else None

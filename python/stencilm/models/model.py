@@ -421,8 +421,9 @@ class Model(TypedModel):
                 yield None
                 continue
             texts = [after_reasoning(text, reasoned, before) for text in texts]
-            for event in texts[0].trace if on_event is not None else ():
-                on_event(event)
+            if on_event is not None:
+                for event in texts[0].trace:
+                    on_event(event)
             yield [parsed(text, output, known) for text in texts]
 
     def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
