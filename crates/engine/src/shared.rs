@@ -160,7 +160,7 @@ mod tests {
         let limits = Limits { lexicon_bytes: 1 << 20, ..Limits::default() };
         let mask_in_a_string = || {
             let grammar = from_json_schema(r#"{"type": "string"}"#, &JsonSchemaOptions::default()).unwrap();
-            let compiled = CompiledGrammar::with_limits(Arc::new(grammar), vocabulary.clone(), limits).unwrap();
+            let compiled = CompiledGrammar::with_limits(Arc::new(grammar), vocabulary.clone(), limits.clone()).unwrap();
             let mut matcher = GrammarMatcher::new(Arc::new(compiled), &MatcherOptions::default()).unwrap();
             assert!(matcher.accept_token(u32::from(b'"')).unwrap());
             let mut mask = vec![0; 257usize.div_ceil(32)];
@@ -186,7 +186,7 @@ mod tests {
         let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
         let limits = Limits { lexicon_bytes: 4 << 20, ..Limits::default() };
         let grammar = Arc::new(stencilm_grammar::from_regex(".*[ab].{16}").unwrap());
-        let compiled = Arc::new(CompiledGrammar::with_limits(grammar, vocabulary, limits).unwrap());
+        let compiled = Arc::new(CompiledGrammar::with_limits(grammar, vocabulary, limits.clone()).unwrap());
         let held = HeldLayout::new(compiled.layout());
         let layout = Arc::downgrade(held.layout());
         let mut matcher = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();

@@ -127,7 +127,7 @@ fn what_is_reported_is_what_is_held_and_stays_within_its_bounds() {
     let (mut kept, mut waiting) = (Vec::new(), Vec::new());
     let mut own = 0;
     for at in 0..24 {
-        let compiled = compile(many_states(at), limits);
+        let compiled = compile(many_states(at), limits.clone());
         waiting.push(read(&compiled, &letters(80)));
         own += compiled.grammar().memory_bytes();
         kept.push(compiled);

@@ -123,7 +123,8 @@ class _Prefix:
             weights = self.logprobs + self.bounds
             self.cumulative = np.cumsum(np.exp(weights - weights.max()))
         found = np.searchsorted(self.cumulative, points * self.cumulative[-1], side="right")
-        return np.minimum(found, self.cumulative.size - 1)
+        places: NDArray[np.intp] = np.minimum(found, self.cumulative.size - 1)
+        return places
 
     @property
     def num_bytes(self) -> int:

@@ -355,11 +355,9 @@ impl Preparation {
         });
         let mut likely = Vec::new();
         if let Some(few) = few {
-            let mut rank = 0;
-            for &token in few.iter().take(MAX_BRANCHES) {
+            for (rank, &token) in (0..).zip(few.iter().take(MAX_BRANCHES)) {
                 // Words are written whole.
                 let cost = if is_part_of_a_word(tokens, &few, token) { 2 * STEP } else { rank / 4 };
-                rank += 1;
                 likely.push((cost, token, Box::default()));
             }
             return likely;
