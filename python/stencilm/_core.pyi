@@ -168,13 +168,19 @@ class Limits:
 
 @disjoint_base
 class CancelToken:
+    """Ends the operations that were given it."""
+
     def __new__(cls) -> Self: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """Ends these operations."""
     @property
-    def is_cancelled(self) -> bool: ...
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
 
 @disjoint_base
 class Preparation:
+    """A walk that finds masks."""
+
     def __new__(
         cls,
         compiled_grammar: CompiledGrammar,
@@ -182,18 +188,25 @@ class Preparation:
         bytes: int | None,
         background: bool,
     ) -> Self: ...
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """Ends it soon. What was found by then stays."""
     @property
-    def done(self) -> bool: ...
-    def wait(self, timeout: float | None = None) -> bool: ...
+    def done(self) -> bool:
+        """Whether it has ended."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for the end, for at most so many seconds; says whether it has come."""
     @property
-    def ended_by(self) -> str | None: ...
+    def ended_by(self) -> str | None:
+        """Why it has ended."""
     @property
-    def masks(self) -> int: ...
+    def masks(self) -> int:
+        """How many masks it has found that were not known."""
     @property
-    def bytes(self) -> int: ...
+    def bytes(self) -> int:
+        """By how much the grammar and the shared lexemes have grown, in bytes."""
     @property
-    def milliseconds(self) -> float: ...
+    def milliseconds(self) -> float:
+        """How long it has worked, in milliseconds."""
 
 @disjoint_base
 class CompiledGrammar:

@@ -19,6 +19,17 @@ class CancelToken(_core.CancelToken):
     An operation that is under way ends within about 50 ms, and every later one at once, with
     `OperationCancelled`. Nothing is spoiled by it: matchers stand where they stood, and other
     limits may be used with the same tokenizer meanwhile.
+
+    Examples:
+        >>> import stencilm
+        >>> token = stencilm.CancelToken()
+        >>> limits = stencilm.Limits(cancel=token)
+        >>> token.cancel()  # from any thread
+        >>> try:
+        ...     stencilm.Grammar.from_regex("[a-z]+", limits=limits)
+        ... except stencilm.OperationCancelled:
+        ...     print("cancelled:", token.is_cancelled)
+        cancelled: True
     """
 
     __slots__ = ()

@@ -16,10 +16,12 @@ impl CancelToken {
         CancelToken { inner: regex::CancelToken::default() }
     }
 
+    /// Ends these operations.
     fn cancel(&self) {
         self.inner.cancel();
     }
 
+    /// Whether `cancel` was called.
     #[getter]
     fn is_cancelled(&self) -> bool {
         self.inner.is_cancelled()

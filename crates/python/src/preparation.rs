@@ -174,10 +174,12 @@ impl Preparation {
         Ok(Preparation { shared })
     }
 
+    /// Ends it soon. What was found by then stays.
     fn cancel(&self) {
         self.shared.cancel.cancel();
     }
 
+    /// Whether it has ended.
     #[getter]
     fn done(&self) -> bool {
         self.shared.progress().end.is_some()
@@ -224,16 +226,19 @@ impl Preparation {
         })
     }
 
+    /// How many masks it has found that were not known.
     #[getter]
     fn masks(&self) -> usize {
         self.shared.progress().masks
     }
 
+    /// By how much the grammar and the shared lexemes have grown, in bytes.
     #[getter]
     fn bytes(&self) -> usize {
         self.shared.progress().bytes
     }
 
+    /// How long it has worked, in milliseconds.
     #[getter]
     fn milliseconds(&self) -> f64 {
         self.shared.progress().elapsed.as_secs_f64() * 1e3

@@ -159,6 +159,10 @@ class CompiledGrammar(_core.CompiledGrammar):
             TypeError: `milliseconds` or `bytes` is no number.
             ValueError: One of them is negative, or no finite number.
             OperationCancelled: The token of the grammar's limits was cancelled.
+
+        Examples:
+            >>> compiled.prepare(milliseconds=5).wait()
+            True
         """
         return Preparation(self, milliseconds, bytes, background)
 

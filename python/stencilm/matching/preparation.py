@@ -8,7 +8,19 @@ from stencilm import _core
 
 
 class Preparation(_core.Preparation):
-    """The work that `CompiledGrammar.prepare` has begun. It goes on where nobody keeps this."""
+    """The work that `CompiledGrammar.prepare` has begun. It goes on where nobody keeps this.
+
+    Examples:
+        >>> import stencilm
+        >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+        >>> compiled = stencilm.GrammarCompiler(info).compile_regex("(ab)*")
+        >>> preparation = compiled.prepare(milliseconds=1000)
+        >>> preparation.wait(), preparation.done, preparation.ended_by
+        (True, True, 'complete')
+        >>> preparation.masks >= 0, preparation.bytes >= 0, preparation.milliseconds < 1000
+        (True, True, True)
+        >>> preparation.cancel()  # nothing is left to be ended
+    """
 
     __slots__ = ()
 
