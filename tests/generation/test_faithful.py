@@ -9,6 +9,7 @@ import pytest
 import stencilm
 from bench.faithful import RememberingModel, conditional, noise, variation
 from stencilm import Choice, LimitExceeded, Model, ModelError, Regex
+from stencilm.generation import faithful
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Sampled
 
@@ -82,6 +83,25 @@ def test_texts_end_within_max_tokens(model: Model, method: Any) -> None:
     assert max(one.stats.tokens for one in drawn) <= 2
     assert all(one.finish_reason == "stop" and one.is_complete for one in drawn)
     assert variation([one.text for one in drawn], expected) <= 0.06
+
+
+@pytest.mark.parametrize("method", ["exact", "smc"])
+@pytest.mark.parametrize("kept", [300, 1_000])
+def test_what_is_forgotten_costs_passes_and_is_no_error(
+    model: Model, method: Any, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faithful, "_KEPT_BYTES", kept)
+    expected, total = conditional(model, TYPES[4], Sampling(temperature=1.0), 8)
+    options: dict[str, Any] = {"sampling": method, "max_tokens": 8, "seed": 13}
+    drawn = model.generate_batch([PROMPT] * 2_000, TYPES[4], **options)
+    assert variation([one.text for one in drawn], expected) <= 0.07
+    report = drawn[0].sampling
+    assert report is not None
+    assert report.grammar_probability == pytest.approx(total, rel=0.3)
+    monkeypatch.undo()
+    others = model.generate_batch([PROMPT] * 2_000, TYPES[4], **options)
+    assert others[0].sampling is not None
+    assert others[0].sampling.forward_passes < report.forward_passes
 
 
 def test_one_text_at_a_time_is_exact_too(model: Model) -> None:

@@ -402,6 +402,25 @@ def test_beams_and_probabilities_come_after_the_reasoning(
         model.beam_search(CHAT, bool, reasoning="yes")
 
 
+@pytest.mark.parametrize("template", [QWEN, OPENED, PLAIN, None])
+@pytest.mark.parametrize("method", ["exact", "smc"])
+def test_whole_texts_are_drawn_after_the_reasoning(
+    runner: Any, template: str | None, method: Any
+) -> None:
+    model = model_of(runner, template)
+    options: dict[str, Any] = {"sampling": method, "reasoning": 12, "max_tokens": 8, "seed": 1}
+    prompt: Any = "It is " if template is None else CHAT
+    both = model.generate_batch([prompt] * 2, bool, **options)
+    for one in both:
+        assert isinstance(one.value, bool)
+        assert one.reasoning is not None
+        # A model without markers may have nothing to say.
+        assert one.stats.reasoning_tokens > 0 or template in (PLAIN, None)
+        assert one.sampling.forward_passes < sum(each.stats.forward_passes for each in both)
+        written = [each for event in one.trace for each in getattr(event, "token_ids", ())]
+        assert one.stats.prompt_tokens == len(one.trace[0].token_ids) < len(written) + 1
+
+
 @pytest.mark.parametrize("template", [QWEN, OPENED, PLAIN])
 @pytest.mark.parametrize("prompt", ["It is ", CHAT])
 def test_a_guided_text_comes_after_the_reasoning(runner: Any, template: str, prompt: Any) -> None:

@@ -59,7 +59,6 @@ class _Prefix:
         "children",
         "cumulative",
         "is_end",
-        "is_found",
         "log_mass",
         "logprob",
         "logprobs",
@@ -80,7 +79,7 @@ class _Prefix:
         # What the model thinks of the last token: as it draws, and at temperature 1.
         self.logprob = self.score = 0.0
         self.log_mass = 0.0
-        self.is_end = self.is_found = False
+        self.is_end = False
         self.allowed = 0
         self.forget()
 
@@ -195,7 +194,9 @@ class FaithfulSampler:
             ModelError: The model gives a probability of zero to every text of the grammar.
         """
         texts: list[_Text] = []
-        attempts, seen, found = 0, -math.inf, -math.inf
+        attempts, seen = 0, -math.inf
+        # The probabilities of the texts that were found: all texts have at least as much.
+        found: dict[tuple[int, ...], float] = {}
         for seed in seeds:
             random = _random(seed)
             before, tried = self.forward_passes, 0
@@ -216,17 +217,12 @@ class FaithfulSampler:
                     )
                 yield None
             seen = float(np.logaddexp(seen, bound))
-            if not end.is_found:
-                end.is_found = True
-                found = float(np.logaddexp(found, sum(one.logprob for one in end.path())))
+            found[tuple(self._tokens(end))] = sum(one.logprob for one in end.path())
             texts.append(_Text(end, self.forward_passes - before))
-            if (
-                self._kept_bytes > _KEPT_BYTES
-            ):  # What is not known costs rejections, and is no error.
-                self._root, self._kept_bytes, found = _Prefix(), 0, -math.inf
             yield None
         # Each attempt is accepted with the grammar's probability over its bound.
-        estimate = min(max(seen - math.log(attempts), found), self._root.log_mass)
+        least = float(np.logaddexp.reduce(list(found.values())))
+        estimate = min(max(seen - math.log(attempts), least), self._root.log_mass)
         report = SamplingReport(
             method="exact",
             texts=len(texts),
@@ -246,18 +242,30 @@ class FaithfulSampler:
                 # The model's own next tokens are allowed with so much probability.
                 if random.random() >= math.exp(prefix.total()):
                     return None
-            prefix = self._next(prefix, prefix.draw(random))
+            before, prefix = prefix, self._next(prefix, prefix.draw(random))
+            self._leave(before)
         return prefix
 
     def _back_up(self, prefix: _Prefix) -> None:
         """Let the bounds before a prefix know what is known of it."""
         while True:
             prefix.log_mass = 0.0 if prefix.is_end else prefix.total()
-            if prefix.parent is None:
+            parent = prefix.parent
+            if parent is None or parent.token_ids is None:
                 return
-            prefix.parent.bounds[prefix.slot] = prefix.log_mass
-            prefix.parent.cumulative = None
-            prefix = prefix.parent
+            parent.bounds[prefix.slot] = prefix.log_mass
+            parent.cumulative = None
+            prefix = parent
+
+    def _leave(self, prefix: _Prefix) -> None:
+        """Forget a prefix that was left, where too much is kept; it is a new one when met again.
+
+        What is known of the first prefixes stays, and that serves the most texts.
+        """
+        if self._kept_bytes > _KEPT_BYTES:
+            self._kept_bytes -= prefix.num_bytes
+            prefix.forget()
+            self._back_up(prefix)
 
     # Several texts side by side
 
@@ -278,8 +286,6 @@ class FaithfulSampler:
             ends, found = yield from self._wave(size, random)
             at += ends
             weights = np.concatenate([weights, found])
-            if self._kept_bytes > _KEPT_BYTES:
-                self._root, self._kept_bytes = _Prefix(), 0
         total = float(np.logaddexp.reduce(weights))
         if total == -math.inf:
             raise self._impossible()
@@ -327,9 +333,7 @@ class FaithfulSampler:
                     for number, place in enumerate(group):
                         at[place] = last if last.is_end else self._next(last, int(slots[number]))
                         held[place] = 0.0 if last.is_end else last.bounds[slots[number]]
-                if self._kept_bytes > _KEPT_BYTES:
-                    self._kept_bytes -= last.num_bytes
-                    last.forget()
+                self._leave(last)
                 yield None
             total = float(np.logaddexp.reduce(weights))
             if total == -math.inf:
