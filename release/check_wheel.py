@@ -74,11 +74,12 @@ def faults(wheel: Path) -> list[str]:
         if len(extensions) != 1:
             found.append(f"it has the extensions {extensions}, not one")
         promised = re.search(r"manylinux_(\d+)_(\d+)", platform)
-        for extension in extensions if promised else ():
-            newest = glibc_of(archive.read(extension))
-            most = (int(promised[1]), int(promised[2]))  # type: ignore[index]
-            if newest > most:
-                found.append(f"it needs glibc {newest}, and promises {most}")
+        if promised is not None:
+            most = (int(promised[1]), int(promised[2]))
+            for extension in extensions:
+                newest = glibc_of(archive.read(extension))
+                if newest > most:
+                    found.append(f"it needs glibc {newest}, and promises {most}")
     return found
 
 

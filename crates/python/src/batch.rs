@@ -278,7 +278,7 @@ thread_local! {
 
 /// The watch over one sequence of a round: what this thread has done for others counts, since one deadline is that of the batch.
 fn watch_over(matcher: &GrammarMatcher, round: u64) -> Watch {
-    let watch = Watch::new(matcher.compiled().limits().milliseconds, None);
+    let watch = matcher.compiled().limits().watch();
     ROUND.with_borrow_mut(|current| {
         current.take_if(|(number, _)| *number != round);
         let (_, parts) = current.get_or_insert_with(|| (round, Parts::new()));

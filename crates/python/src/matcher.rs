@@ -9,7 +9,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stencilm_engine::{self as engine, Candidate, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
-use stencilm_regex::Watch;
 
 use crate::arguments;
 use crate::bitmask::Rows;
@@ -455,9 +454,9 @@ impl Matcher {
         }
         let time_limit = time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let (inner, rows) = (&mut *guard, rows.all()?);
-        let milliseconds = inner.compiled().limits().milliseconds;
         // One deadline for all nodes.
-        watch::long(py, || Watch::new(milliseconds, None).over(|| inner.traverse_draft_tree(&tree, rows, time_limit)))?
+        let limits = inner.compiled().limits().clone();
+        watch::long(py, || limits.watch().over(|| inner.traverse_draft_tree(&tree, rows, time_limit)))?
             .map_err(|error| errors::matcher(py, &error))
     }
 
@@ -475,8 +474,8 @@ impl Matcher {
         let tree = DraftTree::new(&next_token, &next_sibling, &tokens, root)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let inner = &mut *guard;
-        let milliseconds = inner.compiled().limits().milliseconds;
-        watch::long(py, || Watch::new(milliseconds, None).over(|| inner.draft_tree_temperatures(&tree)))?
+        let limits = inner.compiled().limits().clone();
+        watch::long(py, || limits.watch().over(|| inner.draft_tree_temperatures(&tree)))?
             .map_err(|error| errors::matcher(py, &error))
     }
 

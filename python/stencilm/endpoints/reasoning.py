@@ -11,8 +11,7 @@ import re
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.matching.reasoning import DEFAULT_REASONING
-from stencilm.models.reasoning import Reasoning
+from stencilm.models.reasoning import Reasoning, budget_of
 
 ReasoningWay: TypeAlias = Literal[
     "effort", "responses", "thinking", "thinking_switch", "reasoning", "vllm", "sglang"
@@ -35,9 +34,7 @@ _TAKES_MINIMAL = re.compile(r"(?:openai/)?gpt-5(?!\.\d)|(?:models/|google/)?gemi
 
 def extra_tokens(reasoning: Reasoning) -> int:
     """By how much a bound of the answer grows where a provider counts the reasoning in it."""
-    if reasoning is True:
-        return DEFAULT_REASONING
-    return reasoning if _is_number(reasoning) else 0  # type: ignore[return-value]
+    return 0 if isinstance(reasoning, str) else budget_of(reasoning)
 
 
 def reasoning_arguments(
@@ -54,12 +51,12 @@ def reasoning_arguments(
     """
     if way is None or reasoning in ("auto", "draft"):
         return {}
-    is_on = reasoning is True or (_is_number(reasoning) and reasoning != 0)
+    is_on = budget_of(reasoning) > 0
     if way == "effort":
-        effort = _effort(model, reasoning) if is_on else _least_effort(model)
+        effort = _effort(reasoning) if is_on else _least_effort(model)
         return {"reasoning_effort": effort}
     if way == "responses":
-        effort = _effort(model, reasoning) if is_on else _least_effort(model)
+        effort = _effort(reasoning) if is_on else _least_effort(model)
         return {"reasoning": {"effort": effort} | ({"summary": "auto"} if is_on else {})}
     if way == "thinking":
         return _thinking(model, reasoning, is_on)
@@ -98,7 +95,7 @@ def _thinking(model: str, reasoning: Reasoning, is_on: bool) -> dict[str, Any]:
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     thinking: dict[str, Any] = {"thinking": {"type": "adaptive", "display": "summarized"}}
     if reasoning is not True:
-        thinking["output_config"] = {"effort": _effort(model, reasoning)}
+        thinking["output_config"] = {"effort": _effort(reasoning)}
     return thinking
 
 
@@ -107,21 +104,17 @@ def _claude_version(model: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2] or 0))
 
 
-def _effort(model: str, reasoning: Reasoning) -> str:
+def _effort(reasoning: Reasoning) -> str:
     """The effort for a number of tokens; what is usual where none is given."""
     if reasoning is True:
         return "medium"
-    return next(effort for least, effort in _EFFORTS if reasoning >= least)  # type: ignore[operator]
+    return next(effort for least, effort in _EFFORTS if budget_of(reasoning) >= least)
 
 
 def _least_effort(model: str) -> str:
     if _TAKES_NONE.match(model):
         return "none"
     return "minimal" if _TAKES_MINIMAL.match(model) else "low"
-
-
-def _is_number(reasoning: Reasoning) -> bool:
-    return isinstance(reasoning, int) and not isinstance(reasoning, bool)
 
 
 def _extra(body: dict[str, Any]) -> dict[str, Any]:

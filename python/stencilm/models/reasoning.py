@@ -202,11 +202,11 @@ def after_reasoning(
     )
 
 
-def _as_reasoning(event: Event) -> ReasonedEvent:
+def _as_reasoning(event: Sampled | Forced | ReasonedEvent) -> ReasonedEvent:
     if isinstance(event, ReasonedEvent):
         return event
-    token_ids = (event.token_id,) if isinstance(event, Sampled) else event.token_ids  # type: ignore[attr-defined]
-    return ReasonedEvent(token_ids=token_ids, text=event.text, logprob=None)  # type: ignore[attr-defined]
+    token_ids = (event.token_id,) if isinstance(event, Sampled) else event.token_ids
+    return ReasonedEvent(token_ids=token_ids, text=event.text, logprob=None)
 
 
 @dataclass(frozen=True, slots=True)
