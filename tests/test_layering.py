@@ -50,9 +50,10 @@ ORDER = {
         *[
             "tokenizers",
             "grammars",
-            "matching",
             "bitmask",
+            "matching",
             "tool_calls",
+            "models::protocol",
             "generation",
             "views",
             "models",
