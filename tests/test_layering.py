@@ -21,8 +21,8 @@ KNOWN = json.loads((Path(__file__).parent / "layering.json").read_text())
 # Rooms in the order in which they may use each other: each may use itself and those before it.
 # Files that no room holds come last, but for the first list, which any room may use.
 BASE = {
-    "regex": ["hash", "host", "limits", "memory", "thread_time", "watch"],
-    "grammar": [],
+    "regex": ["error", "hash", "host", "limits", "memory", "thread_time", "watch"],
+    "grammar": ["error", "word_trie"],
     "engine": ["cpus", "error", "limits", "locks", "switches"],
     "python": [],
     "package": ["_core", "errors", "limits", "renewed_lock", "shown"],
@@ -30,9 +30,10 @@ BASE = {
 ORDER = {
     "regex": ["numbers", "expr", "derivative", "analysis", "syntax"],
     "grammar": [
+        "json",
         "ir",
         "passes",
-        "json",
+        "json_schema::options",
         "json_schema::read",
         "json_schema::normal_form",
         "json_schema::constraints",

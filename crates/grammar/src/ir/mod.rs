@@ -11,7 +11,6 @@
 
 pub(crate) mod builder;
 pub(crate) mod cardinality_bounds;
-pub(crate) mod error;
 pub(crate) mod exprs;
 pub(crate) mod fixpoint;
 pub(crate) mod grammar;
@@ -20,5 +19,5 @@ pub(crate) mod markers;
 pub(crate) mod objects;
 pub(crate) mod productive;
 pub(crate) mod report;
+mod split_literals;
 pub(crate) mod syntax_error;
-pub(crate) mod word_trie;

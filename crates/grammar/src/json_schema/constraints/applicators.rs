@@ -1,6 +1,6 @@
 //! The keywords that hold other schemas, or belong to one that does: references, conditions, members, elements.
 
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::json_schema::read::document::{Json, JsonId, quoted};
 use crate::json_schema::read::keywords::Reader;
 use crate::json_schema::read::refs::RefProblem;

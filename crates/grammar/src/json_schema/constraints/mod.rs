@@ -7,6 +7,4 @@
 
 pub(crate) mod applicators;
 pub(crate) mod elements;
-pub(crate) mod lengths;
 pub(crate) mod members;
-pub(crate) mod numbers;

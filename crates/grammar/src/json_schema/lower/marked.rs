@@ -14,15 +14,17 @@ use stencilm_regex::{ByteSet, ExprId, Map};
 use super::explain::{Branch, Need, What};
 use super::objects::{Class, Member};
 use super::schemas::{Container, Lowering, Task};
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, RuleId};
 use crate::ir::markers;
+use crate::json::spelling::Spelling;
 use crate::json::strings::Strings;
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::merge::{Clash, Merged, merge};
+use crate::json_schema::normal_form::merge::merge;
+use crate::json_schema::normal_form::merged::{Clash, Merged};
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Json, JsonId};
-use crate::json_schema::read::schema::{SchemaId, Types};
-use crate::json_schema::{JsonSchemaOptions, Spelling};
+use crate::json_schema::read::schema::{SchemaId, Types, type_of};
 use crate::notations::free_text::FreeText;
 
 /// Most members that come in any order beside others: one counter each.
@@ -301,7 +303,7 @@ impl<'a> Lowering<'a> {
                     vec![self.text_way(Some(text))]
                 }
                 other => {
-                    let types = crate::json_schema::normal_form::merge::type_of(other);
+                    let types = type_of(other);
                     let words = self.marking().marked.other_words();
                     let word = words.iter().find(|(_, own)| own.meets(types)).map_or("", |(word, _)| *word);
                     vec![Way { word, value: self.literal(inner, 0)?, end: End::Spaced }]

@@ -12,6 +12,7 @@ pub(crate) mod explain;
 pub(crate) mod keys;
 pub(crate) mod literal;
 pub(crate) mod marked;
+pub(crate) mod numbers;
 pub(crate) mod objects;
 pub(crate) mod relaxing;
 pub(crate) mod scalars;

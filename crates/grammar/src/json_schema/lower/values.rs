@@ -9,12 +9,13 @@ use stencilm_regex::{Decimal, ExprId, Map};
 
 use super::explain::Branch;
 use super::schemas::{Container, Lowering, Task};
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Node, NodeId};
 use crate::json::layout::MAX_INDENT_DEPTH;
-use crate::json_schema::constraints::numbers::{any_text, plain_texts};
+use crate::json::numbers::{Written, any_text, plain_texts};
 use crate::json_schema::normal_form::atoms::{Atom, Term};
-use crate::json_schema::normal_form::merge::{Clash, Merged, merge};
+use crate::json_schema::normal_form::merge::merge;
+use crate::json_schema::normal_form::merged::{Clash, Merged};
 use crate::json_schema::normal_form::structural_key::Key;
 use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{SchemaId, Types};
@@ -265,7 +266,11 @@ impl<'a> Lowering<'a> {
     /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
         let Parts { scalars, texts, numbers, containers, branches } = parts;
-        let written = (self.number_kind(merged), self.options.spelling, self.options.integers_as_digits);
+        let written = Written {
+            kind: self.number_kind(merged),
+            spelling: self.options.spelling,
+            readable: self.options.integers_as_digits,
+        };
         let Some(values) = &merged.values else { return Ok(()) };
         let mut misfit = None;
         let mut fits = false;
@@ -282,7 +287,7 @@ impl<'a> Lowering<'a> {
                 Json::Number(text)
                     if Decimal::parse(text)
                         .is_some_and(|number| plain_texts(&mut self.builder.exprs, &number, written, numbers)) => {}
-                _ => scalars.push(self.literal_scalar(value, written.0)?),
+                _ => scalars.push(self.literal_scalar(value, written.kind)?),
             }
         }
         branches.push(match misfit {

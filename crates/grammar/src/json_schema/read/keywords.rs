@@ -11,12 +11,13 @@ use stencilm_regex::Decimal;
 
 use super::document::{Document, Json, JsonId, quoted};
 use super::refs::Refs;
-use super::schema::{Fate, Format, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
+use super::schema::{Fate, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
 use super::scopes::Scopes;
 use super::vocabulary::{ANNOTATIONS, Draft, draft_of};
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::json_schema::JsonSchemaOptions;
+use crate::error::{ErrorKind, GrammarError};
+use crate::json::format::Format;
 use crate::json_schema::constraints::applicators::Applied;
+use crate::json_schema::options::JsonSchemaOptions;
 
 /// Most schemas read, each counted once for every dynamic scope.
 const MAX_SCHEMAS: usize = 1_000_000;

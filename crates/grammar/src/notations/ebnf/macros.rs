@@ -14,9 +14,9 @@ use super::scan::Word;
 use super::tree::{Part, PartId};
 use crate::ir::grammar::{Mark, Temperature, TokenPattern};
 use crate::ir::syntax_error::SyntaxError;
-use crate::ir::word_trie;
 use crate::notations::free_text::{FEW_STRINGS, FreeText};
 use crate::notations::substring;
+use crate::word_trie;
 
 /// What the macro of a pattern takes.
 const REGEX: &str =

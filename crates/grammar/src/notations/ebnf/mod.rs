@@ -21,8 +21,8 @@ pub(crate) mod tree;
 
 use std::fmt;
 
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::ir::report::Report;
 pub(crate) use crate::ir::syntax_error::SyntaxError;

@@ -8,10 +8,11 @@ use stencilm_regex::{ExprId, ExprSet};
 use super::SyntaxError;
 use super::lower::Terminals;
 use super::tree::{Object, Others, PartId};
+use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::GrammarError;
-use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId, Surface};
+use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId};
 use crate::ir::objects::ObjectChecks;
+use crate::json::surface::Surface;
 use crate::json_schema;
 
 /// Blanks between the signs of an object or an array whose surface is not given.

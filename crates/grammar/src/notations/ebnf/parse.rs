@@ -15,8 +15,8 @@ use super::macros;
 use super::macros::Attributes;
 use super::scan::{Scanner, Word};
 use super::tree::{Array, Container, Object, Part, PartId, Text};
+use crate::error::ErrorKind;
 use crate::ir::builder::MAX_EXPRS;
-use crate::ir::error::ErrorKind;
 use crate::ir::grammar::{Mark, TokenPattern};
 
 /// What an open bracket, or a rule, makes of its alternatives.

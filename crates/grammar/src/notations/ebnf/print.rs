@@ -8,8 +8,8 @@ use stencilm_regex::{ExprId, HashSet};
 use super::escapes;
 use super::print_containers::{array, object};
 use super::print_expr::{ExprPrinter, Place, write_count};
+use crate::ir::exprs::expressions;
 use crate::ir::grammar::{Grammar, Mark, Node, NodeId, RuleId, TokenPattern};
-use crate::passes::expressions;
 
 /// The name that the rule of the root prints with.
 const ROOT: &str = "root";

@@ -3,7 +3,8 @@
 use super::escapes;
 use super::print::Step;
 use super::print_expr::Place;
-use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId, Surface};
+use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId};
+use crate::json::surface::Surface;
 use stencilm_regex::ExprId;
 
 fn sign(name: &'static str, expr: ExprId) -> [Step; 5] {

@@ -1,11 +1,13 @@
 //! Grammars of other notations within a Lark text: those given by name, and JSON Schemas. Each is added once.
 
 use super::expand::{Expansion, Scope, Within};
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::ir::grammar::NodeId;
 use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
-use crate::json_schema::{GapPatterns, JsonSchemaOptions, reported};
+use crate::json::layout::GapPatterns;
+use crate::json_schema::options::JsonSchemaOptions;
+use crate::json_schema::reported;
 use crate::notations::combine;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 

@@ -8,7 +8,7 @@ use super::parse::{Later, Parsed, parse};
 use super::terminals::check_pattern;
 use super::tree::{Attribute, Definition, Import, Part, PartId, Unit};
 use super::{NamedGrammar, Names};
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::ir::syntax_error::SyntaxError;
 
 /// Longest chain of grammars that import each other.

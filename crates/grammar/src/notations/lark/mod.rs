@@ -27,8 +27,8 @@ use std::rc::Rc;
 
 use stencilm_regex::HashMap;
 
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::MAX_EBNF_BYTES;

@@ -8,6 +8,7 @@ use super::scan::{Word, Words};
 use super::statements::Joins;
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;
+use crate::json_schema::read::parse::parse as read_json;
 use crate::notations::ebnf::escapes;
 
 /// Deepest nesting of grammars in braces, and of conditions.
@@ -244,7 +245,7 @@ impl Parser<'_> {
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {
         let (start, end) = self.words.json(after)?;
         let text = &self.text[start..end];
-        match crate::json_schema::parse(text, &[], usize::MAX) {
+        match read_json(text, &[], usize::MAX) {
             Err(error) => Err(SyntaxError::within(error, text, start)),
             Ok(_) => Ok((start, text.into())),
         }

@@ -11,12 +11,13 @@ use super::context::is_context;
 use super::foreign::described;
 use super::tree;
 use super::tree::{Part, Unit};
+use crate::error::ErrorKind;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::ErrorKind;
 use crate::ir::exprs;
 use crate::ir::grammar::Node;
 use crate::ir::syntax_error::SyntaxError;
-use crate::json_schema::{JsonSchemaOptions, from_json_schema};
+use crate::json_schema::from_json_schema;
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::notations::substring;
 
 /// The value of an attribute.

@@ -11,12 +11,14 @@ use stencilm_regex::{ByteSet, ExprId};
 use super::embedded::placed;
 use super::fields::error;
 use super::lower::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::markers;
 use crate::ir::report::Fate;
+use crate::json::spelling::Spelling;
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Entries, Json, JsonId};
-use crate::json_schema::{JsonSchemaOptions, Spelling, reported};
+use crate::json_schema::reported;
 use crate::notations::free_text::FreeText;
 
 /// The words and marks of a notation.

@@ -9,7 +9,7 @@ use stencilm_regex::HashMap;
 use super::fields::error;
 use super::lower::Lowering;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, Tree};
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Mark, NodeId};
 use crate::ir::markers;
 use crate::notations::free_text::{FEW_STRINGS, FreeText, Within};
