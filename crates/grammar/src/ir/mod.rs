@@ -13,6 +13,7 @@ pub(crate) mod builder;
 pub(crate) mod cardinality_bounds;
 pub(crate) mod exprs;
 pub(crate) mod fixpoint;
+pub(crate) mod free_text;
 pub(crate) mod grammar;
 pub(crate) mod key_space;
 pub(crate) mod markers;

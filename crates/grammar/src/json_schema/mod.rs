@@ -30,8 +30,9 @@ use crate::ir::report::{KeptReport, Later};
 use crate::json::layout::Surfaces;
 use crate::json::spelling::Spelling;
 use crate::json::strings::Strings;
-use lower::marked::Marked;
-use options::JsonSchemaOptions;
+use crate::json_schema::lower::lowering::Lowering;
+use crate::json_schema::lower::marking::Marked;
+use crate::json_schema::options::JsonSchemaOptions;
 
 /// The grammar of all JSON texts, in the chosen form, of all instances of a schema.
 ///
@@ -75,8 +76,8 @@ fn read<T>(
 fn lowering<'a>(
     schemas: &'a read::schema::Schemas<'a>,
     options: &'a JsonSchemaOptions,
-) -> Result<lower::schemas::Lowering<'a>, GrammarError> {
-    Ok(lower::schemas::Lowering::new(schemas, options, Surfaces::new(&options.layout())?))
+) -> Result<Lowering<'a>, GrammarError> {
+    Ok(Lowering::new(schemas, options, Surfaces::new(&options.layout())?))
 }
 
 /// The same with its report worked out, for grammars that become parts of others.

@@ -2,7 +2,7 @@
 //! own.
 
 use super::explain::{Branch, Need, What};
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId};
 use crate::json::surface::Surface;

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashSet;
 
 use super::keys::{KeyPlan, KnownKey};
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::Merged;

@@ -7,7 +7,7 @@
 use indexmap::IndexSet;
 use stencilm_regex::{ExprId, HashMap, KeyedState};
 
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::KeySpace;
 use crate::ir::key_space::{canonical_keys, is_key, key_space};

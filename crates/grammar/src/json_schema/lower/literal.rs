@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Decimal, ExprId, check_time};
 
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{KnownMember, Members, Node, NodeId};
 use crate::json::kind::Kind;

@@ -2,7 +2,7 @@
 
 use stencilm_regex::{Decimal, ExprId};
 
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::json::kind::Kind;
 use crate::json::numbers::{Numbers, NumbersError, numbers};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::existential::Witness;
 use super::explain::{Branch, Need, What};
 use super::keys::{KeyClass, KeyPlan, KnownKey};
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::GrammarError;
 use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
 use crate::json_schema::normal_form::atoms::Term;

@@ -2,7 +2,7 @@
 //!
 //! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where and why.
 
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::report::Finding;
 use crate::json_schema::normal_form::atoms::Term;

@@ -4,7 +4,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOption
 use stencilm_regex::{Expr, ExprId};
 
 use super::explain::Branch;
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::json::lengths;
 use crate::json::lengths::Lengths;

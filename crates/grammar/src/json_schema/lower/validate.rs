@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Decimal, End, NumberForm, NumberSet};
 
-use super::schemas::Lowering;
+use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::json::strings::spelled;
 use crate::json_schema::normal_form::atoms::Term;

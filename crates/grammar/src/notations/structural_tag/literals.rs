@@ -12,6 +12,7 @@ use super::embedded::placed;
 use super::fields::error;
 use super::lower::Lowering;
 use crate::error::{ErrorKind, GrammarError};
+use crate::ir::free_text::FreeText;
 use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::markers;
 use crate::ir::report::Fate;
@@ -19,7 +20,6 @@ use crate::json::spelling::Spelling;
 use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Entries, Json, JsonId};
 use crate::json_schema::reported;
-use crate::notations::free_text::FreeText;
 
 /// The words and marks of a notation.
 #[derive(PartialEq, Eq, Hash, Debug)]
