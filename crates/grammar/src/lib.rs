@@ -16,7 +16,6 @@ pub use ir::grammar::{
     NodeId, Rule, RuleId, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
-pub use json::layout::GapPatterns;
 pub use json::spelling::Spelling;
 pub use json::surface::Surface;
 pub use json::values::{common_exprs, common_string};

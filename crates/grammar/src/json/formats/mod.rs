@@ -9,16 +9,17 @@ mod idn;
 #[cfg(test)]
 mod tests;
 mod uri;
+mod whole;
 
 use std::sync::OnceLock;
 
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
 
 use super::common::Common;
 use super::format::Format;
 use super::spelling::Spelling;
 use super::strings::Strings;
+use whole::whole;
 
 /// Months by length, then the last day of February: years divisible by 4, but centuries only by 400.
 const DATE: &str = r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
@@ -150,10 +151,4 @@ fn numbered(exprs: &mut ExprSet, digits: &[ExprId], behind: &[ExprId]) -> ExprId
         })
         .collect();
     exprs.or(&tens)
-}
-
-/// A pattern of ours that has to match everything.
-fn whole(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
-    let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-    parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
 }

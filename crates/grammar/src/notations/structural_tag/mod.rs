@@ -9,6 +9,7 @@ mod embedded;
 mod fields;
 mod literals;
 mod lower;
+mod notation;
 mod read;
 mod styles;
 mod texts;
