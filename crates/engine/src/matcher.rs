@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 use stencilm_grammar::Temperature;
 use stencilm_regex::{LimitExceeded, check_time, memory};
 
-use crate::canonical::{CanonicalVerdict, Trail};
-use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
+use crate::canonical::cursor::history::Trail;
+use crate::canonical::mask::masks::CanonicalVerdict;
+use crate::compiled::{CompiledGrammar, DecidedMask, HeldLayout, Layout};
 use crate::error::{EngineError, MatcherError};
 use crate::lexeme::mask::MAX_LISTED;
-use crate::lexeme::shared::HeldLayout;
 use crate::mask::delta::{MaskPatch, difference};
 use crate::parse::stepper::Run;
 use crate::query::captures::captures;
@@ -21,6 +21,7 @@ use crate::state::stacks::{Mark, SetId, Stacks};
 use crate::vocabulary::token_set;
 
 mod budget;
+mod canonical_mask;
 pub(crate) mod preparation;
 
 thread_local! {

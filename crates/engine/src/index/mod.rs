@@ -16,8 +16,9 @@ use std::sync::Arc;
 use crate::error::{EngineError, MatcherError};
 use crate::query::boundary_tokens::Span;
 use crate::shared::Vocabulary;
+use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::token_set;
-use crate::vocabulary::trie::{Trie, WalkError};
+use crate::vocabulary::trie::WalkError;
 
 pub use build::IndexBuilder;
 use bytes::{ByteAutomaton, NOWHERE};
@@ -121,23 +122,6 @@ impl Stretch {
         let fits = self.end() == rank && self.target() == target && rank - self.start < MAX_RUN;
         self.more_and_target += u32::from(fits) << 24;
         fits
-    }
-}
-
-/// The tokens of a trie in its own order.
-pub(crate) struct Ranks {
-    tokens: Vec<u32>,
-    rank_of: Vec<u32>,
-}
-
-impl Ranks {
-    pub fn new(trie: &Trie, vocab_size: usize) -> Ranks {
-        let tokens: Vec<u32> = (0..trie.len()).filter_map(|node| trie.entry_at(node)).collect();
-        let mut rank_of = vec![NOWHERE; vocab_size];
-        for (rank, &token) in tokens.iter().enumerate() {
-            rank_of[token as usize] = rank as u32;
-        }
-        Ranks { tokens, rank_of }
     }
 }
 

@@ -14,6 +14,7 @@
 //! `a` is no longer missing.
 
 pub(crate) mod arrays;
+pub(crate) mod capturing;
 pub(crate) mod expansion;
 pub(crate) mod first;
 pub(crate) mod frame;

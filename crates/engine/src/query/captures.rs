@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
 use crate::error::EngineError;
+use crate::machine::capturing::parts;
 use crate::machine::layout::Frame;
 use crate::machine::left_corner::LeftGraph;
 use crate::parse::stepper::Run;
@@ -17,43 +18,6 @@ use crate::state::stacks::{Entry, SetId};
 
 /// So many steps may be taken to find the captures of one text.
 const MAX_STEPS: usize = 5_000_000;
-
-/// For every node whether a capture is in it; empty where there is none at all. What an object's members hold is not looked into: no notation names parts
-/// of them.
-pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
-    let is_capture = |node: &Node| matches!(node, Node::Marked { mark: Mark::Capture(_), .. });
-    if !grammar.nodes().iter().any(is_capture) {
-        return Vec::new();
-    }
-    let mut capturing = vec![false; grammar.nodes().len()];
-    let mut users: Vec<Vec<u32>> = vec![Vec::new(); capturing.len()];
-    let mut work = Vec::new();
-    for (index, node) in grammar.nodes().iter().enumerate() {
-        parts(grammar, node).for_each(|part| users[part.0 as usize].push(index as u32));
-        if is_capture(node) {
-            capturing[index] = true;
-            work.push(index);
-        }
-    }
-    while let Some(index) = work.pop() {
-        for &user in &users[index] {
-            if !std::mem::replace(&mut capturing[user as usize], true) {
-                work.push(user as usize);
-            }
-        }
-    }
-    capturing
-}
-
-fn parts<'a>(grammar: &'a Grammar, node: &'a Node) -> impl Iterator<Item = NodeId> + 'a {
-    let (many, one) = match node {
-        Node::Sequence(parts) | Node::Choice(parts) => (&parts[..], None),
-        Node::Repeat { body, .. } | Node::Marked { body, .. } => (&[][..], Some(*body)),
-        Node::Rule(rule) => (&[][..], Some(grammar.rule(*rule).body)),
-        Node::Lexeme(_) | Node::Members(_) | Node::Items(_) | Node::Token(_) => (&[][..], None),
-    };
-    many.iter().copied().chain(one)
-}
 
 /// A node that was begun: how many of its parts or rounds are complete, and where it began. Of a choice, a rule and a
 /// capture nothing is complete before all is.

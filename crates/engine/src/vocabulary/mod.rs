@@ -22,6 +22,7 @@ pub(crate) mod characters;
 pub(crate) mod json_text;
 pub(crate) mod keys_within_tokens;
 pub(crate) mod lead_bytes;
+pub(crate) mod ranks;
 pub(crate) mod token_lengths;
 pub(crate) mod token_set;
 pub(crate) mod tokens;
