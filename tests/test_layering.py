@@ -23,7 +23,7 @@ KNOWN = json.loads((Path(__file__).parent / "layering.json").read_text())
 BASE = {
     "regex": ["hash", "host", "limits", "memory", "thread_time", "watch"],
     "grammar": [],
-    "engine": ["cpus", "error", "limits", "locks", "switches"],
+    "engine": ["cpus", "error", "extensions", "limits", "locks", "switches"],
     "python": [],
     "package": ["_core", "errors", "limits", "renewed_lock", "shown"],
 }
@@ -93,6 +93,10 @@ def _leaves(tree: str, prefix: str = "") -> Iterator[str]:
         part += character
 
 
+def _parent(module: str) -> str:
+    return module.rpartition("::")[0]
+
+
 def _rust_imports(crate: str) -> dict[str, set[str]]:
     """Which modules of a crate each module names."""
     modules = _rust_modules(crate)
@@ -102,6 +106,11 @@ def _rust_imports(crate: str) -> dict[str, set[str]]:
         for tree in re.findall(r"\buse\s+((?:crate|super|self)::[^;]+);", source):
             paths.update(_leaves(tree))
         found = imports.setdefault(module, set())
+        # Children that are named without a path: `use child::Type`, `child::function(...)`.
+        children = {name.split("::")[-1] for name in modules if module and _parent(name) == module}
+        found.update(
+            f"{module}::{child}" for child in children if re.search(rf"(?<![\w:]){child}::", source)
+        )
         for path in paths:
             segments = re.sub(r"\s", "", path).split("::")
             at = module.split("::") if module else []

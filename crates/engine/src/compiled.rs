@@ -20,10 +20,10 @@ use crate::limits::{LexiconLimits, Limits};
 use crate::locks::{Mutex, lock, try_lock};
 use crate::machine::capturing::capturing;
 use crate::machine::layout::Machine;
+use crate::machine::marks::Marks;
 use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
-use crate::parse::annotations::Marks;
-use crate::parse::stepper::{Doubt, Run};
+use crate::parse::stepper::{Doubt, Run, Scratch};
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{SetId, Stacks};
@@ -482,7 +482,9 @@ impl Layout {
         let mut lexeme_cache = self.lexemes.lock();
         lexeme_cache.begin();
         stacks.begin(self.max_stack_bytes);
+        let mut scratch = lexeme_cache.extensions.take::<Scratch>();
         let mut run = Run {
+            scratch: &mut scratch,
             machine: &mut machine,
             lexeme_cache: &mut lexeme_cache,
             stacks,
@@ -494,6 +496,7 @@ impl Layout {
             known: None,
         };
         let result = Watch::new(self.milliseconds, None).until(self.cancel.clone()).over(|| operation(&mut run));
+        lexeme_cache.extensions.put(scratch);
         let (waited, has_grown) = (lexeme_cache.waited(), self.lexemes.note(&mut lexeme_cache));
         Worked { result, has_grown, waited }
     }
@@ -568,14 +571,14 @@ impl Layout {
                 let finished = finished?;
                 computed = match &reads {
                     Some(reads) => {
-                        let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
+                        let kept = Arc::new(KeptMask::new(mask, &finished, run.lexeme_cache.extensions.get()));
                         masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                         fresh = told.then_some(kept.clone());
                         kept.allowed()
                     }
                     None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
                 };
-                (unverified, run.lexeme_cache.scratch.flipped) = (finished.unverified, finished.flipped);
+                (unverified, run.scratch.flipped) = (finished.unverified, finished.flipped);
                 found_reads = reads;
             }
             run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
@@ -592,7 +595,7 @@ impl Layout {
                 let saturated = run.stacks.configuration(&mut threads)?;
                 found_reads = masks.known.looks(run.machine, run.stacks, saturated);
             }
-            run.lexeme_cache.scratch.saturated = threads;
+            run.scratch.saturated = threads;
             let within_key = run.is_within_free_key(configuration);
             let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
             let mut asked = Vec::new();

@@ -4,9 +4,9 @@
 //! follow if it fits what is open at the end of the sequence and no merge joins it with the one before, and if the grammar then
 //! allows a continuation that the tokenizer would write.
 //!
-//! Rooms: [`encoder`] (merges of two neighbours), [`pretokenizer`] (where pieces end), [`cursor`] (what is open, as states of an
+//! Rooms: [`encoder`] (what a tokenizer makes tokens with: merges of two neighbours), [`pretokenizer`] (where pieces end), [`cursor`] (what is open, as states of an
 //! automaton), [`viability`] (whether the grammar allows a canonical continuation), [`whitespace`] (runs of it), [`mask`] (a plain
-//! mask less what is not canonical).
+//! mask less what is not canonical). [`encoding`] joins the first with what was laid out while it was used.
 //!
 //! # Example
 //! The tokenizer merges `{` and `"`. At the start the plain mask is `{` and `{"`; after `{` a `"` must come, with which it merges,

@@ -20,5 +20,7 @@ pub(crate) mod first;
 pub(crate) mod frame;
 pub(crate) mod layout;
 pub(crate) mod left_corner;
+pub(crate) mod marks;
+pub(crate) mod object_facts;
 pub(crate) mod objects;
 pub(crate) mod property_trie;

@@ -8,16 +8,33 @@
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, MatcherError};
 use crate::machine::capturing::parts;
 use crate::machine::layout::Frame;
 use crate::machine::left_corner::LeftGraph;
+use crate::matcher::GrammarMatcher;
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
 use crate::state::stacks::{Entry, SetId};
 
 /// So many steps may be taken to find the captures of one text.
 const MAX_STEPS: usize = 5_000_000;
+
+impl GrammarMatcher {
+    /// The texts of the parts that the grammar names, as far as they are complete: by where they begin, outer ones first.
+    /// A name comes as often as its part does. Where the text can be read in several ways, the first alternative counts,
+    /// and the end of a sequence takes as little as it can. A special token adds nothing to a text.
+    ///
+    /// They are found on demand, in time that grows with the text; nothing is changed.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when a limit is reached.
+    pub fn get_captures(&self) -> Result<Vec<(String, Vec<u8>)>, MatcherError> {
+        let Some(record) = self.record() else { return Ok(Vec::new()) };
+        let (grammar, capturing) = (self.compiled().grammar(), self.compiled().capturing());
+        self.reread(|run| captures(run, grammar, capturing, record))
+    }
+}
 
 /// A node that was begun: how many of its parts or rounds are complete, and where it began. Of a choice, a rule and a
 /// capture nothing is complete before all is.

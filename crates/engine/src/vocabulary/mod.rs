@@ -15,6 +15,7 @@
 //! The stop token spells no bytes and is in no trie. The schema is an object with one required member `a`, an integer, laid out
 //! as `{"a": 12}`.
 
+pub(crate) mod automaton;
 pub(crate) mod categories;
 pub(crate) mod category_trie;
 pub(crate) mod category_walk;

@@ -15,7 +15,7 @@ use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_BLANKS;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::trie::Reader as _;
+use crate::vocabulary::trie::{Reader as _, Way};
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
@@ -122,13 +122,13 @@ pub(crate) fn sure_within(
             ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
-        let mut way = std::mem::take(&mut lexeme_cache.scratch.way);
+        let mut way = std::mem::take(lexeme_cache.extensions.get::<Way>());
         let steps = &mut steps;
         let mut walk = BytesWalk { lexeme_cache, trie, steps, surely: &mut surely, perhaps: &mut perhaps };
         let walked = trie
             .roots(walk.leading(start)?)
             .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
-        lexeme_cache.scratch.way = way;
+        *lexeme_cache.extensions.get() = way;
         walked?;
     }
     // A walk comes to one of those that spell the same.
