@@ -1,7 +1,10 @@
 //! How much work and memory an expression may cost before it is refused.
 
 use crate::error::LimitExceeded;
-use crate::watch::check;
+use crate::watch::{check, check_after};
+
+/// A derivative takes as long as so many usual steps.
+const STEPS_OF_A_DERIVATIVE: u32 = 8;
 
 /// Bounds on derived expressions, on the search for emptiness, on automaton states, and on the memory of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +28,7 @@ impl Default for Limits {
 
 impl Limits {
     pub(crate) fn check_exprs(&self, count: usize) -> Result<(), LimitExceeded> {
-        check()?;
+        check_after(STEPS_OF_A_DERIVATIVE)?;
         if count > self.max_exprs { Err(LimitExceeded::Expressions(self.max_exprs)) } else { Ok(()) }
     }
 
