@@ -12,6 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+# The longest function, in lines.
+MAX_LINES = 80
+
 # Rooms in the order in which they may use each other: each may use itself and those before it.
 # Files that no room holds come last, but for the first list, which any room may use.
 BASE = {
@@ -224,3 +227,20 @@ def test_every_room_is_there() -> None:
             if not any(m == room or m.startswith(room + "::") for m in modules)
         ]
         assert not missing, (part, missing)
+
+
+@pytest.mark.parametrize("crate", ["regex", "grammar", "engine", "python"])
+def test_no_function_is_long(crate: str) -> None:
+    root = ROOT / "crates" / crate / "src"
+    long = []
+    for path in sorted(root.rglob("*.rs")):
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for first, line in enumerate(lines):
+            begun = re.match(r"(\s*)(?:pub(?:\([^)]*\))? )?(?:const |unsafe )*fn (\w+)", line)
+            if begun and not line.rstrip().endswith(";"):
+                end = next(
+                    at for at in range(first, len(lines)) if lines[at].startswith(f"{begun[1]}}}")
+                )
+                if end - first + 1 > MAX_LINES:
+                    long.append(f"{path.relative_to(root)}: {begun[2]} has {end - first + 1} lines")
+    assert not long, f"{crate}: at most {MAX_LINES} lines, split by meaning: {long}"

@@ -99,6 +99,15 @@ struct Next {
     tried: bool,
 }
 
+/// What a piece of a completion costs.
+fn cost_of(costs: &Costs, piece: &Piece) -> u64 {
+    match (piece, costs.tokens()) {
+        (Piece::Token(_), _) => 1,
+        (Piece::Text(text), None) => text.len() as u64,
+        (Piece::Text(text), Some(tokens)) => count_of(&tokens.vocabulary, text),
+    }
+}
+
 impl Run<'_> {
     /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack tells too little where the elements of an array
     /// count, so the way that looks shortest need not lead to an end.
@@ -124,11 +133,7 @@ impl Run<'_> {
             if let Some((configuration, piece, before)) = reached.take() {
                 let place = places.len() as u32;
                 let (cost, depth) = places.get(before as usize).map_or((0, 0), |place| (place.cost, place.depth + 1));
-                let cost = cost.saturating_add(match (&piece, costs.tokens()) {
-                    (Piece::Token(_), _) => 1,
-                    (Piece::Text(text), None) => text.len() as u64,
-                    (Piece::Text(text), Some(tokens)) => count_of(&tokens.vocabulary, text),
-                });
+                let cost = cost.saturating_add(cost_of(costs, &piece));
                 let ways = match self.stacks.has_bottom(configuration) {
                     true => Vec::new(),
                     false => self.ways(costs, lexemes, configuration)?,
@@ -174,19 +179,26 @@ impl Run<'_> {
                 Way::Lexeme(lexeme) if next.tried => self.other_text(configuration, lexeme)?,
                 Way::Lexeme(lexeme) => match &lexemes[&lexeme] {
                     None => None,
-                    Some((text, _)) => match self.run(configuration, text)? {
-                        behind if self.has_ended(configuration, behind) => Some((behind, Piece::Text(text.clone()))),
-                        _ => {
+                    Some((text, _)) => {
+                        let found = self.shortest_text(configuration, text)?;
+                        if found.is_none() {
+                            // It is in the way of what was read before; another text may not be.
                             let (order, total) = (next.order + 1, next.total + 1);
                             queue.push(Reverse(Next { order, total, tried: true, ..next }));
-                            None
                         }
-                    },
+                        found
+                    }
                 },
             };
             let found = found.filter(|&(behind, _)| seen.insert(behind));
             reached = found.map(|(behind, piece)| (behind, piece, next.place));
         }
+    }
+
+    /// Where a text leads that ends a lexeme; `None` where it does not end it here.
+    fn shortest_text(&mut self, configuration: SetId, text: &[u8]) -> Result<Option<(SetId, Piece)>, EngineError> {
+        let behind = self.run(configuration, text)?;
+        Ok(self.has_ended(configuration, behind).then(|| (behind, Piece::Text(text.to_vec()))))
     }
 
     /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are

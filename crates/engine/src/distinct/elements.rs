@@ -286,7 +286,6 @@ impl Run<'_> {
         if pending.is_empty() || self.is_new_string(text, &pending) {
             return Ok(());
         }
-        let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
         let mut lasting = Lasting::LONGEST;
         for &thread in &threads {
             lasting = lasting.min(self.lasting(thread)?);
@@ -296,37 +295,9 @@ impl Run<'_> {
         let outlasts =
             |bytes: &[u8]| lasting.outlasts(bytes) && !(decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)));
         let Some(open) = self.open_string(text, &pending) else {
-            // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
-            let mut places = threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
-            let in_separator = places.any(|expansion| {
-                let apart = expansion.blanks.is_some() && self.machine.is_spaced(expansion.frame);
-                !apart && matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_))
-            });
-            let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
-            let is_between = !(in_separator || decide)
-                && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
-                && self.quoting(text, &pending) == Quoting::Outside;
-            let seen = self.seen_strings(&pending);
-            let matters = |token: &u32| {
-                let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
-                let bare = bytes.trim_ascii_start();
-                // A string begins with it that no element has.
-                let is_new = bare.first() == Some(&b'"')
-                    && !bare[1..].iter().any(|byte| b"\"\\".contains(byte))
-                    && !seen.have(bare);
-                !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
-            };
-            let matter: Vec<u32> = token_set::iter(mask).filter(readable).filter(matters).collect();
-            // Digits of an escape are no number, and those of an exponent need not make another one.
-            let is_number =
-                !decide && self.quoting(text, &pending) == Quoting::Outside && !self.is_in_exponent(Some(text));
-            let of_digits = |token: &u32| {
-                let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
-                is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
-            };
-            let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
-            tokens.extend(others.into_iter().map(Unverified::element));
-            return self.sort_out_digits(vocabulary, &threads, text, digits.into_iter(), tokens, refused);
+            let between = Between { threads: &threads, text, pending: &pending, decide };
+            let matter = self.tokens_between_strings(vocabulary, &between, &outlasts, mask);
+            return self.sort_out_numbers(vocabulary, &between, matter, tokens, refused);
         };
         // Within a string: what ends it or has an escape, and what a value seen goes on with.
         let allowed = vocabulary.quoting().iter().filter(|&&token| token_set::get(mask, token));
@@ -354,6 +325,67 @@ impl Run<'_> {
         tokens.extend(along.into_iter().map(Unverified::element));
         Ok(())
     }
+
+    /// The tokens between strings that may make an element equal to one before.
+    fn tokens_between_strings(
+        &mut self,
+        vocabulary: &Tokens,
+        &Between { threads, text, pending, decide }: &Between<'_>,
+        outlasts: &impl Fn(&[u8]) -> bool,
+        mask: &[u32],
+    ) -> Vec<u32> {
+        // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
+        let mut places = threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
+        let in_separator = places.any(|expansion| {
+            let apart = expansion.blanks.is_some() && self.machine.is_spaced(expansion.frame);
+            !apart && matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_))
+        });
+        let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
+        let is_between = !(in_separator || decide)
+            && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
+            && self.quoting(text, pending) == Quoting::Outside;
+        let seen = self.seen_strings(pending);
+        let matters = |token: &u32| {
+            let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
+            let bare = bytes.trim_ascii_start();
+            // A string begins with it that no element has.
+            let is_new =
+                bare.first() == Some(&b'"') && !bare[1..].iter().any(|byte| b"\"\\".contains(byte)) && !seen.have(bare);
+            !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
+        };
+        let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
+        token_set::iter(mask).filter(readable).filter(matters).collect()
+    }
+
+    /// Notes tokens of which it is to be verified that they make a new element; those of digits are told by counting.
+    fn sort_out_numbers(
+        &mut self,
+        vocabulary: &Tokens,
+        &Between { threads, text, pending, decide }: &Between<'_>,
+        matter: Vec<u32>,
+        tokens: &mut Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        // Digits of an escape are no number, and those of an exponent need not make another one.
+        let is_number = !decide && self.quoting(text, pending) == Quoting::Outside && !self.is_in_exponent(Some(text));
+        let of_digits = |token: &u32| {
+            let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
+            is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+        };
+        let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
+        tokens.extend(others.into_iter().map(Unverified::element));
+        self.sort_out_digits(vocabulary, threads, text, digits.into_iter(), tokens, refused)
+    }
+}
+
+/// Where a text stands between strings, within elements that must differ.
+struct Between<'b> {
+    threads: &'b [Entry],
+    text: u32,
+    /// The arrays, each with what it has seen.
+    pending: &'b [ItemsState],
+    /// Whether blanks may decide where an element ends.
+    decide: bool,
 }
 
 /// The strings in elements seen before, and the one that is open.

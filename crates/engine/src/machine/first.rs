@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Items, KeySpace, MembersId, Node, NodeId};
+use stencilm_grammar::{Items, ItemsId, KeySpace, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Map, Set, StateId};
 
 use crate::error::EngineError;
@@ -397,44 +397,8 @@ impl Machine {
                         let inner = search.links.push(continuation, end);
                         search.opens.push((self.frame_id(Frame::Node(body)), inner));
                     }
-                    Node::Members(id) => {
-                        let members = grammar.members(*id);
-                        let surface = members.surface;
-                        let some = members.free.iter().any(|free| free.some.is_some());
-                        if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
-                            search.cases.push((surface.empty, continuation));
-                        }
-                        let any = !members.known.is_empty() || !members.free.is_empty();
-                        if any && members.max != Some(0) {
-                            let key = (self.frame_id(Frame::Key(*id)), Register::Value(0));
-                            let inner = search.links.push(continuation, key);
-                            search.cases.push((surface.open, inner));
-                        }
-                    }
-                    Node::Items(id) => {
-                        let items = grammar.items(*id);
-                        let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
-                        if items.is_bare() {
-                            let allowed = self.allowed(*id, items, 0, &counts);
-                            let after = self.frame_id(Frame::Item(*id));
-                            for (index, element) in items.at(0).iter().enumerate() {
-                                if allowed & (1 << index) != 0 {
-                                    let register = Register::OnlyElement { items: *id, counts: element.counts };
-                                    let behind = search.links.push(continuation, (after, register));
-                                    search.add(Frame::Node(element.value), behind);
-                                }
-                            }
-                            return;
-                        }
-                        if items.min == 0 && items.is_satisfied(&counts) {
-                            search.cases.push((surface.empty, continuation));
-                        }
-                        if self.allowed(*id, items, 0, &counts) != 0 {
-                            let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
-                            let inner = search.links.push(continuation, (self.frame_id(Frame::Item(*id)), register));
-                            search.cases.push((surface.open, inner));
-                        }
-                    }
+                    Node::Members(id) => self.visit_members(search, *id, continuation),
+                    Node::Items(id) => self.visit_items(search, *id, continuation),
                     _ if search.whole || self.left.is_left_recursive(node) => {
                         self.visit_corners(search, node, continuation);
                     }
@@ -457,6 +421,50 @@ impl Machine {
             | Frame::Spaced { .. } => {
                 unreachable!("the inside of an object or an array and a pushed frame are never first places")
             }
+        }
+    }
+
+    /// Adds what an object begins with.
+    fn visit_members(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
+        let grammar = self.grammar.clone();
+        let members = grammar.members(id);
+        let surface = members.surface;
+        let some = members.free.iter().any(|free| free.some.is_some());
+        if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
+            search.cases.push((surface.empty, continuation));
+        }
+        let any = !members.known.is_empty() || !members.free.is_empty();
+        if any && members.max != Some(0) {
+            let key = (self.frame_id(Frame::Key(id)), Register::Value(0));
+            let inner = search.links.push(continuation, key);
+            search.cases.push((surface.open, inner));
+        }
+    }
+
+    /// Adds what an array begins with.
+    fn visit_items(&mut self, search: &mut Search, id: ItemsId, continuation: Steps) {
+        let grammar = self.grammar.clone();
+        let items = grammar.items(id);
+        let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
+        if items.is_bare() {
+            let allowed = self.allowed(id, items, 0, &counts);
+            let after = self.frame_id(Frame::Item(id));
+            for (index, element) in items.at(0).iter().enumerate() {
+                if allowed & (1 << index) != 0 {
+                    let register = Register::OnlyElement { items: id, counts: element.counts };
+                    let behind = search.links.push(continuation, (after, register));
+                    search.add(Frame::Node(element.value), behind);
+                }
+            }
+            return;
+        }
+        if items.min == 0 && items.is_satisfied(&counts) {
+            search.cases.push((surface.empty, continuation));
+        }
+        if self.allowed(id, items, 0, &counts) != 0 {
+            let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
+            let inner = search.links.push(continuation, (self.frame_id(Frame::Item(id)), register));
+            search.cases.push((surface.open, inner));
         }
     }
 

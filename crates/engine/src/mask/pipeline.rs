@@ -44,6 +44,17 @@ struct Draft<'a> {
     unverified: Vec<Unverified>,
 }
 
+/// The nodes at which a key that has begun so may end, each with the value of the key.
+fn key_ends<'k>(vocabulary: &'k Tokens, row: &'k Row, so_far: &'k [u8]) -> impl Iterator<Item = (usize, Vec<u8>)> + 'k {
+    let trie = vocabulary.trie();
+    row.ends.iter().map(move |&node| {
+        let node = node as usize;
+        let example = trie.entries_below(node).next().expect("every node leads to a token");
+        let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
+        (node, json_text::value_of(&[so_far, &bytes[..trie.depth(node)]].concat()))
+    })
+}
+
 impl Draft<'_> {
     /// An empty mask.
     fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32], flipped: Vec<u32>) -> Draft<'a> {
@@ -377,16 +388,10 @@ impl Run<'_> {
             let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
             let Some(body) = body else {
                 // With escapes so far, every way to end the key is looked at.
-                for &node in row.ends.iter() {
-                    let below = trie.entries_below(node as usize);
-                    let example = below.clone().next().expect("every node leads to a token");
-                    let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
-                    let key = [&so_far, &bytes[..trie.depth(node as usize)]].concat();
-                    let key = json_text::value_of(&key);
-                    if seen.contains(&key) || self.machine.is_taken(members, class, &key) {
-                        tokens.extend(below.map(Unverified::begun_key));
-                    }
-                }
+                let ends = key_ends(vocabulary, &row, &so_far);
+                let is_known = |key: &Vec<u8>| seen.contains(key) || self.machine.is_taken(members, class, key);
+                let known = ends.filter(|(_, key)| is_known(key));
+                tokens.extend(known.flat_map(|(node, _)| trie.entries_below(node)).map(Unverified::begun_key));
                 continue;
             };
             let taken = self.machine.taken_behind(members, class, body);

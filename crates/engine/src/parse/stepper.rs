@@ -104,6 +104,17 @@ pub(crate) struct Scratch {
     pub way: Way,
 }
 
+impl Scratch {
+    /// Empty lists for a way down, to be put back.
+    #[inline]
+    fn take_way_down(&mut self) -> (Vec<Leader>, Vec<(SetId, u32)>) {
+        let (mut leaders, mut work) = (std::mem::take(&mut self.leaders), std::mem::take(&mut self.work));
+        leaders.clear();
+        work.clear();
+        (leaders, work)
+    }
+}
+
 impl Extension for Scratch {}
 
 /// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
@@ -142,6 +153,26 @@ fn is_led(leaders: &[Leader], mut leader: u32, expansion: ExpansionId, register:
         leader = here.above;
     }
     false
+}
+
+/// The place of a stack on a way down, or that which it gets. `known` are those of stacks behind the first few.
+#[inline]
+fn place_of(work: &[(SetId, u32)], known: &mut FxHashMap<SetId, usize>, stack: SetId) -> usize {
+    // Nearly always there is nothing below that is reached twice, and no map to be made.
+    let few = work.len().min(FEW_STACKS);
+    match work[..few].iter().position(|&(set, _)| set == stack) {
+        Some(at) => at,
+        None if work.len() < FEW_STACKS => work.len(),
+        None => *known.entry(stack).or_insert(work.len()),
+    }
+}
+
+/// Sorts the threads from a place on, and keeps each of them once.
+fn keep_once(threads: &mut Vec<Entry>, from: usize) {
+    let mut found = threads.split_off(from);
+    found.sort();
+    found.dedup();
+    threads.append(&mut found);
 }
 
 impl Run<'_> {
@@ -184,10 +215,7 @@ impl Run<'_> {
     /// first frame is returned.
     fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
         let before = threads.len();
-        let mut leaders = std::mem::take(&mut self.scratch.leaders);
-        leaders.clear();
-        let mut work = std::mem::take(&mut self.scratch.work);
-        work.clear();
+        let (mut leaders, mut work) = self.scratch.take_way_down();
         work.push((stack, NONE));
         let mut known = FxHashMap::default();
         let mut done = 0;
@@ -196,14 +224,7 @@ impl Run<'_> {
             let (set, leader) = work[done];
             done += 1;
             self.stacks.spend(self.stacks.entries(set).len() + 1)?;
-            if let Some(starts) = self.stacks.starts(set) {
-                let (machine, count) = (&*self.machine, starts.len());
-                threads.extend(starts.iter().copied().filter(|thread| {
-                    *thread == Entry::BOTTOM
-                        || !machine.fork(ExpansionId(thread.head)).nullable
-                        || !is_led(&leaders, leader, ExpansionId(thread.head), thread.register)
-                }));
-                self.stacks.spend(count)?;
+            if self.add_known_starts(set, (&leaders, leader), threads)? {
                 many = true;
                 continue;
             }
@@ -247,14 +268,7 @@ impl Run<'_> {
                     has_marks = true;
                     threads.push(remark);
                 }
-                // Nearly always there is nothing below that is reached twice, and no map to be made.
-                let few = work.len().min(FEW_STACKS);
-                let again = work[..few].iter().position(|&(set, _)| set == frame.below);
-                let at = match again {
-                    Some(at) => at,
-                    None if work.len() < FEW_STACKS => work.len(),
-                    None => *known.entry(frame.below).or_insert(work.len()),
-                };
+                let at = place_of(&work, &mut known, frame.below);
                 if at == work.len() {
                     work.push((frame.below, leader));
                 }
@@ -267,10 +281,7 @@ impl Run<'_> {
         }
         if many {
             // Sets on the way may have kept the same threads; kept with every set above, those would double at each.
-            let mut found = threads.split_off(before);
-            found.sort();
-            found.dedup();
-            threads.append(&mut found);
+            keep_once(threads, before);
         }
         let below = work.get(1).map(|&(below, _)| below);
         (self.scratch.work, self.scratch.leaders) = (work, leaders);
@@ -279,6 +290,26 @@ impl Run<'_> {
         }
         self.stacks.keep_starts(stack, &threads[before..]);
         Ok(below)
+    }
+
+    /// Adds the threads that are known to start at a stack, but for those that one of the leaders stands for; `false` where
+    /// they are not known.
+    #[inline]
+    fn add_known_starts(
+        &mut self,
+        stack: SetId,
+        (leaders, leader): (&[Leader], u32),
+        threads: &mut Vec<Entry>,
+    ) -> Result<bool, EngineError> {
+        let Some(starts) = self.stacks.starts(stack) else { return Ok(false) };
+        let (machine, count) = (&*self.machine, starts.len());
+        threads.extend(starts.iter().copied().filter(|thread| {
+            *thread == Entry::BOTTOM
+                || !machine.fork(ExpansionId(thread.head)).nullable
+                || !is_led(leaders, leader, ExpansionId(thread.head), thread.register)
+        }));
+        self.stacks.spend(count)?;
+        Ok(true)
     }
 
     /// Puts the threads after several bytes in the place of `threads`; none where nothing can go on.

@@ -67,6 +67,24 @@ pub struct Tokens {
     shapes: OnceLock<Shapes>,
 }
 
+/// These tokens by what they spell, one for each text, and the others of texts that several spell.
+fn told_apart<'b>(mut tokens: Vec<u32>, spelled: impl Fn(u32) -> &'b [u8]) -> (Vec<u32>, Vec<(u32, Vec<u32>)>) {
+    tokens.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
+    let mut duplicates: Vec<(u32, Vec<u32>)> = Vec::new();
+    let mut unique: Vec<u32> = Vec::with_capacity(tokens.len());
+    for id in tokens {
+        match unique.last() {
+            Some(&first) if spelled(first) == spelled(id) => match duplicates.last_mut() {
+                Some((known, others)) if *known == first => others.push(id),
+                _ => duplicates.push((first, vec![id])),
+            },
+            _ => unique.push(id),
+        }
+    }
+    duplicates.sort_unstable_by_key(|&(first, _)| first);
+    (unique, duplicates)
+}
+
 impl Tokens {
     /// The tokens of a vocabulary: the bytes that each id spells, `None` for a special token or a hole.
     /// Ids from `tokens.len()` to `vocab_size` are padding.
@@ -109,20 +127,8 @@ impl Tokens {
             let (start, len) = spans[id as usize];
             &bytes[start as usize..][..len as usize]
         };
-        let mut order: Vec<u32> = (0..spans.len() as u32).filter(|&id| spans[id as usize].1 > 0).collect();
-        order.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
-        let mut duplicates: Vec<(u32, Vec<u32>)> = Vec::new();
-        let mut unique: Vec<u32> = Vec::with_capacity(order.len());
-        for id in order {
-            match unique.last() {
-                Some(&first) if spelled(first) == spelled(id) => match duplicates.last_mut() {
-                    Some((known, others)) if *known == first => others.push(id),
-                    _ => duplicates.push((first, vec![id])),
-                },
-                _ => unique.push(id),
-            }
-        }
-        duplicates.sort_unstable_by_key(|&(first, _)| first);
+        let spelling = (0..spans.len() as u32).filter(|&id| spans[id as usize].1 > 0).collect();
+        let (unique, duplicates) = told_apart(spelling, spelled);
         let trie = Trie::from_sorted(unique.iter().map(|&id| (spelled(id), id)));
         let mut in_trie = TokenSet::empty(vocab_size);
         unique.iter().for_each(|&id| in_trie.insert(id));
@@ -133,9 +139,7 @@ impl Tokens {
         special_tokens.sort_unstable();
         let mut fingerprint = Fingerprint::new();
         fingerprint.number(vocab_size);
-        for &(start, len) in &spans {
-            fingerprint.bytes(&bytes[start as usize..][..len as usize]);
-        }
+        (0..spans.len() as u32).for_each(|id| fingerprint.bytes(spelled(id)));
         stop_token_ids.iter().for_each(|&id| fingerprint.number(id as usize));
         for (id, name) in &special_tokens {
             fingerprint.number(*id as usize);

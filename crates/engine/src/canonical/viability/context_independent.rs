@@ -204,12 +204,8 @@ impl Run<'_> {
             (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
         if !sure.rows.contains_key(&name) {
-            let class = match here
-                .row
-                .runs
-                .as_ref()
-                .filter(|_| thread.state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on())
-            {
+            let runs = here.row.runs.as_ref();
+            let class = match runs.filter(|_| thread.state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on()) {
                 Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, sure, runs)?,
                 None => None,
             };
@@ -231,13 +227,7 @@ impl Run<'_> {
         if let Some(class) = &row.class {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
-            for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
-                let mut bits = within & !known;
-                while bits != 0 {
-                    open.push(word as u32 * BITS + bits.trailing_zeros());
-                    bits &= bits - 1;
-                }
-            }
+            open = in_first_only(&row.tokens, &known);
             surely.1 = Some(known);
             sure.bytes += set_bytes;
         }
@@ -295,6 +285,19 @@ impl SureClass {
         }
         Ok(&self.at[&place])
     }
+}
+
+/// The tokens of one set that another one lacks.
+fn in_first_only(set: &TokenSet, other: &TokenSet) -> Vec<u32> {
+    let mut tokens = Vec::new();
+    for (word, (within, known)) in set.words().iter().zip(other.words()).enumerate() {
+        let mut bits = within & !known;
+        while bits != 0 {
+            tokens.push(word as u32 * BITS + bits.trailing_zeros());
+            bits &= bits - 1;
+        }
+    }
+    tokens
 }
 
 /// The class of runs of characters, and the tokens behind which they go on as if without end.

@@ -11,7 +11,7 @@ use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::ends::last_character;
 use crate::canonical::whitespace::cached::BlankAnswers;
-use crate::canonical::whitespace::runs::{BlanksInLexemes, numbered};
+use crate::canonical::whitespace::runs::BlanksInLexemes;
 use crate::error::EngineError;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
@@ -139,17 +139,7 @@ impl Run<'_> {
         let mut questions = Questions { run: self, encoding, search, blanks: None, configuration, place, threads };
         questions.begin(&rows, kept, &mut unverified);
         if blanks.is_none() && questions.threads.len() > 1 {
-            for thread in questions.threads.clone() {
-                let Questions { run, search, .. } = &mut questions;
-                let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
-                let known = kept_blanks.known(encoding, search.places, blanks.next, place);
-                for (token, blank) in numbered(encoding) {
-                    let answers = known.leads_on_anyway(blank, &blanks);
-                    if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
-                        unverified.settle(token);
-                    }
-                }
-            }
+            questions.settle_blanks(in_lexemes, kept_blanks, &mut unverified)?;
         }
         for (thread, here) in &rows {
             let leaving_told = questions.ask_alike(*thread, here, (sure, leaving, behind), &mut unverified)?;

@@ -124,6 +124,19 @@ impl<'e> Search<'e> {
         Ok(if self.given_up { None } else { Some(found) })
     }
 
+    /// The same from the configuration before the token.
+    pub fn leads_on_from(
+        &mut self,
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: u32,
+        place: Place,
+    ) -> Result<Option<bool>, EngineError> {
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        let reached = self.run(run, configuration, bytes)?;
+        self.leads_on(run, reached, token, place)
+    }
+
     fn search(
         &mut self,
         run: &mut Run<'_>,
@@ -358,6 +371,19 @@ impl<'e> Search<'e> {
             self.has_left |= some_beyond;
             return Ok(false);
         }
+        self.some_token_of_trie_leads_on(run, (configuration, bytes), way, depth)
+    }
+
+    /// The same for all tokens that the grammar reads, which are walked in the trie. `bytes` may come at the configuration.
+    fn some_token_of_trie_leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        (configuration, bytes): (SetId, ByteSet),
+        way: (u32, Place),
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        let vocabulary = self.encoding.tokens();
+        let trie = vocabulary.trie();
         // Configurations on the way, each with the bytes that may lead on, for what cannot come costs no step, and whether the way
         // there is beyond the lexeme.
         let mut path = vec![(configuration, bytes, false)];

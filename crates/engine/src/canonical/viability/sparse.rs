@@ -41,9 +41,7 @@ impl Run<'_> {
                 let leads_on = if blanks.are_far(blank.len) {
                     answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.behind)?
                 } else {
-                    let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
-                    let reached = search.run(self, configuration, bytes)?;
-                    search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
+                    search.leads_on_from(self, configuration, blank.token, blank.behind)? != Some(false)
                 };
                 if leads_on {
                     kept.push(blank.token);
@@ -51,13 +49,12 @@ impl Run<'_> {
             }
         }
         let mut tokens: Vec<u32> = match plain.and_then(listed) {
+            // Nearly always it is the row of blanks.
+            Some((Some(row), beside)) if blanks.is_some() => {
+                kept_blanks.listed_others(encoding, row).iter().chain(beside).copied().collect()
+            }
             Some((row, beside)) => {
-                let row = match row {
-                    // Nearly always it is the row of blanks.
-                    Some(row) if blanks.is_some() => kept_blanks.listed_others(encoding, row),
-                    Some(row) => row.listed.as_deref().unwrap_or_default(),
-                    None => &[],
-                };
+                let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
                 row.iter().chain(beside).copied().collect()
             }
             None => token_set::iter(mask).collect(),
@@ -74,10 +71,7 @@ impl Run<'_> {
             {
                 // The slow twin: searched like any other.
                 debug_assert!(match encoding.follow(search.places, place, before, token) {
-                    Some(behind) => {
-                        let reached = search.run(self, configuration, bytes)?;
-                        search.leads_on(self, reached, token, behind)? != Some(true)
-                    }
+                    Some(behind) => search.leads_on_from(self, configuration, token, behind)? != Some(true),
                     None => true,
                 });
                 continue;
