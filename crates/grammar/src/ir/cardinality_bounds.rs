@@ -89,12 +89,12 @@ impl Items {
             .map(|(&count, &(min, max))| (u64::from(min.saturating_sub(count)), max.map(|max| u64::from(max - count))))
             .unzip();
         let most = if self.max.is_none() { u64::MAX } else { u64::from(most) };
-        let shared: Vec<(u32, u64, bool)> = masks
+        let shared: Vec<Shared> = masks
             .iter()
             .filter(|mask| mask.count_ones() > 1)
             .map(|&mask| {
                 let (range, is_endless) = share(mask, &needs, &rooms);
-                (mask, range.min(most), is_endless)
+                Shared { mask, most: range.min(most), is_endless }
             })
             .collect();
         let mut taken = vec![0u64; shared.len()];
@@ -103,7 +103,7 @@ impl Items {
                 return true;
             }
             // The next way to share, counting up like an odometer.
-            let Some(digit) = (0..taken.len()).find(|&digit| taken[digit] < shared[digit].1) else { return false };
+            let Some(digit) = (0..taken.len()).find(|&digit| taken[digit] < shared[digit].most) else { return false };
             taken[digit] += 1;
             taken[..digit].fill(0);
         }
@@ -114,17 +114,17 @@ impl Items {
         needs: &[u64],
         rooms: &[Option<u64>],
         masks: &BTreeSet<u32>,
-        shared: &[(u32, u64, bool)],
+        shared: &[Shared],
         taken: &[u64],
         (least, most): (u64, u64),
     ) -> bool {
         let sum: u64 = taken.iter().sum();
         let (mut fewest, mut greatest) = (sum, Some(sum));
-        if masks.contains(&0) || shared.iter().any(|&(.., is_endless)| is_endless) {
+        if masks.contains(&0) || shared.iter().any(|shared| shared.is_endless) {
             greatest = None;
         }
         for (index, (&need, &room)) in needs.iter().zip(rooms).enumerate() {
-            let mine = shared.iter().zip(taken).filter(|((mask, ..), _)| mask & (1 << index) != 0);
+            let mine = shared.iter().zip(taken).filter(|(shared, _)| shared.mask & (1 << index) != 0);
             let got: u64 = mine.map(|(_, &count)| count).sum();
             if room.is_some_and(|room| got > room) {
                 return false;
@@ -159,6 +159,16 @@ impl Items {
                        kinds, or to smaller bounds";
         Err(GrammarError::new(ErrorKind::Limit, "", message))
     }
+}
+
+/// Elements that count for several counters.
+struct Shared {
+    /// The counters.
+    mask: u32,
+    /// So many may be worth taking.
+    most: u64,
+    /// Whether any number of them may come.
+    is_endless: bool,
 }
 
 /// How many elements that count for several counters may be worth taking, and whether any number of them may come.

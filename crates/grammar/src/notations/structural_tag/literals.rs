@@ -91,6 +91,14 @@ enum Place {
     Value,
 }
 
+/// A member that is written, and whether it must be.
+#[derive(Clone, Copy, PartialEq)]
+struct Member<'n> {
+    name: &'n str,
+    node: NodeId,
+    is_required: bool,
+}
+
 impl Literals<'_> {
     /// What no string and no name holds.
     fn excludes(&self) -> Vec<&str> {
@@ -362,7 +370,8 @@ impl<'a> Lowering<'a> {
             names.push(name);
             let Some(key) = self.literal_key(literals, name, place, schema)? else { continue };
             let value = self.literal_rule(literals, schema)?;
-            members.push((name, self.builder.sequence(&[key, value]), required.contains(&name)));
+            let node = self.builder.sequence(&[key, value]);
+            members.push(Member { name, node, is_required: required.contains(&name) });
         }
         for &name in &required {
             if names.contains(&name) {
@@ -378,7 +387,8 @@ impl<'a> Lowering<'a> {
                 None => self.any_literal(literals)?,
                 Some(schema) => self.literal_rule(literals, schema)?,
             };
-            members.push((name, self.builder.sequence(&[key, value]), true));
+            let node = self.builder.sequence(&[key, value]);
+            members.push(Member { name, node, is_required: true });
         }
         let other = match others {
             None => None,
@@ -387,7 +397,7 @@ impl<'a> Lowering<'a> {
         let comma = self.text(literals.notation.comma);
         let declared = self.in_order(&members, other, comma);
         let mut sorted = members.clone();
-        sorted.sort_by_key(|(name, ..)| *name);
+        sorted.sort_by_key(|member| member.name);
         if !literals.notation.sorted || sorted == members {
             return Ok(declared);
         }
@@ -396,7 +406,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Members one after the other, those that may be left out or not, with commas between those that are there.
-    fn in_order(&mut self, members: &[(&str, NodeId, bool)], other: Option<NodeId>, comma: NodeId) -> NodeId {
+    fn in_order(&mut self, members: &[Member<'_>], other: Option<NodeId>, comma: NodeId) -> NodeId {
         let nothing = self.builder.sequence(&[]);
         // From the last to the first: what may follow where nothing stands before it, and where something does.
         let (mut first, mut more) = match other {
@@ -406,7 +416,7 @@ impl<'a> Lowering<'a> {
                 (self.listed(other, comma, 0, None), self.builder.repeat(next, 0, None))
             }
         };
-        for &(_, member, is_required) in members.iter().rev() {
+        for &Member { node: member, is_required, .. } in members.iter().rev() {
             let rule = self.declare("arguments");
             self.builder.define_rule(rule, more);
             let rest = self.builder.node(Node::Rule(rule));
