@@ -29,7 +29,7 @@ class Unwritten:
 
 
 class OpenNumber(Unwritten):
-    """A number to which digits may still be added."""
+    """A number to which digits may still be added, or one about which readers disagree."""
 
 
 class OpenString(str):
@@ -39,11 +39,11 @@ class OpenString(str):
 
 
 class OpenArray(list[Any]):
-    """An array that is not closed; its last element may be open or unwritten."""
+    """An array that is not closed, or has an element that is open."""
 
 
 class OpenObject(dict[str, Any]):
-    """An object that is not closed; the value of its last key may be open or unwritten."""
+    """An object that is not closed, or has a member that is open."""
 
     is_within_key = False
     """Whether a key must come or has begun, which is no member yet."""
@@ -58,9 +58,7 @@ _WHITESPACE = re.compile(r"[ \t\n\r]*")
 _CHARACTERS = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _PART_OF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_PART_OF_NUMBER = re.compile(
-    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?)?"
-)
+_PART_OF_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -72,8 +70,8 @@ def parse_json(data: bytes, *, whole: bool = False, integral: bool = True) -> An
 
     Raises:
         NotJson: No JSON text begins so, or, with `whole`, the text is not complete.
-        Unclear: A key comes twice in an object, a string has half of a surrogate pair, or a number
-            has more digits than common readers hold.
+        Unclear: A key comes twice in an object, a string has half of a surrogate pair, or, with
+            `whole`, a number has more digits than common readers hold; else such a number is open.
     """
     return _Reader(_decoded(data, whole), whole, integral).read()
 
@@ -158,7 +156,8 @@ class _Reader:
             self._refuse()
         self.at += 1
         self.stack.pop()
-        self._put(list(container) if character == "]" else dict(container))
+        is_known = not any(isinstance(one, Open) for one in _children(container))
+        self._put(_plain(container) if is_known else container)
 
     def _put(self, value: Any) -> None:
         """Write a value where one is wanted, or in place of the same one that was open."""
@@ -245,4 +244,17 @@ class _Reader:
         if found is None:
             return self._refuse()
         self.at = found.end()
-        return exact_number(found[0], self.integral)
+        try:
+            return exact_number(found[0], self.integral)
+        except Unclear:
+            if self.whole:
+                raise
+            return OpenNumber()
+
+
+def _children(container: Any) -> Any:
+    return container.values() if isinstance(container, OpenObject) else container
+
+
+def _plain(container: Any) -> Any:
+    return dict(container) if isinstance(container, OpenObject) else list(container)

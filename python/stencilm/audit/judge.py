@@ -172,6 +172,7 @@ class Judge:
         except referencing.exceptions.Unresolvable as error:
             raise Unjudged(f"a reference leads out of the schema: {error.ref}") from None
         except _TooLong:
+            self._left = 0.0
             raise Unjudged("the validator takes too long") from None
         except Unjudged:
             raise
@@ -232,9 +233,7 @@ def _validators(schema: Any) -> list[tuple[Any, bool]]:
         taken = ["draft-04"]
     if not taken:
         raise Unjudged(f"{' and '.join(drafts)}: the schema is none of this draft")
-    return [
-        (_monotone(draft)(bare, registry=_registry()), draft != "draft-04") for draft in taken
-    ]
+    return [(_monotone(draft)(bare, registry=_registry()), draft != "draft-04") for draft in taken]
 
 
 def _check_references(schema: Any) -> None:
@@ -256,7 +255,8 @@ def _takes(draft: str, schema: Any) -> bool:
     import jsonschema
 
     try:
-        getattr(jsonschema, DRAFTS[draft]).check_schema(schema)
+        # Formats are left out: that of patterns is Python's here.
+        getattr(jsonschema, DRAFTS[draft]).check_schema(schema, format_checker=None)
     except jsonschema.SchemaError:
         return False
     return True
@@ -319,8 +319,8 @@ def _type(keyword: _Keyword) -> _Keyword:
             from jsonschema import ValidationError
 
             return [ValidationError(f"a number is not of type {types!r}")]
-        return () if isinstance(instance, Unwritten) else keyword(
-            validator, types, instance, schema
+        return (
+            () if isinstance(instance, Unwritten) else keyword(validator, types, instance, schema)
         )
 
     return ask
@@ -332,8 +332,6 @@ def _listed(types: Any) -> Any:
 
 def _may_become(part: Any, value: Any) -> bool:
     """Whether what is written so far may still become a value, or is equal to it."""
-    from jsonschema._utils import equal
-
     if isinstance(part, OpenNumber):
         return not isinstance(value, bool | str | list | dict) and value is not None
     if isinstance(part, Unwritten):
@@ -350,7 +348,9 @@ def _may_become(part: Any, value: Any) -> bool:
         return isinstance(value, dict) and all(
             key in value and _may_become(member, value[key]) for key, member in part.items()
         )
-    return bool(equal(part, value))
+    from jsonschema import Draft202012Validator
+
+    return bool(Draft202012Validator({"const": value}).is_valid(part))
 
 
 def _enum(keyword: _Keyword) -> _Keyword:

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.audit.engines import Engine
+from stencilm.audit.findings import ERRORS
 from stencilm.audit.json_prefix import NotJson
 from stencilm.audit.judge import Judge, Unjudged
-from stencilm.audit.texts import WRITINGS, split, without_formats, write
+from stencilm.audit.texts import WRITINGS, OrderSearch, split, without_formats, write
 from stencilm.tokenizers import TokenizerInfo
 
 MOST_TOKENS = 60
@@ -28,6 +29,8 @@ MOST_READ = 3_000
 """Tokens of a text that is read."""
 MOST_ERRORS = 4
 """Of a schema; more are not looked for."""
+MOST_ORDERS = 300
+"""In which the keys of a refused value are tried."""
 _CLASSES = ("quote", "close", "comma", "colon", "open", "number", "letter", "space", "sign", "rest")
 _STOP = len(_CLASSES)
 _ON = np.array([4, 3, 2, 2, 2, 2, 3, 0.4, 1, 0.2, 1])
@@ -237,7 +240,7 @@ class Probe:
             taken = None if drawn is None else self._follow(drawn)
             if drawn is not None and taken is not None:
                 said = "the same text is taken in the tokenizer's own tokens"
-                self._tell_refused(drawn, taken, said, text)
+                self._tell_refused("tokens", drawn, taken, said, text)
 
     def _judge_taken(self, tokens: list[int], taken: int | None, why: str, text: str) -> None:
         """What of an invalid text was taken: up to a token, or all of it."""
@@ -261,20 +264,33 @@ class Probe:
             ids = self.vocabulary.tokenize(other.encode())
             at = self._follow(ids)
             if at is None:
-                self._tell(
-                    Found("writing", tokens[:taken], tokens[taken] if taken < len(tokens) else
-                          self.vocabulary.stops[0], f"taken is {other[:300]}", text)
-                )  # fmt: skip
+                self._tell_refused("writing", tokens, taken, f"taken is {other[:300]}", text)
                 return
             length = len(self.vocabulary.decode(ids[:at]))
             if length > furthest[0]:
                 furthest = (length, ids, at, other)
+        taken_order = self._order_taken(OrderSearch(value, orders))
+        if taken_order is not None:
+            self._tell_refused("writing", tokens, taken, f"taken is {taken_order[:300]}", text)
+            return
         _, tokens, taken, text = furthest
         if self._is_taken_without_formats([text, *written]):
-            token = tokens[taken] if taken < len(tokens) else self.vocabulary.stops[0]
-            self._tell(Found("format", tokens[:taken], token, "taken without `format`", text))
+            self._tell_refused("format", tokens, taken, "taken without `format`", text)
             return
-        self._tell_refused(tokens, taken, "the validator takes the text", text)
+        self._tell_refused("refused", tokens, taken, "the validator takes the text", text)
+
+    def _order_taken(self, search: OrderSearch) -> str | None:
+        """The value in an order of its keys that is taken; None where none is found."""
+        for _ in range(MOST_ORDERS):
+            text = search.text()
+            tokens = self.vocabulary.tokenize(text.encode())
+            at = self._follow(tokens)
+            if at is None:
+                return text
+            refused_at = len(self.vocabulary.decode(tokens[:at]))
+            if time.monotonic() > self.until or not search.refused(refused_at):
+                return None
+        return None
 
     def _is_taken_without_formats(self, texts: list[str]) -> bool:
         if '"format"' not in self.schema:
@@ -293,9 +309,9 @@ class Probe:
         finally:
             self.compiled = kept
 
-    def _tell_refused(self, tokens: list[int], taken: int, why: str, text: str) -> None:
+    def _tell_refused(self, kind: str, tokens: list[int], taken: int, why: str, text: str) -> None:
         token = tokens[taken] if taken < len(tokens) else self.vocabulary.stops[0]
-        self._tell(Found("refused", tokens[:taken], token, why, text))
+        self._tell(Found(kind, tokens[:taken], token, why, text))
 
     def _follow(self, tokens: list[int]) -> int | None:
         """Where a text is refused, its length for its end; None where all of it is taken."""
@@ -351,7 +367,7 @@ class Probe:
         if (found.kind, about) in self._known:
             return
         self._known.add((found.kind, about))
-        self._errors += found.kind not in ("writing", "format", "failure")
+        self._errors += found.kind in ERRORS
         self.tell(found)
 
     # The engine
@@ -362,9 +378,7 @@ class Probe:
         except Exception as error:
             raise _EngineFailed([], error) from error
 
-    def _mask(
-        self, matcher: Any, tokens: list[int], at: int | None = None
-    ) -> NDArray[np.uint32]:
+    def _mask(self, matcher: Any, tokens: list[int], at: int | None = None) -> NDArray[np.uint32]:
         """The words of the mask after the first so many tokens, all of them for None."""
         self.counts["masks"] += 1
         try:
@@ -372,16 +386,14 @@ class Probe:
         except Exception as error:
             raise _EngineFailed(tokens[:at], error) from error
         if 32 * len(words) < len(self.vocabulary.texts):
-            error = ValueError(f"a mask of {len(words)} words for {len(self.vocabulary.texts)}")
-            raise _EngineFailed(tokens[:at], error)
+            short = ValueError(f"a mask of {len(words)} words for {len(self.vocabulary.texts)}")
+            raise _EngineFailed(tokens[:at], short)
         return words
 
     def _may_end(self, words: NDArray[np.uint32]) -> bool:
         return any(_has(words, stop) for stop in self.vocabulary.stops)
 
-    def _accept(
-        self, matcher: Any, token: int, tokens: list[int], at: int | None = None
-    ) -> bool:
+    def _accept(self, matcher: Any, token: int, tokens: list[int], at: int | None = None) -> bool:
         try:
             return self.engine.accept(matcher, token)
         except Exception as error:

@@ -1,8 +1,8 @@
 """A finding as a short program that replays it with one engine alone.
 
 One idea: a mask depends on what tokens spell, so the tokens of a finding beside the 256 bytes are
-vocabulary enough, and the program needs no tokenizer. Where the fault shows only among all tokens of
-the tokenizer, the program reads that.
+vocabulary enough, and the program needs no tokenizer. Where the fault shows only among all tokens
+of the tokenizer, the program reads that.
 
 The program has the names `SCHEMA`, `TOKENS` (the bytes of each token), `STOP` (the id of the stop
 token), `PREFIX` and `TOKEN`; the engine's `script` makes a matcher of them, writes the prefix, and
@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from stencilm.audit.findings import Finding
+from stencilm.views.characters import visible
 
 _HEAD = '''"""{title}"""
 SCHEMA = {schema!r}
@@ -25,7 +26,7 @@ print("allowed:", allowed, "- any token allowed:", any(MASK))"""
 _OF_ADAPTER = """
 from stencilm import TokenizerInfo
 from stencilm.audit import find_engine
-engine = find_engine({engine!r})(TokenizerInfo(TOKENS, stop_token_ids=[STOP]))
+engine = find_engine({engine!r})({tokenizer})
 matcher = engine.start(engine.compile(SCHEMA))
 print([engine.accept(matcher, token) for token in PREFIX])
 MASK = engine.mask(matcher).tolist()
@@ -89,7 +90,8 @@ def script(
         )
         tokens = _OF_TOKENIZER.format(load=load)
         prefix, token = replayed(finding, list(finding.prefix), finding.token, stop)
-    title = f"{finding.engine}, {finding.kind}: {finding.why}".replace("\\", "\\\\")
+    title = f"{finding.engine}, {finding.kind}: {visible(finding.why, keep='')}"
+    title = title.replace("\\", "\\\\")
     head = _HEAD.format(
         title=title.replace('"""', "'''").rstrip('"'),
         schema=schema,
@@ -98,5 +100,9 @@ def script(
         token=token,
         shown=f"{finding.text!r}, then {finding.token_text!r}",
     )
-    body = getattr(engine, "script", None) or _OF_ADAPTER.format(engine=finding.engine)
+    # That of a class it comes from would replay another engine.
+    body = vars(engine).get("script") or _OF_ADAPTER.format(
+        engine=finding.engine,
+        tokenizer="tokenizer" if tokenizer else "TokenizerInfo(TOKENS, stop_token_ids=[STOP])",
+    )
     return f"{head}{body}{_TAIL}\n"

@@ -6,6 +6,7 @@ report says of the schema that it had.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -22,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from stencilm.audit.engines import find_engine, missing, version_of
-from stencilm.audit.findings import Finding, Outcome, Report
-from stencilm.audit.schemas import SchemaCase, cases_of, read_schemas, sampled
+from stencilm.audit.findings import Finding, Outcome
+from stencilm.audit.report import Report
+from stencilm.audit.schemas import SchemaCase, cases_of, named_apart, read_schemas, sampled
 from stencilm.audit.worker import EMBEDDED, SERIALIZED
 from stencilm.tokenizers import TokenizerInfo
 
@@ -88,10 +90,15 @@ def audit(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"name each engine once, and at least one: {', '.join(names) or 'none'}")
     cases = read_schemas(schemas) if isinstance(schemas, str | Path) else cases_of(schemas)
-    cases = sampled(cases, sample, seed)
+    cases = sampled(named_apart(cases), sample, seed)
     begun = time.monotonic()
-    options = {"tokenizer": str(tokenizer) if isinstance(tokenizer, str | Path) else "given"}
-    options |= {"sample": sample, "seed": seed, "jobs": jobs, "time_limit": time_limit}
+    options = {
+        "tokenizer": str(tokenizer) if isinstance(tokenizer, str | Path) else "given",
+        "sample": sample,
+        "seed": seed,
+        "jobs": jobs,
+        "time_limit": time_limit,
+    }
     with tempfile.TemporaryDirectory() as folder:
         source = str(tokenizer)
         if isinstance(tokenizer, TokenizerInfo):
@@ -221,11 +228,9 @@ class _Process:
         if self._process is None:
             self._begin()
         assert self._process is not None and self._process.stdin is not None
-        try:
+        with contextlib.suppress(OSError):  # it has ended: the answer says how
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
-        except OSError:
-            pass  # it has ended: the answer says how
         answer = self._answer(seconds)
         if answer["status"] in ("crash", "time out", "memory"):
             self.stop()
@@ -255,7 +260,7 @@ class _Process:
             )
 
     def _answer(self, seconds: float) -> dict[str, Any]:
-        findings = []
+        findings: list[dict[str, Any]] = []
         until = time.monotonic() + seconds
         while True:
             try:
@@ -298,11 +303,10 @@ class _Process:
             return
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._errors):
-            try:
+        streams: tuple[Any, ...] = (self._process.stdin, self._errors)
+        for stream in streams:
+            with contextlib.suppress(OSError):  # what was not written yet finds no reader
                 stream.close()
-            except OSError:
-                pass  # what was not written yet finds no reader
         self._process = None
 
 

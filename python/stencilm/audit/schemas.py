@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,9 +38,7 @@ def read_schemas(source: str | Path) -> list[SchemaCase]:
     else:
         raise ValueError(f"there is no file or folder {str(source)!r}")
     if not found:
-        raise ValueError(
-            f"{str(source)!r} has no schemas: they are in files {', '.join(_ENDINGS)}"
-        )
+        raise ValueError(f"{str(source)!r} has no schemas: they are in files {', '.join(_ENDINGS)}")
     return found
 
 
@@ -72,6 +71,17 @@ def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:
         else:
             text = schema if isinstance(schema, str) else _dump(schema)
             found.append(SchemaCase(f"schema {number}", text))
+    return found
+
+
+def named_apart(cases: list[SchemaCase]) -> list[SchemaCase]:
+    """The schemas with a number after each name that came before."""
+    seen: Counter[str] = Counter()
+    found = []
+    for case in cases:
+        seen[case.name] += 1
+        number = seen[case.name]
+        found.append(case if number == 1 else case._replace(name=f"{case.name} ({number})"))
     return found
 
 

@@ -23,49 +23,94 @@ class Writing(NamedTuple):
     name: str
     comma: str = ", "
     colon: str = ": "
-    order: int | None = None
-    """The keys as the first (0) or the last (-1) schema for the object lists them; None as is."""
+    is_ordered: bool = False
+    """Whether keys come as the schemas for the object list them."""
     is_ascii: bool = False
 
 
 WRITINGS = (
     Writing("as Python writes it"),
     Writing("without white space", ",", ":"),
-    Writing("keys in the order of the schema", order=0),
-    Writing("keys in the order of the schema, without white space", ",", ":", order=0),
-    Writing("keys in the order of the last schema", order=-1),
-    Writing("keys in the order of the last schema, without white space", ",", ":", order=-1),
-    Writing("keys in the order of the schema, with escapes", order=0, is_ascii=True),
+    Writing("keys in the order of the schema", is_ordered=True),
+    Writing("keys in the order of the schema, without white space", ",", ":", is_ordered=True),
+    Writing("keys in the order of the schema, with escapes", is_ordered=True, is_ascii=True),
 )
-"""The ways in which a refused text is tried again, until one is taken."""
+"""The ways in which a refused text is tried again, until one is taken; then come other orders."""
 
 
 def write(value: Any, writing: Writing, orders: Orders) -> str:
     """A value as JSON. Numbers have no exponent, and those that are whole no point."""
+    return "".join(part for part, _ in _parts(value, writing, orders))
+
+
+Place = tuple[dict[str, Any], int]
+"""An object, and which of its keys, counted as they are written."""
+
+
+def _parts(value: Any, writing: Writing, orders: Orders) -> Iterator[tuple[str, Place | None]]:
+    """The parts of a written value, those at which a key comes with their place."""
     if isinstance(value, dict):
-        members = [
-            json.dumps(key, ensure_ascii=writing.is_ascii)
-            + writing.colon
-            + write(value[key], writing, orders)
-            for key in _ordered(value, writing, orders)
-        ]
-        return "{" + writing.comma.join(members) + "}"
-    if isinstance(value, list):
-        return "[" + writing.comma.join(write(one, writing, orders) for one in value) + "]"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else f"{Decimal(repr(value)):f}"
-    return json.dumps(value, ensure_ascii=writing.is_ascii)
+        yield "{", None
+        for index, key in enumerate(_ordered(value, writing, orders)):
+            yield writing.comma if index else "", (value, index)
+            yield json.dumps(key, ensure_ascii=writing.is_ascii) + writing.colon, None
+            yield from _parts(value[key], writing, orders)
+        yield "}", None
+    elif isinstance(value, list):
+        yield "[", None
+        for index, one in enumerate(value):
+            yield writing.comma if index else "", None
+            yield from _parts(one, writing, orders)
+        yield "]", None
+    elif isinstance(value, float):
+        yield str(int(value)) if value.is_integer() else f"{Decimal(repr(value)):f}", None
+    else:
+        yield json.dumps(value, ensure_ascii=writing.is_ascii), None
 
 
 def _ordered(value: dict[str, Any], writing: Writing, orders: Orders) -> list[str]:
-    listed = orders.get(id(value), [])
-    if writing.order is None or not listed:
+    if not writing.is_ordered:
         return list(value)
-    ranks: dict[str, int] = {}
-    for keys in listed if writing.order == 0 else reversed(listed):
-        for key in keys:
-            ranks.setdefault(key, len(ranks))
+    listed = dict.fromkeys(key for keys in orders.get(id(value), ()) for key in keys)
+    ranks = {key: rank for rank, key in enumerate(listed)}
     return sorted(value, key=lambda key: ranks.get(key, len(ranks)))
+
+
+class OrderSearch:
+    """The keys of a value in other and other orders, led by where each was refused.
+
+    A key at which a text is refused gives way to the next of its object that was not tried there;
+    where all were, so does the key before it.
+    """
+
+    def __init__(self, value: Any, orders: Orders) -> None:
+        self._value, self._writing = value, Writing("", is_ordered=True)
+        self._orders: Orders = dict(orders)
+        self._tried: dict[tuple[int, tuple[str, ...]], set[str]] = {}
+
+    def text(self) -> str:
+        """The value in the order that comes next."""
+        return write(self._value, self._writing, self._orders)
+
+    def refused(self, at: int) -> bool:
+        """Tell after how many bytes the text was refused; gives whether there is another order."""
+        places, length = [], 0
+        for part, place in _parts(self._value, self._writing, self._orders):
+            if place is not None:
+                places.append(place)
+            length += len(part.encode())
+            if length > at:
+                break
+        for value, index in reversed(places):
+            keys = _ordered(value, self._writing, self._orders)
+            tried = self._tried.setdefault((id(value), tuple(keys[:index])), set())
+            tried.add(keys[index])
+            left = [key for key in keys[index:] if key not in tried]
+            if left:
+                rest = [key for key in keys[index:] if key != left[0]]
+                self._orders[id(value)] = [[*keys[:index], left[0], *rest]]
+                return True
+        return False
 
 
 def split(text: bytes, ids: dict[bytes, int], longest: int, random: Random) -> list[int] | None:
@@ -73,9 +118,7 @@ def split(text: bytes, ids: dict[bytes, int], longest: int, random: Random) -> l
     tokens, at = [], 0
     while at < len(text):
         ends = [
-            end
-            for end in range(at + 1, min(len(text), at + longest) + 1)
-            if text[at:end] in ids
+            end for end in range(at + 1, min(len(text), at + longest) + 1) if text[at:end] in ids
         ]
         if not ends:
             return None
