@@ -187,7 +187,7 @@ def test_stencilm_has_no_errors(engine: str) -> None:
     assert report.errors == []
     assert set(report.statuses(engine)) == {"clean"}
     counts = report.counts(engine)
-    assert counts["walks"] == 4 * len(SCHEMAS)
+    assert counts["walks"] == 6 * len(SCHEMAS)
     assert counts["valid"] > 60 and counts["invalid"] > 30 and counts["judged"] > 600
 
 

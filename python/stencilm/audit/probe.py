@@ -23,8 +23,10 @@ from stencilm.audit.judge import Judge, Unjudged
 from stencilm.audit.texts import WRITINGS, OrderSearch, split, without_formats, write
 from stencilm.tokenizers import TokenizerInfo
 
-MOST_TOKENS = 60
-"""Of a walk; then it goes to the end, by at most twice as many."""
+WALKS = (8, 12, 16, 24, 48, 96)
+"""After how many tokens each walk of a schema turns to the end; the short ones read best."""
+MOST_TO_THE_END = 100
+"""Tokens of a walk from there."""
 MOST_READ = 3_000
 """Tokens of a text that is read."""
 MOST_ERRORS = 4
@@ -33,8 +35,8 @@ MOST_ORDERS = 300
 """In which the keys of a refused value are tried."""
 _CLASSES = ("quote", "close", "comma", "colon", "open", "number", "letter", "space", "sign", "rest")
 _STOP = len(_CLASSES)
-_ON = np.array([4, 3, 2, 2, 2, 2, 3, 0.4, 1, 0.2, 1])
-_TO_THE_END = np.array([20, 50, 0.1, 1, 0.1, 1, 1, 0.1, 1, 0.1, 1000])
+_ON = np.array([4, 3, 2, 2, 2, 2, 2, 0.1, 1, 0.2, 1])
+_TO_THE_END = np.array([20, 50, 0.1, 1, 0.1, 1, 1, 0.02, 1, 0.1, 1000])
 
 
 class Vocabulary:
@@ -46,12 +48,14 @@ class Vocabulary:
         self.stops = list(info.stop_token_ids)
         silent = {*info.special_token_ids, *self.stops}
         self.ids: dict[bytes, int] = {}
-        self.classes = np.full(info.vocab_size, 255, dtype=np.uint8)
+        classes = np.full(info.vocab_size, -1)
         for token_id, text in enumerate(self.texts):
             if text and token_id not in silent:
                 self.ids.setdefault(text, token_id)
-                self.classes[token_id] = _class_of(text)
-        self.classes[self.stops] = _STOP
+                classes[token_id] = _class_of(text)
+        classes[self.stops] = _STOP
+        self.class_masks = np.stack([_mask_of(classes == number) for number in range(_STOP + 1)])
+        """A mask of the tokens of each class, shape [classes, words]."""
         self.longest = max(map(len, self.ids), default=0)
 
     def tokenize(self, text: bytes) -> list[int]:
@@ -74,6 +78,12 @@ def _class_of(text: bytes) -> int:
     signs |= {"[": "open", "-": "number"}
     other = "number" if first.isdigit() else "letter" if first.isalpha() else "sign"
     return _CLASSES.index(signs.get(first, other))
+
+
+def _mask_of(members: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    padded = np.zeros(-(-len(members) // 32) * 32, dtype=np.bool_)
+    padded[: len(members)] = members
+    return np.packbits(padded, bitorder="little").view(np.uint32)
 
 
 class Found(NamedTuple):
@@ -138,8 +148,8 @@ class Probe:
 
     # Walks
 
-    def walk(self, random: Random, probes: float) -> bytes | None:
-        """A walk through the masks; its text where it ended.
+    def walk(self, length: int, random: Random, probes: float) -> bytes | None:
+        """A walk through the masks, which turns to the end at a length; its text where it ended.
 
         `probes` is how many other allowed tokens of each mask are judged, too, in the mean.
         """
@@ -149,19 +159,17 @@ class Probe:
         ends: list[int] = []
         has_ended = is_stuck = False
         matcher = self._start()
-        while len(tokens) < 3 * MOST_TOKENS and time.monotonic() < self.until:
+        while len(tokens) < length + MOST_TO_THE_END and time.monotonic() < self.until:
             words = self._mask(matcher, tokens)
-            allowed = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
-            allowed = allowed[: len(self.vocabulary.texts)]
             if self._may_end(words):
                 ends.append(len(tokens))
-            weights = _ON if len(tokens) < MOST_TOKENS else _TO_THE_END
-            token = self._chosen(allowed, weights, random)
+            weights = _ON if len(tokens) < length else _TO_THE_END
+            token = self._chosen(words, weights, random)
             if token is None:
-                is_stuck = not allowed.any()
+                is_stuck = not words.any()
                 break
             if random.random() < probes:
-                other = self._chosen(allowed, _ON, random)
+                other = self._chosen(words, _ON, random)
                 if other is not None and other not in self.vocabulary.stops:
                     others.append((len(tokens), other))
             if token in self.vocabulary.stops:
@@ -186,17 +194,22 @@ class Probe:
         return self.vocabulary.decode(tokens) if has_ended and bad is None else None
 
     def _chosen(
-        self, allowed: NDArray[np.bool_], weights: NDArray[np.float64], random: Random
+        self, words: NDArray[np.uint32], weights: NDArray[np.float64], random: Random
     ) -> int | None:
-        ids = np.flatnonzero(allowed)
-        classes = self.vocabulary.classes[ids]
-        ids, classes = ids[classes <= _STOP], classes[classes <= _STOP]
-        if not len(ids):
+        """A token of a class, the classes drawn by weights: the shorter of two of its tokens."""
+        masks = self.vocabulary.class_masks
+        allowed = masks & words[: masks.shape[1]]
+        there = allowed.any(axis=1)
+        if not there.any():
             return None
-        there = np.bincount(classes, minlength=len(weights)) > 0
-        chosen = random.choices(range(len(weights)), (weights * there).tolist())[0]
-        among = ids[classes == chosen]
-        return int(among[random.randrange(len(among))])
+        chosen = allowed[random.choices(range(len(weights)), (weights * there).tolist())[0]]
+        nonzero = np.flatnonzero(chosen)
+        two = []
+        for _ in range(2):
+            word = int(nonzero[random.randrange(len(nonzero))])
+            bits = int(chosen[word])
+            two.append(32 * word + random.choice([bit for bit in range(32) if bits >> bit & 1]))
+        return min(two, key=lambda token: len(self.vocabulary.texts[token]))
 
     def _judge_token(self, prefix: list[int], token: int) -> None:
         bad = self._judged(self.vocabulary.decode([*prefix, token]))
@@ -269,15 +282,15 @@ class Probe:
             length = len(self.vocabulary.decode(ids[:at]))
             if length > furthest[0]:
                 furthest = (length, ids, at, other)
+        _, refused, at, other = furthest
+        if self._is_taken_without_formats([text, *written]):
+            self._tell_refused("format", refused, at, "taken without `format`", other)
+            return
         taken_order = self._order_taken(OrderSearch(value, orders))
         if taken_order is not None:
             self._tell_refused("writing", tokens, taken, f"taken is {taken_order[:300]}", text)
             return
-        _, tokens, taken, text = furthest
-        if self._is_taken_without_formats([text, *written]):
-            self._tell_refused("format", tokens, taken, "taken without `format`", text)
-            return
-        self._tell_refused("refused", tokens, taken, "the validator takes the text", text)
+        self._tell_refused("refused", refused, at, "the validator takes the text", other)
 
     def _order_taken(self, search: OrderSearch) -> str | None:
         """The value in an order of its keys that is taken; None where none is found."""

@@ -21,7 +21,7 @@ from typing import Any
 from stencilm.audit.engines import find_engine
 from stencilm.audit.findings import Finding
 from stencilm.audit.judge import Judge, Unjudged
-from stencilm.audit.probe import Found, Probe, Vocabulary
+from stencilm.audit.probe import WALKS, Found, Probe, Vocabulary
 from stencilm.audit.replay import Small, replayed, script
 from stencilm.audit.texts import changed, draw
 from stencilm.tokenizers import TokenizerInfo
@@ -29,8 +29,7 @@ from stencilm.tokenizers import TokenizerInfo
 EMBEDDED = "tiny"
 SERIALIZED = ".tokenizer-info.json"
 """How the name of a file ends that has a serialized `TokenizerInfo`."""
-_WALKS = 4
-_PROBES = 0.5
+_PROBES = 1.0
 _CHANGES = 6
 _DRAWN = 8
 _MOST_TEXTS = 24
@@ -97,11 +96,11 @@ class EngineWorker:
 
     def _walks(self, probe: Probe, request: dict[str, Any]) -> list[str]:
         texts = []
-        for number in range(_WALKS):
+        for number, length in enumerate(WALKS):
             if probe.is_done():
                 break
             random = Random(f"{request['seed']} {request['name']} {self.name} {number}")
-            text = probe.guarded(lambda: probe.walk(random, _PROBES))  # noqa: B023
+            text = probe.guarded(lambda: probe.walk(length, random, _PROBES))  # noqa: B023
             if text is not None:
                 texts.append(text.decode())
         return texts
@@ -189,8 +188,8 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         text = _dumped(lambda: changed(base, random))  # noqa: B023
         if text is not None:
             add(text)
-    rows = [[text, *verdict] for text, verdict in texts.items()]
-    rows.sort(key=lambda row: not row[1])
+    rows: list[list[Any]] = [[text, *verdict] for text, verdict in texts.items()]
+    rows.sort(key=lambda row: (not row[1], len(row[0])))
     return {"status": "clean", "why": "", "texts": rows[:_MOST_TEXTS], "counts": counts}
 
 
