@@ -87,8 +87,8 @@ def test_broken_engines_are_found_out(kind: str, tmp_path: Path) -> None:
 def test_a_violation_is_found_at_the_first_token_that_proves_it() -> None:
     report = report_of(toy_engines.AllowsMore, LIST, "[1, 1, 1]")
     for finding in report.errors:
-        before = json.loads(finding.text.rstrip(", ") + "]")
-        assert len(before) == 2 and "," in finding.token_text
+        assert finding.text.count(",") + finding.token_text.count(",") == 2
+        assert "," in finding.token_text
 
 
 def test_everything_is_too_much() -> None:
