@@ -71,7 +71,8 @@ class Outcome:
     """What became of one schema with one engine.
 
     `counts` has how many `masks` were looked at, `walks` made, `texts` read, `valid` and `invalid`
-    ones, and how many prefixes and texts were `judged` or `unjudged`.
+    ones, how many prefixes and texts were `judged` or `unjudged`, and how many of the two parts,
+    walks and texts, were `cut short` when half of the time limit was over.
     """
 
     status: str = "clean"

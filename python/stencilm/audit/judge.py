@@ -211,7 +211,7 @@ def _sentence(error: Any) -> str:
     """Where and what: `$.a[0]: maxItems 3`."""
     if error.validator is None:
         return f"{error.json_path}: the schema false"
-    value = json.dumps(error.validator_value, default=str)
+    value = json.dumps(error.validator_value, default=float)
     shown = value if len(value) <= 80 else value[:77] + "..."
     return f"{error.json_path}: {error.validator} {shown}"
 

@@ -144,11 +144,13 @@ class Probe:
 
     def is_done(self) -> bool:
         """Whether the time is over, or enough was found."""
-        return time.monotonic() > self.until or self._errors >= MOST_ERRORS
+        if time.monotonic() > self.until:
+            self.counts["cut short"] = 1
+        return bool(self.counts["cut short"]) or self._errors >= MOST_ERRORS
 
     # Walks
 
-    def walk(self, length: int, random: Random, probes: float) -> bytes | None:
+    def walk(self, length: int, random: Random, probes: float) -> str | None:
         """A walk through the masks, which turns to the end at a length; its text where it ended.
 
         `probes` is how many other allowed tokens of each mask are judged, too, in the mean.
@@ -191,7 +193,12 @@ class Probe:
                 self._judge_end(tokens[:length])
         if bad is None and is_stuck and tokens:
             self._tell_stuck(tokens)
-        return self.vocabulary.decode(tokens) if has_ended and bad is None else None
+        if not has_ended or bad is not None:
+            return None
+        try:
+            return self.vocabulary.decode(tokens).decode()
+        except UnicodeDecodeError:
+            return None  # what comes before could not be judged
 
     def _chosen(
         self, words: NDArray[np.uint32], weights: NDArray[np.float64], random: Random
@@ -412,10 +419,10 @@ class Probe:
         except Exception as error:
             raise _EngineFailed([*tokens[:at], token], error) from error
 
-    def guarded(self, act: Callable[[], Any]) -> Any:
-        """Do something, and tell of an exception of the engine; None is what comes of it then."""
+    def guarded(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        """Walk or read, and tell of an exception of the engine; None is what comes of it then."""
         try:
-            return act()
+            return act(*arguments)
         except _EngineFailed as failed:
             token = failed.tokens[-1] if failed.tokens else self.vocabulary.stops[0]
             self._tell(Found("failure", failed.tokens[:-1], token, str(failed)[:500]))

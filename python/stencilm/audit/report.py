@@ -10,7 +10,7 @@ from typing import Any
 from stencilm.audit.findings import ERRORS, NOTES, STATUSES, Finding, Outcome
 from stencilm.audit.page import page
 
-_COUNTED = ("walks", "texts", "valid", "invalid", "masks", "judged", "unjudged")
+_COUNTED = ("walks", "texts", "valid", "invalid", "masks", "judged", "unjudged", "cut short")
 
 
 @dataclass(frozen=True)

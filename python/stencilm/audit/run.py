@@ -106,12 +106,12 @@ def audit(
             Path(source).write_text(tokenizer.serialize_json(), encoding="utf-8")
         elif source != EMBEDDED and not Path(source).exists():
             raise ValueError(f"there is no tokenizer file or folder {source!r}")
-        benches = [_Bench(names, source, memory_limit) for _ in range(min(jobs, len(cases)))]
+        teams = [_Team(names, source, memory_limit) for _ in range(min(jobs, len(cases)))]
         try:
-            outcomes = _outcomes(cases, benches, seed, time_limit, progress)
+            outcomes = _outcomes(cases, teams, seed, time_limit, progress)
         finally:
-            for bench in benches:
-                bench.stop()
+            for team in teams:
+                team.stop()
     ordered = {case.name: outcomes[case.name] for case in cases}
     versions = {name: version_of(name) for name in names}
     return Report(versions, ordered, options, time.monotonic() - begun)
@@ -135,24 +135,24 @@ def _name_of(engine: str | type[Any]) -> str:
 
 def _outcomes(
     cases: list[SchemaCase],
-    benches: list[_Bench],
+    teams: list[_Team],
     seed: int,
     seconds: float,
     progress: Callable[[int, int], None] | None,
 ) -> dict[str, dict[str, Outcome]]:
-    free: queue.SimpleQueue[_Bench] = queue.SimpleQueue()
-    for bench in benches:
-        free.put(bench)
+    free: queue.SimpleQueue[_Team] = queue.SimpleQueue()
+    for team in teams:
+        free.put(team)
 
     def look(case: SchemaCase) -> dict[str, Outcome]:
-        bench = free.get()
+        team = free.get()
         try:
-            return bench.look(case, seed, seconds)
+            return team.look(case, seed, seconds)
         finally:
-            free.put(bench)
+            free.put(team)
 
     outcomes = {}
-    with ThreadPoolExecutor(len(benches) or 1) as pool:
+    with ThreadPoolExecutor(len(teams) or 1) as pool:
         waiting = {pool.submit(look, case): case.name for case in cases}
         try:
             for done in as_completed(waiting):
@@ -161,13 +161,13 @@ def _outcomes(
                     progress(len(outcomes), len(cases))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for bench in benches:
-                bench.stop()
+            for team in teams:
+                team.stop()
             raise
     return outcomes
 
 
-class _Bench:
+class _Team:
     """A process for each engine, and one for the validator."""
 
     def __init__(self, names: list[str], source: str, memory_limit: int) -> None:

@@ -91,7 +91,7 @@ class EngineWorker:
             if probe.is_done():
                 break
             random = Random(f"{request['seed']} {number}")
-            probe.guarded(lambda: probe.read(text, is_valid, why, random))  # noqa: B023
+            probe.guarded(probe.read, text, is_valid, why, random)
         return {"status": "clean", "why": "", "texts": texts, "counts": probe.counts}
 
     def _walks(self, probe: Probe, request: dict[str, Any]) -> list[str]:
@@ -100,9 +100,9 @@ class EngineWorker:
             if probe.is_done():
                 break
             random = Random(f"{request['seed']} {request['name']} {self.name} {number}")
-            text = probe.guarded(lambda: probe.walk(length, random, _PROBES))  # noqa: B023
+            text = probe.guarded(probe.walk, length, random, _PROBES)
             if text is not None:
-                texts.append(text.decode())
+                texts.append(text)
         return texts
 
     def _tell(self, found: Found, request: dict[str, Any]) -> None:
@@ -180,12 +180,12 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
     bases += [text for text in request["walked"] if add(text)]
     schema = json.loads(request["schema"])
     for _ in range(_DRAWN if len(bases) < 2 else 1):
-        text = _dumped(lambda: draw(schema, random))
+        text = _dumped(draw, schema, random)
         if text is not None and add(text):
             bases.append(text)
     for _ in range(_CHANGES if bases else 0):
         base = json.loads(random.choice(bases))
-        text = _dumped(lambda: changed(base, random))  # noqa: B023
+        text = _dumped(changed, base, random)
         if text is not None:
             add(text)
     rows: list[list[Any]] = [[text, *verdict] for text, verdict in texts.items()]
@@ -193,10 +193,10 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": "clean", "why": "", "texts": rows[:_MOST_TEXTS], "counts": counts}
 
 
-def _dumped(make: Callable[[], Any]) -> str | None:
+def _dumped(make: Callable[..., Any], *arguments: Any) -> str | None:
     """A value as JSON; None where making it fails, as it may for a schema that is odd."""
     try:
-        text = json.dumps(make(), ensure_ascii=False, allow_nan=False)
+        text = json.dumps(make(*arguments), ensure_ascii=False, allow_nan=False)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
     return text if _is_text(text) else None
