@@ -177,6 +177,11 @@ def test_drafts_are_those_that_are_named_or_agree() -> None:
     assert status(siblings, "1") == "unjudged"
     assert status(siblings | {"$schema": draft_4["$schema"]}, "1") == "valid"
     assert status({"format": "date"}, '"no date"') == "valid"
+    within = {"properties": {"a": draft_4}}
+    assert status(within | {"$schema": draft_4["$schema"]}, '{"a": 1.0}') == "invalid"
+    with pytest.raises(Unjudged, match="a draft of its own"):
+        status(within, "1")
+    assert status({"const": {"$schema": draft_4["$schema"]}}, "{}") == "invalid"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ from stencilm.audit.json_prefix import (
     exact_number,
     parse_json,
 )
+from stencilm.audit.schemas import with_parts
 
 DRAFTS = {
     "draft-04": "Draft4Validator",
@@ -218,37 +219,40 @@ def _sentence(error: Any) -> str:
 
 def _validators(schema: Any) -> list[tuple[Any, bool]]:
     """The validators of the drafts in question; whether 1.0 is an integer for each."""
-    named = schema.get("$schema") if isinstance(schema, dict) else None
-    if isinstance(named, str) and not _LATEST.fullmatch(named):
-        found = _NAMED.fullmatch(named)
-        if found is None:
-            raise Unjudged(f"the schema names the draft {named!r}")
-        drafts: tuple[str, ...] = (found[1],)
-    else:
-        drafts = _UNNAMED
-    bare = {key: value for key, value in schema.items() if key != "$schema"} if named else schema
-    _check_references(bare)
+    named = _named_draft(schema)
+    drafts = _UNNAMED if named is None else (named,)
+    bare = _bare(schema, named)
     taken = [draft for draft in drafts if _takes(draft, bare)]
-    if not taken and drafts is _UNNAMED and _takes("draft-04", bare):
+    if not taken and named is None and _takes("draft-04", bare):
         taken = ["draft-04"]
     if not taken:
         raise Unjudged(f"{' and '.join(drafts)}: the schema is none of this draft")
     return [(_monotone(draft)(bare, registry=_registry()), draft != "draft-04") for draft in taken]
 
 
-def _check_references(schema: Any) -> None:
-    """A part that names a draft, or refers to a meta-schema, would be read by another validator."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if isinstance(part.get("$schema"), str):
-                raise Unjudged("a part of the schema names a draft of its own")
-            if "json-schema.org" in str(part.get("$ref", "")):
-                raise Unjudged("the schema refers to a meta-schema")
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
+def _named_draft(schema: Any) -> str | None:
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    if not isinstance(named, str) or _LATEST.fullmatch(named):
+        return None
+    found = _NAMED.fullmatch(named)
+    if found is None:
+        raise Unjudged(f"the schema names the draft {named!r}")
+    return found[1]
+
+
+def _bare(schema: Any, draft: str | None) -> Any:
+    """The schema without `$schema`, for which the package would take a validator of its own.
+
+    A part that names another draft, or refers to a meta-schema, would be read by that one, too.
+    """
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$schema"), str) and _named_draft(schema) != draft:
+            raise Unjudged("a part of the schema names a draft of its own")
+        if "json-schema.org" in str(schema.get("$ref", "")):
+            raise Unjudged("the schema refers to a meta-schema")
+        if isinstance(schema.get("$schema"), str):
+            schema = {key: value for key, value in schema.items() if key != "$schema"}
+    return with_parts(schema, lambda part: _bare(part, draft))
 
 
 def _takes(draft: str, schema: Any) -> bool:

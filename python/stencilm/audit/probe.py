@@ -122,7 +122,7 @@ class Probe:
         vocabulary: The tokens.
         judge: The validator.
         tell: Called with each finding that is new.
-        until: The time, by `time.monotonic`, at which looking ends.
+        until: The processor time, by `time.process_time`, at which looking ends.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Probe:
 
     def is_done(self) -> bool:
         """Whether the time is over, or enough was found."""
-        if time.monotonic() > self.until:
+        if time.process_time() > self.until:
             self.counts["cut short"] = 1
         return bool(self.counts["cut short"]) or self._errors >= MOST_ERRORS
 
@@ -161,7 +161,7 @@ class Probe:
         ends: list[int] = []
         has_ended = is_stuck = False
         matcher = self._start()
-        while len(tokens) < length + MOST_TO_THE_END and time.monotonic() < self.until:
+        while len(tokens) < length + MOST_TO_THE_END and time.process_time() < self.until:
             words = self._mask(matcher, tokens)
             if self._may_end(words):
                 ends.append(len(tokens))
@@ -308,16 +308,16 @@ class Probe:
             if at is None:
                 return text
             refused_at = len(self.vocabulary.decode(tokens[:at]))
-            if time.monotonic() > self.until or not search.refused(refused_at):
+            if time.process_time() > self.until or not search.refused(refused_at):
                 return None
         return None
 
     def _is_taken_without_formats(self, texts: list[str]) -> bool:
         if '"format"' not in self.schema:
             return False
-        bare = json.dumps(without_formats(json.loads(self.schema)))
         kept = self.compiled
         try:
+            bare = json.dumps(without_formats(json.loads(self.schema)))
             self.compiled = self.engine.compile(bare)
             return any(
                 self._follow(self.vocabulary.tokenize(text.encode())) is None for text in texts

@@ -32,6 +32,8 @@ from stencilm.tokenizers import TokenizerInfo
 _STARTING_SECONDS = 300.0
 _POLLED_SECONDS = 0.2
 _TEXTS_OF_OTHERS = 12
+_MOST_WAITED = 5
+"""So many times the seconds of processor time are waited for an answer."""
 
 
 def audit(
@@ -61,8 +63,8 @@ def audit(
         seed: What walks and texts are drawn by. The same seed gives the same findings, where time
             limits end nothing.
         jobs: How many schemas are looked at side by side, each with a process for each engine.
-        time_limit: The seconds that an engine has for each of the two parts of a schema: its walks,
-            and the texts that it reads.
+        time_limit: The seconds of processor time that an engine has for each of the two parts of a
+            schema: its walks, and the texts that it reads; five times as long by the clock.
         memory_limit: The bytes that a process may hold, where the system tells.
         progress: Called with the number of schemas that are done, and that of all.
 
@@ -261,13 +263,14 @@ class _Process:
 
     def _answer(self, seconds: float) -> dict[str, Any]:
         findings: list[dict[str, Any]] = []
-        until = time.monotonic() + seconds
+        until = time.monotonic() + _MOST_WAITED * seconds
+        most = self._seconds_used() + seconds
         while True:
             try:
                 line = self._lines.get(timeout=_POLLED_SECONDS)
             except queue.Empty:
-                if time.monotonic() > until:
-                    why = f"there is no answer after {seconds:g} s"
+                if time.monotonic() > until or self._seconds_used() > most:
+                    why = f"there is no answer within {seconds:g} s"
                     return {"status": "time out", "why": why, "findings": findings}
                 if self._bytes_held() > self.memory_limit:
                     why = f"more than {self.memory_limit:,} bytes"
@@ -288,6 +291,16 @@ class _Process:
         self._errors.seek(0)
         said = (self._errors.read().strip().splitlines() or [""])[-1]
         return f"{how}: {said}"[:500] if said else how
+
+    def _seconds_used(self) -> float:
+        """The processor time so far; 0 where the system does not tell."""
+        assert self._process is not None
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+            user, system = stat.rpartition(")")[2].split()[11:13]
+        except (OSError, ValueError):
+            return 0.0
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def _bytes_held(self) -> int:
         assert self._process is not None

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,6 +95,27 @@ def sampled(cases: list[SchemaCase], count: int | None, seed: int) -> list[Schem
 
     chosen = {case.name for case in sorted(cases, key=rank)[:count]}
     return [case for case in cases if case.name in chosen]
+
+
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""Keywords whose values have schemas under names."""
+_VALUES = ("enum", "const", "default", "examples")
+"""Keywords whose values have no schemas."""
+
+
+def with_parts(schema: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a schema, or of a list of them, with each part next below it changed."""
+    if isinstance(schema, list):
+        return [change(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {}
+    for key, value in schema.items():
+        if key in _MAPS and isinstance(value, dict):
+            made[key] = {name: change(one) for name, one in value.items()}
+        else:
+            made[key] = value if key in _VALUES else change(value)
+    return made
 
 
 def _dump(value: Any) -> str:

@@ -11,6 +11,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
+from stencilm.audit.schemas import with_parts
+
 Orders = dict[int, list[list[str]]]
 """For each object, by its `id`, the keys as schemas list them."""
 _ADDED_KEY = "zz"
@@ -282,22 +284,8 @@ def _joined(one: dict[str, Any], other: Any) -> dict[str, Any]:
     return joined
 
 
-_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_VALUES = ("enum", "const", "default", "examples")
-
-
 def without_formats(schema: Any) -> Any:
     """The same schema, in which no `format` is left."""
-    if isinstance(schema, list):
-        return [without_formats(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {}
-    for key, value in schema.items():
-        if key in _MAPS and isinstance(value, dict):
-            made[key] = {name: without_formats(one) for name, one in value.items()}
-        elif key in _VALUES:
-            made[key] = value
-        elif key != "format" or not isinstance(value, str):
-            made[key] = without_formats(value)
-    return made
+    if isinstance(schema, dict) and isinstance(schema.get("format"), str):
+        schema = {key: value for key, value in schema.items() if key != "format"}
+    return with_parts(schema, without_formats)

@@ -84,7 +84,7 @@ class EngineWorker:
         probe = self._probe
         if probe is None:
             return {"status": "clean", "why": ""}
-        probe.until = time.monotonic() + seconds
+        probe.until = time.process_time() + seconds
         probe.counts = Counter()
         texts = self._walks(probe, request) if request["do"] == "walk" else []
         for number, (text, is_valid, why) in enumerate(request.get("texts", ())):

@@ -47,7 +47,7 @@ def audit(
         int, typer.Option(min=1, max=64, help="Schemas that are looked at side by side.")
     ] = 1,
     time_limit: Annotated[
-        float, typer.Option(min=0.1, help="Seconds of an engine for each half of a schema.")
+        float, typer.Option(min=0.1, help="Processor seconds for each half of a schema.")
     ] = 20.0,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all of it as JSON.")
