@@ -1,6 +1,9 @@
 //! How much work and memory an expression may cost before it is refused.
 
-use crate::watch::check;
+use crate::watch::{check, check_after};
+
+/// A derivative takes as long as so many usual steps.
+const STEPS_OF_A_DERIVATIVE: u32 = 8;
 
 /// A bound was reached. The text says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +63,7 @@ impl Default for Limits {
 
 impl Limits {
     pub(crate) fn check_exprs(&self, count: usize) -> Result<(), LimitExceeded> {
-        check()?;
+        check_after(STEPS_OF_A_DERIVATIVE)?;
         if count > self.max_exprs { Err(LimitExceeded::Expressions(self.max_exprs)) } else { Ok(()) }
     }
 

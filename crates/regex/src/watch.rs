@@ -231,6 +231,16 @@ pub fn check() -> Result<(), LimitExceeded> {
     look(false)
 }
 
+/// The same after work that took as long as so many of the usual steps.
+///
+/// # Errors
+/// As [`check`].
+#[inline]
+pub fn check_after(steps: u32) -> Result<(), LimitExceeded> {
+    LEFT.with(|left| left.set(left.get().saturating_sub(steps.saturating_sub(1))));
+    check()
+}
+
 /// The same between two steps of which each may take long: the clock is read at once.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use crate::error::{EngineError, MatcherError};
 use crate::query::boundary_tokens::Span;
 use crate::shared::Vocabulary;
 use crate::vocabulary::token_set;
-use crate::vocabulary::trie::Trie;
+use crate::vocabulary::trie::{Trie, WalkError};
 
 pub use build::IndexBuilder;
 use bytes::{ByteAutomaton, NOWHERE};
@@ -75,6 +75,15 @@ pub enum IndexError {
     /// The engine gave up.
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+/// Ends a walk that has found as much as was asked for.
+struct Enough;
+
+impl WalkError for Enough {
+    fn check() -> Result<(), Enough> {
+        Ok(())
+    }
 }
 
 /// Tokens that follow one another in the trie and lead to the same state: in eight bytes, because large indexes are hardly
@@ -262,7 +271,6 @@ impl TokenIndex {
             let mut tokens = Vec::new();
             let nodes = trie.children(node);
             let mut states = vec![0; trie.max_depth() + 1];
-            // The walk ends early by an error without meaning.
             let _ = trie.walk_part(
                 nodes,
                 trie.depth(node),
@@ -273,7 +281,7 @@ impl TokenIndex {
                     if next.is_some() {
                         tokens.extend(trie.entry_at(node));
                     }
-                    if tokens.len() < limit { Ok(next) } else { Err(()) }
+                    if tokens.len() < limit { Ok(next) } else { Err(Enough) }
                 },
                 |_| {},
             );

@@ -1,12 +1,13 @@
 //! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
 
-use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId, check_time};
 
 use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::WalkError;
 
 /// An automaton that a walk reads with.
 pub(crate) trait Automaton {
@@ -39,7 +40,7 @@ pub(crate) trait Reader: Automaton {
     /// Where a walk stands: a state of the automaton, and what else is to be known.
     type At: Copy;
     /// Why a walk ends early.
-    type Stopped: From<LimitExceeded>;
+    type Stopped: From<LimitExceeded> + WalkError;
 
     /// The state of the automaton.
     fn state(at: Self::At) -> StateId;
@@ -155,6 +156,7 @@ fn read_shapes<R: Reader>(
             }
             Read::Mixed => {
                 for &node in shapes.places(index) {
+                    check_time()?;
                     let at = if shape.kind == BLANK || shape.kind == OTHER {
                         behind_first_bytes(vocabulary, reader, above, node)?
                     } else {

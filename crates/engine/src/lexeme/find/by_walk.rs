@@ -11,6 +11,7 @@ use crate::vocabulary::category_walk;
 use crate::vocabulary::category_walk::{Automaton, Reader};
 use crate::vocabulary::lead_bytes::loops;
 use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::WalkError;
 
 /// A state with fewer bytes that lead on is not asked which of them lead back to it.
 const MANY_LOOPS: usize = 16;
@@ -82,6 +83,13 @@ enum Stopped {
 impl From<LimitExceeded> for Stopped {
     fn from(limit: LimitExceeded) -> Stopped {
         Stopped::Limit(limit)
+    }
+}
+
+impl WalkError for Stopped {
+    #[inline]
+    fn check() -> Result<(), Stopped> {
+        Ok(LimitExceeded::check()?)
     }
 }
 
