@@ -1,6 +1,7 @@
 //! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -9,21 +10,21 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::{CancelToken, Watch, memory};
 
-use crate::canonical::CanonicalMasks;
+use crate::canonical::mask::masks::CanonicalMasks;
 use crate::completion::narrowing::Endings;
 use crate::error::EngineError;
-use crate::lexeme::shared::{Lane, Lexemes, SharedLexemes};
+use crate::lexeme::shared::{Lane, Lexemes, SharedLexemes, User, let_go};
 use crate::lexeme::single_tokens;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::limits::{LexiconLimits, Limits};
 use crate::locks::{Mutex, lock, try_lock};
+use crate::machine::capturing::capturing;
 use crate::machine::layout::Machine;
+use crate::machine::marks::Marks;
 use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
-use crate::parse::annotations::Marks;
-use crate::parse::stepper::{Doubt, Run};
+use crate::parse::stepper::{Doubt, Run, Scratch};
 use crate::parse::unverified::{Unverified, VerifyReason};
-use crate::query::captures;
 use crate::shared::Vocabulary;
 use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
@@ -93,6 +94,12 @@ impl Layouts {
         }
     }
 
+    /// As the lexemes know it.
+    fn as_user(self: &Arc<Layouts>) -> Weak<dyn User> {
+        let layouts: Arc<dyn User> = self.clone();
+        Arc::downgrade(&layouts)
+    }
+
     /// The layout in these lexemes.
     fn of(&self, lexemes: &Arc<Lexemes>) -> Option<Arc<Layout>> {
         lock(&self.known).iter().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)).cloned()
@@ -107,13 +114,46 @@ impl Layouts {
         layouts.push(layout.clone());
         (layout, true)
     }
+}
 
-    /// Takes out the layouts in these lexemes.
-    pub fn take(&self, lexemes: &Arc<Lexemes>) -> Vec<Arc<Layout>> {
+impl User for Layouts {
+    fn take(&self, lexemes: &Arc<Lexemes>) -> Box<dyn Send> {
         let mut layouts = lock(&self.known);
-        let (taken, kept) = layouts.drain(..).partition(|layout| Arc::ptr_eq(&layout.lexemes, lexemes));
+        let (taken, kept): (Vec<_>, _) = layouts.drain(..).partition(|layout| Arc::ptr_eq(&layout.lexemes, lexemes));
         *layouts = kept;
-        taken
+        Box::new(taken.into_iter().filter_map(Arc::into_inner).collect::<Vec<Layout>>())
+    }
+}
+
+/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
+pub(crate) struct HeldLayout(Option<Arc<Layout>>);
+
+impl HeldLayout {
+    pub fn new(layout: Arc<Layout>) -> HeldLayout {
+        HeldLayout(Some(layout))
+    }
+
+    /// The layout itself.
+    pub fn layout(&self) -> &Arc<Layout> {
+        self.0.as_ref().expect("a layout is held until it is dropped")
+    }
+}
+
+impl Deref for HeldLayout {
+    type Target = Layout;
+
+    #[inline]
+    fn deref(&self) -> &Layout {
+        self.layout()
+    }
+}
+
+impl Drop for HeldLayout {
+    fn drop(&mut self) {
+        if let Some(layout) = self.0.take().and_then(Arc::into_inner) {
+            let bytes = layout.lexemes().held();
+            let_go(layout, bytes);
+        }
     }
 }
 
@@ -211,7 +251,7 @@ impl CompiledGrammar {
             refuse_in_unique_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
         }
-        let capturing = captures::capturing(&grammar);
+        let capturing = capturing(&grammar);
         let compiled = CompiledGrammar {
             marks: layout.marks,
             grammar,
@@ -302,7 +342,7 @@ impl CompiledGrammar {
     /// Keeps a layout for as long as its lexemes are kept; `None` where they have gone meanwhile.
     fn enter(&self, fresh: Layout) -> Option<Arc<Layout>> {
         let (layout, is_new) = self.layouts.add(Arc::new(fresh));
-        if is_new && !self.lexeme_cache.enter(&layout.lexemes, Arc::downgrade(&self.layouts)) {
+        if is_new && !self.lexeme_cache.enter(&layout.lexemes, self.layouts.as_user()) {
             self.layouts.take(&layout.lexemes);
             return None;
         }
@@ -442,7 +482,9 @@ impl Layout {
         let mut lexeme_cache = self.lexemes.lock();
         lexeme_cache.begin();
         stacks.begin(self.max_stack_bytes);
+        let mut scratch = lexeme_cache.extensions.take::<Scratch>();
         let mut run = Run {
+            scratch: &mut scratch,
             machine: &mut machine,
             lexeme_cache: &mut lexeme_cache,
             stacks,
@@ -454,6 +496,7 @@ impl Layout {
             known: None,
         };
         let result = Watch::new(self.milliseconds, None).until(self.cancel.clone()).over(|| operation(&mut run));
+        lexeme_cache.extensions.put(scratch);
         let (waited, has_grown) = (lexeme_cache.waited(), self.lexemes.note(&mut lexeme_cache));
         Worked { result, has_grown, waited }
     }
@@ -528,14 +571,14 @@ impl Layout {
                 let finished = finished?;
                 computed = match &reads {
                     Some(reads) => {
-                        let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
+                        let kept = Arc::new(KeptMask::new(mask, &finished, run.lexeme_cache.extensions.get()));
                         masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                         fresh = told.then_some(kept.clone());
                         kept.allowed()
                     }
                     None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
                 };
-                (unverified, run.lexeme_cache.scratch.flipped) = (finished.unverified, finished.flipped);
+                (unverified, run.scratch.flipped) = (finished.unverified, finished.flipped);
                 found_reads = reads;
             }
             run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
@@ -552,7 +595,7 @@ impl Layout {
                 let saturated = run.stacks.configuration(&mut threads)?;
                 found_reads = masks.known.looks(run.machine, run.stacks, saturated);
             }
-            run.lexeme_cache.scratch.saturated = threads;
+            run.scratch.saturated = threads;
             let within_key = run.is_within_free_key(configuration);
             let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
             let mut asked = Vec::new();

@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::sync::{Arc, Once, OnceLock};
 
-use crate::canonical;
-use crate::canonical::{Encoding, EncodingSource};
-use crate::index::Ranks;
+use crate::canonical::encoder::source::EncodingSource;
+use crate::canonical::encoding::Encoding;
 use crate::lexeme::shared::SharedLexemes;
 use crate::limits::LexiconLimits;
 use crate::locks::{Mutex, lock};
 use crate::mask::delta::NamedRows;
+use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};
 
 /// Lexemes that nobody uses are kept for so many different limits, the latest ones.
@@ -56,19 +56,9 @@ impl Vocabulary {
         &self.prepared
     }
 
-    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned
-    /// first stays.
-    ///
-    /// # Errors
-    /// A sentence that says what is not known how to do.
-    pub fn learn_encoding(self: &Arc<Vocabulary>, source: &EncodingSource) -> Result<(), String> {
-        if self.encoding.get().is_none() {
-            let encoding = Arc::new(Encoding::new(source, self.tokens.clone())?);
-            self.encoding.get_or_init(|| encoding);
-            // What a watch of this thread keeps it from finding is found when a mask asks for it.
-            let _ = canonical::lay_out_common(self);
-        }
-        Ok(())
+    /// Keeps how its tokenizer makes tokens of text; what was learned first stays.
+    pub(crate) fn set_encoding(&self, encoding: Encoding) {
+        self.encoding.get_or_init(|| Arc::new(encoding));
     }
 
     /// The tokens of a text as its tokenizer writes them where nothing stands before it; `None` where it cannot, or where
@@ -148,7 +138,8 @@ impl Deref for Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lexeme::shared::{HeldLayout, Lane};
+    use crate::compiled::HeldLayout;
+    use crate::lexeme::shared::Lane;
     use crate::limits::Limits;
     use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};

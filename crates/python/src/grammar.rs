@@ -6,8 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stencilm_grammar::{self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions};
 
-use crate::compiled::Limits;
 use crate::errors;
+use crate::limits::Limits;
 use crate::watch;
 
 /// Keyword, place, note.

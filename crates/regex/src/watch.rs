@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::error::LimitExceeded;
 use crate::host;
-use crate::limits::LimitExceeded;
 use crate::thread_time::thread_time;
 
 /// So many checks go by between two looks at the clock.

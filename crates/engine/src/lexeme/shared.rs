@@ -10,14 +10,12 @@
 //! other. Where they do, the lexemes get *lanes*, each with a latest generation of its own: see [`Lane`].
 
 use std::cell::Cell;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use stencilm_regex::{after_freeing, before_waiting};
 
-use crate::compiled::{Layout, Layouts};
 use crate::cpus::available_cpus;
 use crate::lexeme::cache::LexemeCache;
 use crate::limits::LexiconLimits;
@@ -116,11 +114,17 @@ thread_local! {
     static LANE: Cell<Lane> = const { Cell::new(Lane(0)) };
 }
 
+/// Who lays grammars out in lexemes.
+pub(crate) trait User: Send + Sync {
+    /// Gives up what is laid out in some lexemes, to be taken apart: what no call is running in.
+    fn take(&self, lexemes: &Arc<Lexemes>) -> Box<dyn Send>;
+}
+
 struct Generation {
     lane: Lane,
     lexemes: Arc<Lexemes>,
-    /// The layouts of the grammars that are laid out in it.
-    users: Vec<Weak<Layouts>>,
+    /// Who is laid out in it.
+    users: Vec<Weak<dyn User>>,
     /// So many users are looked through for those that are gone.
     look_at: usize,
 }
@@ -224,7 +228,7 @@ impl SharedLexemes {
     }
 
     /// Enters who is laid out in some lexemes, so that he is told when they go; `false` where they have gone already.
-    pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<Layouts>) -> bool {
+    pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<dyn User>) -> bool {
         let mut generations = lock(&self.generations);
         let Some(generation) = generations.iter_mut().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)) else {
             return false;
@@ -279,8 +283,7 @@ impl SharedLexemes {
         for Generation { lexemes, users, .. } in gone {
             // Those that a call is running in end with it. The others cannot be had any more from here on, not only once they
             // are taken apart: else a matcher would go on in them, and let them grow beside those that are counted.
-            let layouts = users.iter().filter_map(Weak::upgrade).flat_map(|user| user.take(&lexemes));
-            let layouts: Vec<Layout> = layouts.filter_map(Arc::into_inner).collect();
+            let layouts: Vec<_> = users.iter().filter_map(Weak::upgrade).map(|user| user.take(&lexemes)).collect();
             let held = lexemes.held();
             let_go((lexemes, layouts, users), held);
         }
@@ -322,7 +325,7 @@ fn being_taken_apart() -> usize {
 
 /// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for. But
 /// where another one is still being taken apart, it is done here: else memory would be used up faster than it is freed.
-fn let_go<T: Send + 'static>(what: T, bytes: usize) {
+pub(crate) fn let_go<T: Send + 'static>(what: T, bytes: usize) {
     if bytes <= LARGE {
         return;
     }
@@ -339,37 +342,5 @@ fn let_go<T: Send + 'static>(what: T, bytes: usize) {
         drop(last);
         before_waiting();
         take_apart();
-    }
-}
-
-/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
-pub(crate) struct HeldLayout(Option<Arc<Layout>>);
-
-impl HeldLayout {
-    pub fn new(layout: Arc<Layout>) -> HeldLayout {
-        HeldLayout(Some(layout))
-    }
-
-    /// The layout itself.
-    pub fn layout(&self) -> &Arc<Layout> {
-        self.0.as_ref().expect("a layout is held until it is dropped")
-    }
-}
-
-impl Deref for HeldLayout {
-    type Target = Layout;
-
-    #[inline]
-    fn deref(&self) -> &Layout {
-        self.layout()
-    }
-}
-
-impl Drop for HeldLayout {
-    fn drop(&mut self) {
-        if let Some(layout) = self.0.take().and_then(Arc::into_inner) {
-            let bytes = layout.lexemes().held();
-            let_go(layout, bytes);
-        }
     }
 }

@@ -1,39 +1,14 @@
 //! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
 
-use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId, check_time};
+use stencilm_regex::{LimitExceeded, StateId, check_time};
 
+use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::WalkError;
-
-/// An automaton that a walk reads with.
-pub(crate) trait Automaton {
-    /// The state behind a byte, and whether something ends there.
-    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded>;
-
-    /// The first byte that is never told from this one.
-    fn representative(&self, byte: u8) -> u8;
-}
-
-/// An automaton, and what derives its expressions.
-pub(crate) struct Derived<'a> {
-    pub automaton: &'a mut Dfa,
-    pub deriver: &'a mut Deriver,
-}
-
-impl Automaton for Derived<'_> {
-    #[inline]
-    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
-        self.automaton.step(self.deriver, state, byte)
-    }
-
-    fn representative(&self, byte: u8) -> u8 {
-        self.automaton.representative(byte)
-    }
-}
 
 /// What a walk makes of what it reads.
 pub(crate) trait Reader: Automaton {

@@ -11,15 +11,14 @@ use stencilm_regex::{ByteSet, LimitExceeded, check_time_after};
 use crate::error::EngineError;
 use crate::vocabulary::lead_bytes::groups_below;
 
+mod few;
 mod lists;
 mod nodes;
 
 use lists::Lists;
 pub use lists::{Reader, Way};
+use nodes::ENDS;
 pub use nodes::Nodes;
-
-/// Set in a node's entry when a string ends there.
-const ENDS: u32 = 1 << 31;
 
 /// A walk asks whether it may go on after so many nodes, which take as long as so many of the usual steps.
 const BETWEEN_CHECKS: usize = 1024;
@@ -50,23 +49,6 @@ impl WalkError for Infallible {
     #[inline]
     fn check() -> Result<(), Infallible> {
         Ok(())
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Node {
-    /// The byte in the low 8 bits; above it the depth (1 for a first byte).
-    byte_and_depth: u32,
-    /// How many nodes the subtree has, this one included.
-    size: u32,
-    /// The entry of the first string that ends here or below, and the flag `ENDS` if it is here.
-    entry: u32,
-}
-
-impl Node {
-    #[inline]
-    fn depth(&self) -> usize {
-        (self.byte_and_depth >> 8) as usize
     }
 }
 
@@ -121,7 +103,7 @@ impl Trie {
             node += nodes.size(node);
         }
         let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
-        trie.lists = Lists::of(&trie);
+        trie.lists = Lists::of(&trie.nodes);
         trie
     }
 
