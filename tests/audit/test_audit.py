@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,22 @@ def test_an_engine_that_fails_does_not_end_the_audit(status: str) -> None:
     assert report.statuses(name) == {status: 2}
     assert report.statuses("stencilm") == {"clean": 2}
     assert report.outcomes["one"][name].why
+
+
+def test_an_interrupt_ends_all_processes() -> None:
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        audit(
+            [LIST, OBJECT],
+            engines=[toy_engines.HangsAtObjects, "stencilm"],
+            jobs=2,
+            time_limit=60.0,
+            progress=interrupt,
+        )
+    assert time.monotonic() - begun < 50
 
 
 def test_the_memory_of_an_engine_is_watched() -> None:

@@ -96,6 +96,15 @@ class Hangs(Stencilm):
             time.sleep(1)
 
 
+class HangsAtObjects(Hangs):
+    """Never makes a mask for an object, and takes no other schema."""
+
+    def compile(self, schema: str) -> Any:
+        if '"object"' not in schema:
+            raise NotImplementedError("no other schema is supported")
+        return super().compile(schema)
+
+
 class Grows(Stencilm):
     """Takes half a gigabyte for a mask, and its time."""
 

@@ -164,7 +164,7 @@ def _outcomes(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for team in teams:
-                team.stop()
+                team.abandon()
             raise
     return outcomes
 
@@ -197,6 +197,11 @@ class _Team:
                 _add(outcomes[name], answer)
         return outcomes
 
+    def abandon(self) -> None:
+        """End what another thread waits for, and begin nothing more."""
+        for process in [*self.engines.values(), self.validator]:
+            process.abandon()
+
     def stop(self) -> None:
         """End all processes."""
         for process in [*self.engines.values(), self.validator]:
@@ -224,6 +229,7 @@ class _Process:
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors: Any = None
+        self._is_abandoned = False
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer with its `findings`; what became of the process where there is none."""
@@ -239,6 +245,8 @@ class _Process:
         return answer
 
     def _begin(self) -> None:
+        if self._is_abandoned:
+            raise RuntimeError("the audit was interrupted")
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         environment |= {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
@@ -309,6 +317,13 @@ class _Process:
         except (OSError, ValueError, IndexError):
             return 0
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def abandon(self) -> None:
+        """End the process for good; whoever waits for an answer learns that it has ended."""
+        self._is_abandoned = True
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def stop(self) -> None:
         """End the process."""
