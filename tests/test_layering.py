@@ -56,7 +56,7 @@ ORDER = {
             "views",
             "models",
         ],
-        *["guiding", "endpoints", "integrations", "compat", "playground", "cli"],
+        *["guiding", "endpoints", "integrations", "compat", "audit", "playground", "cli"],
     ],
 }
 

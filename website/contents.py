@@ -49,6 +49,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/forced-text.md",
             "docs/canonical.md",
             "docs/token-index.md",
+            "docs/audit.md",
         ),
     ),
     (

@@ -249,8 +249,8 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
-_MODULES = ("ray",)
-"""Modules that are used by their name: `stencilm.ray.Generate`."""
+_MODULES = ("audit", "ray")
+"""Modules that are used by their name: `stencilm.audit.audit`, `stencilm.ray.Generate`."""
 
 
 def __getattr__(name: str) -> object:

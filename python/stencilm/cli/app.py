@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 import stencilm
+from stencilm.cli.audit import audit
 from stencilm.cli.bench import bench
 from stencilm.cli.check import check
 from stencilm.cli.convert import convert
@@ -37,6 +38,7 @@ _COMMANDS: tuple[Callable[..., Any], ...] = (
     trace,
     index,
     bench,
+    audit,
     playground,
 )
 

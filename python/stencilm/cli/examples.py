@@ -25,5 +25,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "stencilm index --regex '[0-9]{4}-[0-9]{2}' --format dot",
     ),
     "bench": ("stencilm bench examples/person.schema.json --rounds 2",),
+    "audit": (
+        "stencilm audit --schemas examples/person.schema.json",
+        "stencilm audit --schemas examples --engine stencilm-declared --seed 1",
+    ),
     "playground": ("stencilm playground --port 0",),
 }

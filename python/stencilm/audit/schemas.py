@@ -1,0 +1,122 @@
+"""The schemas of an audit: a file, a folder, or the layout of MaskBench."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class SchemaCase(NamedTuple):
+    """A schema as JSON under its name, with instances as JSON that may be valid or not."""
+
+    name: str
+    schema: str
+    instances: tuple[str, ...] = ()
+
+
+def read_schemas(source: str | Path) -> list[SchemaCase]:
+    """The schemas of a file or a folder, in the order of their names.
+
+    A `.json` file is one schema; in a folder, those of all folders below it are read, too. A line
+    of a `.jsonl` or `.jsonl.gz` file is an object with `id`, `schema` and `tests`, each of which
+    has `data`; what it says of the data being valid is not looked at.
+
+    Raises:
+        ValueError: There is no such file, it is not JSON, or there is no schema in it.
+    """
+    path = Path(source)
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*")) if file.name.endswith(_ENDINGS)]
+        found = [case for file in files for case in _of_file(file, file.relative_to(path))]
+    elif path.is_file():
+        found = list(_of_file(path, Path(path.name)))
+    else:
+        raise ValueError(f"there is no file or folder {str(source)!r}")
+    if not found:
+        raise ValueError(f"{str(source)!r} has no schemas: they are in files {', '.join(_ENDINGS)}")
+    return found
+
+
+_ENDINGS = (".json", ".jsonl", ".jsonl.gz")
+
+
+def _of_file(file: Path, name: Path) -> Iterator[SchemaCase]:
+    try:
+        if file.name.endswith(".json"):
+            text = file.read_text(encoding="utf-8-sig")
+            json.loads(text)
+            yield SchemaCase(str(name), text)
+            return
+        opened = gzip.open if file.name.endswith(".gz") else open
+        with opened(file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                instances = tuple(_dump(test["data"]) for test in row.get("tests", ()))
+                yield SchemaCase(str(row["id"]), _dump(row["schema"]), instances)
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{str(file)!r} cannot be read as schemas: {error}") from None
+
+
+def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:
+    """Schemas that are at hand: dictionaries, booleans, JSON texts or cases."""
+    found = []
+    for number, schema in enumerate(schemas):
+        if isinstance(schema, SchemaCase):
+            found.append(schema)
+        else:
+            text = schema if isinstance(schema, str) else _dump(schema)
+            found.append(SchemaCase(f"schema {number}", text))
+    return found
+
+
+def named_apart(cases: list[SchemaCase]) -> list[SchemaCase]:
+    """The schemas with a number after each name that came before."""
+    seen: Counter[str] = Counter()
+    found = []
+    for case in cases:
+        seen[case.name] += 1
+        number = seen[case.name]
+        found.append(case if number == 1 else case._replace(name=f"{case.name} ({number})"))
+    return found
+
+
+def sampled(cases: list[SchemaCase], count: int | None, seed: int) -> list[SchemaCase]:
+    """So many of the schemas, by a hash of seed and name: a larger sample has the smaller one."""
+    if count is None or count >= len(cases):
+        return cases
+
+    def rank(case: SchemaCase) -> bytes:
+        return hashlib.sha256(f"{seed} {case.name}".encode()).digest()
+
+    chosen = {case.name for case in sorted(cases, key=rank)[:count]}
+    return [case for case in cases if case.name in chosen]
+
+
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""Keywords whose values have schemas under names."""
+_VALUES = ("enum", "const", "default", "examples")
+"""Keywords whose values have no schemas."""
+
+
+def with_parts(schema: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of a schema, or of a list of them, with each part next below it changed."""
+    if isinstance(schema, list):
+        return [change(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {}
+    for key, value in schema.items():
+        if key in _MAPS and isinstance(value, dict):
+            made[key] = {name: change(one) for name, one in value.items()}
+        else:
+            made[key] = value if key in _VALUES else change(value)
+    return made
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

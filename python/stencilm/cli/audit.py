@@ -1,0 +1,131 @@
+"""`stencilm audit`: looks for wrong masks of engines; an independent validator is the judge."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stencilm.cli.failure import Failure
+from stencilm.cli.grammars import EMBEDDED
+from stencilm.cli.options import Tokenizer
+from stencilm.views.characters import visible
+
+if TYPE_CHECKING:
+    from stencilm.audit.findings import Finding
+    from stencilm.audit.report import Report
+
+_MOST_SHOWN = 5
+"""Errors of an engine that are printed."""
+
+
+def audit(
+    schemas: Annotated[
+        str, typer.Option(help="A file or folder of schemas, also in the layout of MaskBench.")
+    ],
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--engine",
+            "-e",
+            help="stencilm, xgrammar, llguidance, outlines-core, glrmask, module:Class or "
+            "file.py:Class; may be given again.",
+        ),
+    ] = None,
+    tokenizer: Tokenizer = EMBEDDED,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="How many schemas are drawn; all without it.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="What schemas, walks and texts are drawn by.")] = 0,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=64, help="Schemas that are looked at side by side.")
+    ] = 1,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, help="Processor seconds for each half of a schema.")
+    ] = 20.0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all of it as JSON.")
+    ] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Draw it to a page.")
+    ] = None,
+    scripts: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write a program for each error that replays it."),
+    ] = None,
+) -> int:
+    """Find masks that provably allow what cannot be completed, or refuse what can.
+
+    Engines that are named by a file or a module are run: name only those that you trust. Exits with
+    1 when an error is proved.
+    """
+    from stencilm.audit import audit as look
+
+    with _progress() as show:
+        try:
+            report = look(
+                schemas,
+                engines=engine or ["stencilm"],
+                tokenizer=tokenizer,
+                sample=sample,
+                seed=seed,
+                jobs=jobs,
+                time_limit=time_limit,
+                progress=show,
+            )
+        except (ValueError, ImportError, RuntimeError) as error:
+            raise Failure(str(error)) from error
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.to_json()), encoding="utf-8")
+    if html_file is not None:
+        html_file.write_text(report.to_html(), encoding="utf-8")
+    if scripts is not None:
+        _write_scripts(report, scripts)
+    for line in _lines(report):
+        print(visible(line))
+    return 1 if report.errors else 0
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield from str(report).splitlines()
+    for name in report.engines:
+        errors = [finding for finding in report.errors if finding.engine == name]
+        for finding in errors[:_MOST_SHOWN]:
+            yield f"{name}, {finding.kind}, {finding.schema}: {finding.why}"
+            yield f"  {finding.text[-60:]!r}, then {finding.token_text!r}"
+        if len(errors) > _MOST_SHOWN:
+            yield f"{name}: {len(errors) - _MOST_SHOWN:,} more; --json and --html have all of them"
+
+
+def _write_scripts(report: Report, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, finding in enumerate(report.errors):
+        (folder / f"{number:04}-{_file_name(finding)}.py").write_text(
+            finding.script, encoding="utf-8"
+        )
+
+
+def _file_name(finding: Finding) -> str:
+    words = f"{finding.engine}-{finding.kind}-{finding.schema}"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", words)[:120]
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], Any]]:
+    """A bar on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("auditing"), BarColumn(), MofNCompleteColumn(), TextColumn("schemas"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("auditing", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
