@@ -56,6 +56,13 @@ impl Run<'_> {
     }
 }
 
+/// What is kept of tokens that are alike.
+pub(crate) struct AlikeCaches<'k> {
+    pub sure: &'k SureRows,
+    pub leaving: &'k mut Leaving,
+    pub behind: &'k mut SuffixesBehind,
+}
+
 /// The questions that one mask asks.
 pub(crate) struct Questions<'q, 'r> {
     pub run: &'q mut Run<'r>,
@@ -97,7 +104,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         SureTokens { here, known, ending }: &SureTokens,
-        (sure, leaving_rows, behind): (&SureRows, &mut Leaving, &mut SuffixesBehind),
+        AlikeCaches { sure, leaving: leaving_rows, behind }: AlikeCaches<'_>,
         unverified: &mut Unverified<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {

@@ -12,7 +12,7 @@ use stencilm_regex::ByteSet;
 
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::next::Next;
-use crate::canonical::cursor::next_bytes::Ahead;
+use crate::canonical::cursor::next_bytes::{Ahead, Listed};
 use crate::canonical::cursor::rows::Rows;
 use crate::canonical::cursor::table::Places;
 use crate::canonical::encoder::facts::Encoder;
@@ -331,15 +331,7 @@ impl<'e> Search<'e> {
         if Switch::CanonicalListed.is_on()
             && let Some(listed) = self.few_that_are_read(run, configuration)?
         {
-            self.looked += listed.tokens.len();
-            for &(next, here, beyond) in listed.tokens.iter() {
-                if self.follows(run, here, way, next, depth)? {
-                    self.has_left |= beyond;
-                    return Ok(true);
-                }
-            }
-            self.has_left |= listed.some_beyond;
-            return Ok(false);
+            return self.some_listed_leads_on(run, &listed, way, depth);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if Switch::CanonicalFollowers.is_on()
@@ -396,6 +388,25 @@ impl<'e> Search<'e> {
             }
         }
         self.has_left |= some_beyond;
+        Ok(false)
+    }
+
+    /// The same where the tokens that the grammar reads are few.
+    fn some_listed_leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        listed: &Listed,
+        way: (u32, Place),
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        self.looked += listed.tokens.len();
+        for &(next, here, beyond) in listed.tokens.iter() {
+            if self.follows(run, here, way, next, depth)? {
+                self.has_left |= beyond;
+                return Ok(true);
+            }
+        }
+        self.has_left |= listed.some_beyond;
         Ok(false)
     }
 
