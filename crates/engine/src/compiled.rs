@@ -24,7 +24,6 @@ use crate::machine::marks::Marks;
 use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::stepper::{Doubt, Run, Scratch};
-use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
@@ -596,10 +595,7 @@ impl Layout {
                 found_reads = masks.known.looks(run.machine, run.stacks, saturated);
             }
             run.scratch.saturated = threads;
-            let asked = self.perhaps_repeating(run, configuration, unverified)?;
-            if !asked.is_empty() {
-                refused.append(&mut run.dead_tokens(&self.vocabulary, configuration, asked)?);
-            }
+            run.refuse_unverified(&self.vocabulary, configuration, unverified, &mut refused)?;
             // What the grammar asks for as a single token is allowed whatever it spells.
             let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);
             if !refused.is_empty() {
@@ -615,35 +611,6 @@ impl Layout {
             let reads = found_reads.filter(|_| is_common);
             Ok(DecidedMask { known, fresh, computed, refused, reads })
         })
-    }
-}
-
-impl Layout {
-    /// Those of some tokens that may repeat a key or an element, as far as their text alone tells.
-    fn perhaps_repeating(
-        &self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        unverified: Vec<Unverified>,
-    ) -> Result<Vec<u32>, EngineError> {
-        let within_key = run.is_within_free_key(configuration);
-        let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
-        let mut asked = Vec::new();
-        for Unverified { token, cause } in unverified {
-            let bytes = self.vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-            let is_new = match cause {
-                VerifyReason::WholeKey { unclear: false } if !within_key => {
-                    !run.may_repeat_a_whole_key(self.vocabulary.whole_keys(), token)
-                }
-                VerifyReason::WholeKey { .. } => !run.may_repeat_a_key(bytes, within_key),
-                VerifyReason::BegunKey => false,
-                VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
-            };
-            if !is_new {
-                asked.push(token);
-            }
-        }
-        Ok(asked)
     }
 }
 

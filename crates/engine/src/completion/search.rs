@@ -99,12 +99,42 @@ struct Next {
     tried: bool,
 }
 
-/// What a piece of a completion costs.
-fn cost_of(costs: &Costs, piece: &Piece) -> u64 {
-    match (piece, costs.tokens()) {
-        (Piece::Token(_), _) => 1,
-        (Piece::Text(text), None) => text.len() as u64,
-        (Piece::Text(text), Some(tokens)) => count_of(&tokens.vocabulary, text),
+/// The places reached so far, and the lexemes to go on with.
+#[derive(Default)]
+struct Frontier {
+    places: Vec<Reached>,
+    queue: BinaryHeap<Reverse<Next>>,
+    /// How many lexemes lead to the place that is furthest on.
+    deepest: u32,
+    /// Whether it has taken so long that any end will do.
+    hurries: bool,
+}
+
+impl Frontier {
+    /// Adds a place that was reached by a piece of text from the one `before`, and what it goes on with.
+    fn add(&mut self, costs: &Costs, configuration: SetId, piece: Piece, before: u32, ways: Vec<(u64, Way)>) -> u32 {
+        let place = self.places.len() as u32;
+        let (cost, depth) = self.places.get(before as usize).map_or((0, 0), |place| (place.cost, place.depth + 1));
+        let cost = cost.saturating_add(match (&piece, costs.tokens()) {
+            (Piece::Token(_), _) => 1,
+            (Piece::Text(text), None) => text.len() as u64,
+            (Piece::Text(text), Some(tokens)) => count_of(&tokens.vocabulary, text),
+        });
+        let hurries = self.hurries;
+        self.queue.extend((0..).zip(&ways).map(|(way, &(rest, _))| {
+            let (total, left) = (cost.saturating_add(rest), u64::MAX - cost);
+            let order = if hurries { rest } else { total };
+            Reverse(Next { order, total, left, place, way, tried: false })
+        }));
+        self.places.push(Reached { configuration, cost, piece, before, depth, ways });
+        self.deepest = self.deepest.max(depth);
+        if !self.hurries && place > PATIENCE.saturating_add(2 * self.deepest) {
+            self.hurries = true;
+            let rest = |next: &Next| next.total.saturating_sub(self.places[next.place as usize].cost);
+            let queue = std::mem::take(&mut self.queue).into_iter();
+            self.queue = queue.map(|Reverse(next)| Reverse(Next { order: rest(&next), ..next })).collect();
+        }
+        place
     }
 }
 
@@ -124,52 +154,33 @@ impl Run<'_> {
         most: u64,
         max_places: usize,
     ) -> Result<Completion, EngineError> {
-        let mut places: Vec<Reached> = Vec::new();
+        let mut frontier = Frontier::default();
         let mut seen: FxHashSet<SetId> = FxHashSet::default();
-        let mut queue: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
         let mut reached = Some((start, Piece::Text(Vec::new()), 0));
-        let (mut deepest, mut hurries, mut too_long) = (0, false, NEVER);
+        let mut too_long = NEVER;
         loop {
             if let Some((configuration, piece, before)) = reached.take() {
-                let place = places.len() as u32;
-                let (cost, depth) = places.get(before as usize).map_or((0, 0), |place| (place.cost, place.depth + 1));
-                let cost = cost.saturating_add(cost_of(costs, &piece));
-                let ways = match self.stacks.has_bottom(configuration) {
-                    true => Vec::new(),
-                    false => self.ways(costs, lexemes, configuration)?,
-                };
-                places.push(Reached { configuration, cost, piece, before, depth, ways });
-                if self.stacks.has_bottom(configuration) {
-                    return Ok(Completion::Found(way_to(&mut places, place)));
-                }
-                let ways = (0..).zip(&places[place as usize].ways);
-                queue.extend(ways.map(|(way, &(rest, _))| {
-                    let (total, left) = (cost.saturating_add(rest), u64::MAX - cost);
-                    let order = if hurries { rest } else { total };
-                    Reverse(Next { order, total, left, place, way, tried: false })
-                }));
-                deepest = deepest.max(depth);
-                if !hurries && place > PATIENCE.saturating_add(2 * deepest) {
-                    hurries = true;
-                    let rest = |next: &Next| next.total.saturating_sub(places[next.place as usize].cost);
-                    queue =
-                        queue.into_iter().map(|Reverse(next)| Reverse(Next { order: rest(&next), ..next })).collect();
+                let is_end = self.stacks.has_bottom(configuration);
+                let ways = if is_end { Vec::new() } else { self.ways(costs, lexemes, configuration)? };
+                let place = frontier.add(costs, configuration, piece, before, ways);
+                if is_end {
+                    return Ok(Completion::Found(way_to(&mut frontier.places, place)));
                 }
             }
-            let Some(Reverse(next)) = queue.pop() else {
+            let Some(Reverse(next)) = frontier.queue.pop() else {
                 return Ok(if too_long == NEVER { Completion::Never } else { Completion::TooLong(too_long) });
             };
             if next.total > most {
                 too_long = too_long.min(next.total);
-                if hurries {
+                if frontier.hurries {
                     continue;
                 }
                 return Ok(Completion::TooLong(too_long));
             }
-            if places.len() > max_places {
+            if frontier.places.len() > max_places {
                 return Err(EngineError::CompletionTooCostly(max_places));
             }
-            let place = &places[next.place as usize];
+            let place = &frontier.places[next.place as usize];
             let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
             let found = match lexeme {
                 Way::Token(token) => match self.step_token(configuration, token, None)? {
@@ -179,26 +190,19 @@ impl Run<'_> {
                 Way::Lexeme(lexeme) if next.tried => self.other_text(configuration, lexeme)?,
                 Way::Lexeme(lexeme) => match &lexemes[&lexeme] {
                     None => None,
-                    Some((text, _)) => {
-                        let found = self.shortest_text(configuration, text)?;
-                        if found.is_none() {
-                            // It is in the way of what was read before; another text may not be.
+                    Some((text, _)) => match self.run(configuration, text)? {
+                        behind if self.has_ended(configuration, behind) => Some((behind, Piece::Text(text.clone()))),
+                        _ => {
                             let (order, total) = (next.order + 1, next.total + 1);
-                            queue.push(Reverse(Next { order, total, tried: true, ..next }));
+                            frontier.queue.push(Reverse(Next { order, total, tried: true, ..next }));
+                            None
                         }
-                        found
-                    }
+                    },
                 },
             };
             let found = found.filter(|&(behind, _)| seen.insert(behind));
             reached = found.map(|(behind, piece)| (behind, piece, next.place));
         }
-    }
-
-    /// Where a text leads that ends a lexeme; `None` where it does not end it here.
-    fn shortest_text(&mut self, configuration: SetId, text: &[u8]) -> Result<Option<(SetId, Piece)>, EngineError> {
-        let behind = self.run(configuration, text)?;
-        Ok(self.has_ended(configuration, behind).then(|| (behind, Piece::Text(text.to_vec()))))
     }
 
     /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are

@@ -291,31 +291,84 @@ impl Run<'_> {
             lasting = lasting.min(self.lasting(thread)?);
         }
         // A blank may be where the bracket begins, which ends an element.
-        let decide = self.machine.do_blanks_decide(self.lexeme_cache)?;
-        let outlasts =
-            |bytes: &[u8]| lasting.outlasts(bytes) && !(decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)));
-        let Some(open) = self.open_string(text, &pending) else {
-            let between = Between { threads: &threads, text, pending: &pending, decide };
-            let matter = self.tokens_between_strings(vocabulary, &between, &outlasts, mask);
-            return self.sort_out_numbers(vocabulary, &between, matter, tokens, refused);
+        let do_blanks_decide = self.machine.do_blanks_decide(self.lexeme_cache)?;
+        let elements = ElementsUnderWay { threads, text, pending, lasting, do_blanks_decide };
+        match self.open_string(text, &elements.pending) {
+            Some(open) => self.tokens_within_string(vocabulary, &elements, &open, mask, tokens, refused),
+            None => self.tokens_outside_of_strings(vocabulary, &elements, mask, tokens, refused),
+        }
+    }
+
+    /// Those outside of a plainly written string.
+    fn tokens_outside_of_strings(
+        &mut self,
+        vocabulary: &Tokens,
+        elements: &ElementsUnderWay,
+        mask: &[u32],
+        tokens: &mut Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
+        // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
+        let mut places = elements.threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
+        let in_separator = places.any(|expansion| {
+            let apart = expansion.blanks.is_some() && self.machine.is_spaced(expansion.frame);
+            !apart && matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_))
+        });
+        let last = self.stacks.list(elements.text).next().and_then(|byte| u8::try_from(byte).ok());
+        let is_between = !(in_separator || elements.do_blanks_decide)
+            && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
+            && self.quoting(elements.text, &elements.pending) == Quoting::Outside;
+        let seen = self.seen_strings(&elements.pending);
+        let matters = |token: &u32| {
+            let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
+            let bare = bytes.trim_ascii_start();
+            // A string begins with it that no element has.
+            let is_new =
+                bare.first() == Some(&b'"') && !bare[1..].iter().any(|byte| b"\"\\".contains(byte)) && !seen.have(bare);
+            !(elements.outlasts(bytes) || is_new || (is_between && bare.is_empty()))
         };
-        // Within a string: what ends it or has an escape, and what a value seen goes on with.
+        let matter: Vec<u32> = token_set::iter(mask).filter(readable).filter(matters).collect();
+        // Digits of an escape are no number, and those of an exponent need not make another one.
+        let is_number = !elements.do_blanks_decide
+            && self.quoting(elements.text, &elements.pending) == Quoting::Outside
+            && !self.is_in_exponent(Some(elements.text));
+        let of_digits = |token: &u32| {
+            let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
+            is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+        };
+        let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
+        tokens.extend(others.into_iter().map(Unverified::element));
+        self.sort_out_digits(vocabulary, &elements.threads, elements.text, digits.into_iter(), tokens, refused)
+    }
+
+    /// Those within a plainly written string, which is `open`: what ends it or has an escape, and what a value seen goes on
+    /// with.
+    fn tokens_within_string(
+        &mut self,
+        vocabulary: &Tokens,
+        elements: &ElementsUnderWay,
+        open: &[u8],
+        mask: &[u32],
+        tokens: &mut Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
         let allowed = vocabulary.quoting().iter().filter(|&&token| token_set::get(mask, token));
-        let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(outlasts);
+        let ends = |token: &u32| !vocabulary.token_bytes(*token).is_some_and(|bytes| elements.outlasts(bytes));
         tokens.extend(allowed.copied().filter(ends).map(Unverified::element));
-        if let [thread] = threads[..]
-            && self.refuse_used_strings(vocabulary, thread, text, mask, refused)?
+        if let [thread] = elements.threads[..]
+            && self.refuse_used_strings(vocabulary, thread, elements.text, mask, refused)?
         {
             return Ok(());
         }
-        let (trie, seen) = (vocabulary.trie(), self.seen_strings(&pending));
+        let (trie, seen) = (vocabulary.trie(), self.seen_strings(&elements.pending));
         let mut along: FxHashSet<u32> = FxHashSet::default();
-        for rest in seen.rests(&open) {
+        for rest in seen.rests(open) {
             let mut node = None;
             for (before, &byte) in rest.iter().enumerate() {
                 node = node.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
                 let Some(node) = node else { break };
-                if !outlasts(&rest[..=before]) {
+                if !elements.outlasts(&rest[..=before]) {
                     along.extend(trie.entry_at(node).filter(|&token| token_set::get(mask, token)));
                 }
             }
@@ -325,67 +378,25 @@ impl Run<'_> {
         tokens.extend(along.into_iter().map(Unverified::element));
         Ok(())
     }
-
-    /// The tokens between strings that may make an element equal to one before.
-    fn tokens_between_strings(
-        &mut self,
-        vocabulary: &Tokens,
-        &Between { threads, text, pending, decide }: &Between<'_>,
-        outlasts: &impl Fn(&[u8]) -> bool,
-        mask: &[u32],
-    ) -> Vec<u32> {
-        // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
-        let mut places = threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
-        let in_separator = places.any(|expansion| {
-            let apart = expansion.blanks.is_some() && self.machine.is_spaced(expansion.frame);
-            !apart && matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_))
-        });
-        let last = self.stacks.list(text).next().and_then(|byte| u8::try_from(byte).ok());
-        let is_between = !(in_separator || decide)
-            && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
-            && self.quoting(text, pending) == Quoting::Outside;
-        let seen = self.seen_strings(pending);
-        let matters = |token: &u32| {
-            let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
-            let bare = bytes.trim_ascii_start();
-            // A string begins with it that no element has.
-            let is_new =
-                bare.first() == Some(&b'"') && !bare[1..].iter().any(|byte| b"\"\\".contains(byte)) && !seen.have(bare);
-            !(outlasts(bytes) || is_new || (is_between && bare.is_empty()))
-        };
-        let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
-        token_set::iter(mask).filter(readable).filter(matters).collect()
-    }
-
-    /// Notes tokens of which it is to be verified that they make a new element; those of digits are told by counting.
-    fn sort_out_numbers(
-        &mut self,
-        vocabulary: &Tokens,
-        &Between { threads, text, pending, decide }: &Between<'_>,
-        matter: Vec<u32>,
-        tokens: &mut Vec<Unverified>,
-        refused: &mut Vec<u32>,
-    ) -> Result<(), EngineError> {
-        // Digits of an escape are no number, and those of an exponent need not make another one.
-        let is_number = !decide && self.quoting(text, pending) == Quoting::Outside && !self.is_in_exponent(Some(text));
-        let of_digits = |token: &u32| {
-            let bytes = vocabulary.token_bytes(*token).unwrap_or_default().trim_ascii_start();
-            is_number && !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
-        };
-        let (digits, others): (Vec<u32>, Vec<u32>) = matter.into_iter().partition(of_digits);
-        tokens.extend(others.into_iter().map(Unverified::element));
-        self.sort_out_digits(vocabulary, threads, text, digits.into_iter(), tokens, refused)
-    }
 }
 
-/// Where a text stands between strings, within elements that must differ.
-struct Between<'b> {
-    threads: &'b [Entry],
+/// The elements that must be new and are under way.
+struct ElementsUnderWay {
+    threads: Vec<Entry>,
+    /// The text of the configuration.
     text: u32,
-    /// The arrays, each with what it has seen.
-    pending: &'b [ItemsState],
-    /// Whether blanks may decide where an element ends.
-    decide: bool,
+    pending: Vec<ItemsState>,
+    /// How long something rich surely stays in each.
+    lasting: Lasting,
+    /// See [`Machine::do_blanks_decide`].
+    do_blanks_decide: bool,
+}
+
+impl ElementsUnderWay {
+    /// Whether something rich surely stays in each behind these bytes.
+    fn outlasts(&self, bytes: &[u8]) -> bool {
+        self.lasting.outlasts(bytes) && !(self.do_blanks_decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)))
+    }
 }
 
 /// The strings in elements seen before, and the one that is open.

@@ -16,6 +16,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
 use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::machine::left_corner::{Region, Rest};
+use crate::machine::objects::KeysToCome;
 use crate::machine::property_trie::{Filter, Names};
 
 /// So many frames may be written into the continuations of one expansion.
@@ -159,7 +160,7 @@ impl Machine {
                 }
             }
             (Frame::Key(id), Phase::Key { next, known, owed, tight, reach }) => {
-                let keys = self.keys(id, (next, known, tight, reach));
+                let keys = self.keys(id, KeysToCome { next, known, tight, reach });
                 return self.key_forks(lexeme_cache, whole, blanks, id, keys, (owed, tight));
             }
             (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
@@ -397,8 +398,8 @@ impl Machine {
                         let inner = search.links.push(continuation, end);
                         search.opens.push((self.frame_id(Frame::Node(body)), inner));
                     }
-                    Node::Members(id) => self.visit_members(search, *id, continuation),
-                    Node::Items(id) => self.visit_items(search, *id, continuation),
+                    &Node::Members(id) => self.visit_object(search, id, continuation),
+                    &Node::Items(id) => self.visit_array(search, id, continuation),
                     _ if search.whole || self.left.is_left_recursive(node) => {
                         self.visit_corners(search, node, continuation);
                     }
@@ -424,28 +425,27 @@ impl Machine {
         }
     }
 
-    /// Adds what an object begins with.
-    fn visit_members(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
+    /// Adds the brackets of an object: both at once where it may be empty, and the first where a member may come.
+    fn visit_object(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
-        let surface = members.surface;
         let some = members.free.iter().any(|free| free.some.is_some());
         if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
-            search.cases.push((surface.empty, continuation));
+            search.cases.push((members.surface.empty, continuation));
         }
         let any = !members.known.is_empty() || !members.free.is_empty();
         if any && members.max != Some(0) {
             let key = (self.frame_id(Frame::Key(id)), Register::Value(0));
             let inner = search.links.push(continuation, key);
-            search.cases.push((surface.open, inner));
+            search.cases.push((members.surface.open, inner));
         }
     }
 
-    /// Adds what an array begins with.
-    fn visit_items(&mut self, search: &mut Search, id: ItemsId, continuation: Steps) {
+    /// Adds the brackets of an array in the same way; of one without brackets, its first elements.
+    fn visit_array(&mut self, search: &mut Search, id: ItemsId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let items = grammar.items(id);
-        let (surface, counts) = (items.surface, vec![0; items.contains.len()]);
+        let counts = vec![0; items.contains.len()];
         if items.is_bare() {
             let allowed = self.allowed(id, items, 0, &counts);
             let after = self.frame_id(Frame::Item(id));
@@ -459,12 +459,12 @@ impl Machine {
             return;
         }
         if items.min == 0 && items.is_satisfied(&counts) {
-            search.cases.push((surface.empty, continuation));
+            search.cases.push((items.surface.empty, continuation));
         }
         if self.allowed(id, items, 0, &counts) != 0 {
             let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
             let inner = search.links.push(continuation, (self.frame_id(Frame::Item(id)), register));
-            search.cases.push((surface.open, inner));
+            search.cases.push((items.surface.open, inner));
         }
     }
 

@@ -10,6 +10,18 @@ use crate::machine::layout::Machine;
 use crate::machine::object_facts::{Had, most_free};
 use crate::machine::property_trie::Filter;
 
+/// Which keys may come next in an object, of what its register says (see [`Phase::Key`]).
+pub(crate) struct KeysToCome {
+    /// The first member in declared order that may still come.
+    pub next: u32,
+    /// The known members in any order that were seen.
+    pub known: u32,
+    /// Whether only what must still come may.
+    pub tight: bool,
+    /// The last member in declared order that may come, if the required ones let it; their number where others may.
+    pub reach: u32,
+}
+
 impl Machine {
     /// What an object's register says before a key.
     pub(crate) fn key_phase(&mut self, id: MembersId, had: Had) -> Phase {
@@ -45,7 +57,8 @@ impl Machine {
     }
 
     /// Which known members may come, and whether other ones may.
-    pub(crate) fn keys(&mut self, id: MembersId, (next, known, tight, reach): (u32, u32, bool, u32)) -> (Filter, bool) {
+    pub(crate) fn keys(&mut self, id: MembersId, to_come: KeysToCome) -> (Filter, bool) {
+        let KeysToCome { next, known, tight, reach } = to_come;
         let facts = self.object(id);
         let members = self.grammar.members(id);
         let (all, ordered) = (members.known.len() as u32, members.ordered as u32);

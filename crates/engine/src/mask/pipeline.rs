@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use stencilm_grammar::MembersId;
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::distinct::reserved_names::ReservedScratch;
@@ -42,17 +43,6 @@ struct Draft<'a> {
     joined: bool,
     cleared: Vec<u32>,
     unverified: Vec<Unverified>,
-}
-
-/// The nodes at which a key that has begun so may end, each with the value of the key.
-fn key_ends<'k>(vocabulary: &'k Tokens, row: &'k Row, so_far: &'k [u8]) -> impl Iterator<Item = (usize, Vec<u8>)> + 'k {
-    let trie = vocabulary.trie();
-    row.ends.iter().map(move |&node| {
-        let node = node as usize;
-        let example = trie.entries_below(node).next().expect("every node leads to a token");
-        let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
-        (node, json_text::value_of(&[so_far, &bytes[..trie.depth(node)]].concat()))
-    })
 }
 
 impl Draft<'_> {
@@ -374,7 +364,6 @@ impl Run<'_> {
             if expansion.uneven {
                 self.tokens_towards_used_keys(vocabulary, &expansion, thread, tokens);
             }
-            let trie = vocabulary.trie();
             let so_far = self.stacks.text(memory.text);
             let place = (dfa, state, memory.text, memory.seen);
             let is_first = !asked.contains(&place);
@@ -385,36 +374,60 @@ impl Run<'_> {
             if is_first {
                 asked.push(place);
             }
-            let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
-            let Some(body) = body else {
-                // With escapes so far, every way to end the key is looked at.
-                let ends = key_ends(vocabulary, &row, &so_far);
-                let is_known = |key: &Vec<u8>| seen.contains(key) || self.machine.is_taken(members, class, key);
-                let known = ends.filter(|(_, key)| is_known(key));
-                tokens.extend(known.flat_map(|(node, _)| trie.entries_below(node)).map(Unverified::begun_key));
-                continue;
-            };
-            let taken = self.machine.taken_behind(members, class, body);
-            if seen.is_empty() && taken.is_empty() {
-                continue;
-            }
-            for (node, gained) in row.escaped_ends(vocabulary) {
-                let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
-                let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
-                if is_seen() || taken.binary_search_by(rest).is_ok() {
-                    tokens.extend(trie.entries_below(*node as usize).map(Unverified::begun_key));
-                }
-            }
-            for key in &seen {
-                if let Some(rest) = key.strip_prefix(body)
-                    && let Some(node) = trie.find(&[rest, b"\""].concat())
-                {
-                    tokens.extend(trie.entries_below(node).map(Unverified::begun_key));
-                }
-            }
+            let begun = BegunKey { members, class, so_far, seen };
+            self.ends_of_seen_keys(vocabulary, &row, &begun, tokens);
         }
         Ok(())
     }
+
+    /// The tokens of a row that end a begun key where it is one that the object has already.
+    fn ends_of_seen_keys(&self, vocabulary: &Tokens, row: &Row, begun: &BegunKey, tokens: &mut Vec<Unverified>) {
+        let trie = vocabulary.trie();
+        let BegunKey { members, class, so_far, seen } = begun;
+        let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
+        let Some(body) = body else {
+            // With escapes so far, every way to end the key is looked at.
+            for &node in row.ends.iter() {
+                let below = trie.entries_below(node as usize);
+                let example = below.clone().next().expect("every node leads to a token");
+                let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
+                let key = [&**so_far, &bytes[..trie.depth(node as usize)]].concat();
+                let key = json_text::value_of(&key);
+                if seen.contains(&key) || self.machine.is_taken(*members, *class, &key) {
+                    tokens.extend(below.map(Unverified::begun_key));
+                }
+            }
+            return;
+        };
+        let taken = self.machine.taken_behind(*members, *class, body);
+        if seen.is_empty() && taken.is_empty() {
+            return;
+        }
+        for (node, gained) in row.escaped_ends(vocabulary) {
+            let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
+            let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
+            if is_seen() || taken.binary_search_by(rest).is_ok() {
+                tokens.extend(trie.entries_below(*node as usize).map(Unverified::begun_key));
+            }
+        }
+        for key in seen {
+            if let Some(rest) = key.strip_prefix(body)
+                && let Some(node) = trie.find(&[rest, b"\""].concat())
+            {
+                tokens.extend(trie.entries_below(node).map(Unverified::begun_key));
+            }
+        }
+    }
+}
+
+/// A key under way that may become one which its object has already.
+struct BegunKey {
+    members: MembersId,
+    class: u32,
+    /// Its text so far.
+    so_far: Vec<u8>,
+    /// The keys of its object; none where another thread has asked for them.
+    seen: Vec<Vec<u8>>,
 }
 
 impl Draft<'_> {

@@ -4,10 +4,42 @@
 
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
+use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
+    /// Verifies the tokens for which an optimistic mask may be wrong: those behind which nothing can follow are refused.
+    pub(crate) fn refuse_unverified(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        unverified: Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let within_key = self.is_within_free_key(configuration);
+        let strings = if self.machine.keeps_text() { self.strings_seen(configuration)? } else { None };
+        let mut asked = Vec::new();
+        for Unverified { token, cause } in unverified {
+            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            let is_new = match cause {
+                VerifyReason::WholeKey { unclear: false } if !within_key => {
+                    !self.may_repeat_a_whole_key(vocabulary.whole_keys(), token)
+                }
+                VerifyReason::WholeKey { .. } => !self.may_repeat_a_key(bytes, within_key),
+                VerifyReason::BegunKey => false,
+                VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
+            };
+            if !is_new {
+                asked.push(token);
+            }
+        }
+        if !asked.is_empty() {
+            refused.append(&mut self.dead_tokens(vocabulary, configuration, asked)?);
+        }
+        Ok(())
+    }
+
     /// Those of these tokens behind which nothing can follow, without repetition.
     pub(crate) fn dead_tokens(
         &mut self,

@@ -5,19 +5,15 @@ use std::sync::Arc;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict, FEW_TOKENS, cache_of};
 use crate::canonical::viability::crossing::SuffixesBehind;
-use crate::canonical::viability::dead_ends::DeadEnds;
+use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
 use crate::compiled::{Layout, PlainMask};
 use crate::error::EngineError;
 use crate::locks::{Guard, lock};
-use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{SetId, Stacks};
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
-
-/// The tokens that fit, the plain mask, and how that is kept.
-type Told<'m> = (&'m [u32], &'m [u32], Option<&'m KeptMask>);
 
 impl Layout {
     /// Writes the canonical mask of a configuration behind a token and its cursor, without stop tokens. Says behind
@@ -55,7 +51,8 @@ impl Layout {
                 let kept = plain.kept.as_deref();
                 // What is found is kept for sequences that have read something else, too.
                 plain.refused.iter().for_each(|&token| token_set::set(mask, token));
-                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, (&fitting, mask, kept))?;
+                let asked = AskedMask { fitting: &fitting, mask, kept };
+                let dead_ends = self.dead_ends(stacks, configuration, encoding, before, asked)?;
                 token_set::keep(mask, &fitting);
                 dead_ends.clear(encoding, before.1, mask);
                 plain.refused.iter().for_each(|&token| token_set::clear(mask, token));
@@ -119,14 +116,14 @@ impl Layout {
         configuration: SetId,
         encoding: &Encoding,
         before: &Before,
-        told: Told<'_>,
+        asked: AskedMask<'_>,
     ) -> Result<Arc<DeadEnds>, EngineError> {
         let mut cache = self.canonical();
         self.with(stacks, |run| {
             // What an array has seen is not in the description of a configuration.
             let here = run.without_text(configuration)?;
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
-            self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, told)
+            self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, asked)
         })
     }
 
@@ -137,13 +134,13 @@ impl Layout {
         (saturated, keeps): (SetId, bool),
         encoding: &Encoding,
         before: &Before,
-        told: Told<'_>,
+        asked: AskedMask<'_>,
     ) -> Result<Arc<DeadEnds>, EngineError> {
         let (cursor, token) = (&before.0, before.1);
         let mut is_open = false;
         let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps && Switch::CanonicalDeadEndCache.is_on());
         if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
-            if !known.is_open(encoding, token, told.0) {
+            if !known.is_open(encoding, token, asked.fitting) {
                 return Ok(known.clone());
             }
             is_open = true;
@@ -157,7 +154,7 @@ impl Layout {
         let mut there = None;
         if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
             let without = (without, token);
-            let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &without, told)?;
+            let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &without, asked)?;
             read_there = cache.looks_for(run, saturated, &without, &known);
             there = Some((without.0, known));
         }
@@ -166,9 +163,9 @@ impl Layout {
         let lexemes = (&mut cache.in_lexemes, &mut cache.behind);
         let found = match &there {
             Some((without, known)) => {
-                run.dead_ends_in_whole(encoding, saturated, (cursor, token), (without, known), told.0)
+                run.dead_ends_in_whole(encoding, saturated, (cursor, token), (without, known), asked.fitting)
             }
-            None => run.dead_ends(encoding, saturated, (cursor, token), lexemes, told),
+            None => run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked),
         };
         let reads = run.stacks.unwatch();
         let found = Arc::new(found?);
@@ -176,8 +173,8 @@ impl Layout {
         debug_assert!(
             there.is_none() || {
                 let lexemes = (&mut cache.in_lexemes, &mut SuffixesBehind::default());
-                let twin = run.dead_ends(encoding, saturated, (cursor, token), lexemes, told)?;
-                found.tells_the_same(&twin, encoding, token, told.0, told.1)
+                let twin = run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked)?;
+                found.tells_the_same(&twin, encoding, token, asked.fitting, asked.mask)
             }
         );
         if let (Some(own), Some(mut reads)) = (reads.filter(|_| keeps), read_there) {

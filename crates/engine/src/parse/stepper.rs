@@ -41,6 +41,79 @@ struct Leader {
     above: u32,
 }
 
+/// The stacks below one whose threads start, as far as what lies above them may match nothing.
+#[derive(Default)]
+struct Descent {
+    /// Each with its leader, in the order in which they were reached.
+    work: Vec<(SetId, u32)>,
+    /// How many of them were looked at.
+    done: usize,
+    leaders: Vec<Leader>,
+    /// Where those after the first few are in `work`.
+    places: FxHashMap<SetId, usize>,
+}
+
+impl Descent {
+    #[inline]
+    fn begin(&mut self, stack: SetId) {
+        self.leaders.clear();
+        self.work.clear();
+        self.work.push((stack, NONE));
+        self.done = 0;
+        if !self.places.is_empty() {
+            self.places = FxHashMap::default();
+        }
+    }
+
+    /// The next stack to look at, and its leader.
+    #[inline]
+    fn next(&mut self) -> Option<(SetId, u32)> {
+        let next = self.work.get(self.done).copied();
+        self.done += usize::from(next.is_some());
+        next
+    }
+
+    /// Whether a leader on the way down reads the same with the same register.
+    #[inline]
+    fn is_led(&self, mut leader: u32, expansion: ExpansionId, register: u32) -> bool {
+        while leader != NONE {
+            let here = self.leaders[leader as usize];
+            if (here.expansion, here.register) == (expansion, register) {
+                return true;
+            }
+            leader = here.above;
+        }
+        false
+    }
+
+    /// Where a stack is among those reached; a new one comes last, with this leader.
+    #[inline]
+    fn reach(&mut self, stack: SetId, leader: u32) -> usize {
+        // Nearly always there is nothing below that is reached twice, and no map to be made.
+        let few = self.work.len().min(FEW_STACKS);
+        let again = self.work[..few].iter().position(|&(set, _)| set == stack);
+        let at = match again {
+            Some(at) => at,
+            None if self.work.len() < FEW_STACKS => self.work.len(),
+            None => *self.places.entry(stack).or_insert(self.work.len()),
+        };
+        if at == self.work.len() {
+            self.work.push((stack, leader));
+        }
+        at
+    }
+
+    /// Adds a leader to a stack. What was looked at already keeps the leaders it had.
+    #[inline]
+    fn lead(&mut self, at: usize, expansion: ExpansionId, register: u32) {
+        let above = self.work[at].1;
+        if at >= self.done && !self.is_led(above, expansion, register) {
+            self.leaders.push(Leader { expansion, register, above });
+            self.work[at].1 = self.leaders.len() as u32 - 1;
+        }
+    }
+}
+
 /// Why it may have been wrong to take a key for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Doubt {
@@ -91,9 +164,7 @@ pub(crate) struct Run<'a> {
 /// Lists that operations make on their way, handed on from one to the next: a mask would make some fifty of them, each short.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// The stacks on a way down, each with its leader.
-    work: Vec<(SetId, u32)>,
-    leaders: Vec<Leader>,
+    descent: Descent,
     /// The threads before a byte, and those behind it.
     threads: Vec<Entry>,
     next: Vec<Entry>,
@@ -102,17 +173,6 @@ pub(crate) struct Scratch {
     /// The tokens in which a mask differs from its row.
     pub flipped: Vec<u32>,
     pub way: Way,
-}
-
-impl Scratch {
-    /// Empty lists for a way down, to be put back.
-    #[inline]
-    fn take_way_down(&mut self) -> (Vec<Leader>, Vec<(SetId, u32)>) {
-        let (mut leaders, mut work) = (std::mem::take(&mut self.leaders), std::mem::take(&mut self.work));
-        leaders.clear();
-        work.clear();
-        (leaders, work)
-    }
 }
 
 impl Extension for Scratch {}
@@ -141,38 +201,6 @@ struct Steps {
 /// Whether a thread stands for the single tokens that may come at its expansion.
 pub(crate) fn offers_tokens(thread: Entry) -> bool {
     thread.state == StateId::DEAD.0 && thread != Entry::BOTTOM
-}
-
-/// Whether a leader on the way down reads the same with the same register.
-fn is_led(leaders: &[Leader], mut leader: u32, expansion: ExpansionId, register: u32) -> bool {
-    while leader != NONE {
-        let here = leaders[leader as usize];
-        if (here.expansion, here.register) == (expansion, register) {
-            return true;
-        }
-        leader = here.above;
-    }
-    false
-}
-
-/// The place of a stack on a way down, or that which it gets. `known` are those of stacks behind the first few.
-#[inline]
-fn place_of(work: &[(SetId, u32)], known: &mut FxHashMap<SetId, usize>, stack: SetId) -> usize {
-    // Nearly always there is nothing below that is reached twice, and no map to be made.
-    let few = work.len().min(FEW_STACKS);
-    match work[..few].iter().position(|&(set, _)| set == stack) {
-        Some(at) => at,
-        None if work.len() < FEW_STACKS => work.len(),
-        None => *known.entry(stack).or_insert(work.len()),
-    }
-}
-
-/// Sorts the threads from a place on, and keeps each of them once.
-fn keep_once(threads: &mut Vec<Entry>, from: usize) {
-    let mut found = threads.split_off(from);
-    found.sort();
-    found.dedup();
-    threads.append(&mut found);
 }
 
 impl Run<'_> {
@@ -215,16 +243,19 @@ impl Run<'_> {
     /// first frame is returned.
     fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
         let before = threads.len();
-        let (mut leaders, mut work) = self.scratch.take_way_down();
-        work.push((stack, NONE));
-        let mut known = FxHashMap::default();
-        let mut done = 0;
+        let mut descent = std::mem::take(&mut self.scratch.descent);
+        descent.begin(stack);
         let (mut many, mut by_text, mut has_marks) = (false, false, false);
-        while done < work.len() {
-            let (set, leader) = work[done];
-            done += 1;
+        while let Some((set, leader)) = descent.next() {
             self.stacks.spend(self.stacks.entries(set).len() + 1)?;
-            if self.add_known_starts(set, (&leaders, leader), threads)? {
+            if let Some(starts) = self.stacks.starts(set) {
+                let (machine, count) = (&*self.machine, starts.len());
+                threads.extend(starts.iter().copied().filter(|thread| {
+                    *thread == Entry::BOTTOM
+                        || !machine.fork(ExpansionId(thread.head)).nullable
+                        || !descent.is_led(leader, ExpansionId(thread.head), thread.register)
+                }));
+                self.stacks.spend(count)?;
                 many = true;
                 continue;
             }
@@ -246,7 +277,7 @@ impl Run<'_> {
                 let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
                 let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
                 let nullable = self.machine.fork(first).nullable;
-                let led = nullable && is_led(&leaders, leader, first, frame.register);
+                let led = nullable && descent.is_led(leader, first, frame.register);
                 let mut next = Some(first).filter(|_| !led);
                 while let Some(id) = next {
                     next = self.begin(id, frame, threads);
@@ -268,48 +299,26 @@ impl Run<'_> {
                     has_marks = true;
                     threads.push(remark);
                 }
-                let at = place_of(&work, &mut known, frame.below);
-                if at == work.len() {
-                    work.push((frame.below, leader));
-                }
-                // What was looked at already keeps the leaders it had.
-                if at >= done && !has_ended && !is_led(&leaders, work[at].1, first, frame.register) {
-                    leaders.push(Leader { expansion: first, register: frame.register, above: work[at].1 });
-                    work[at].1 = leaders.len() as u32 - 1;
+                let at = descent.reach(frame.below, leader);
+                if !has_ended {
+                    descent.lead(at, first, frame.register);
                 }
             }
         }
         if many {
             // Sets on the way may have kept the same threads; kept with every set above, those would double at each.
-            keep_once(threads, before);
+            let mut found = threads.split_off(before);
+            found.sort();
+            found.dedup();
+            threads.append(&mut found);
         }
-        let below = work.get(1).map(|&(below, _)| below);
-        (self.scratch.work, self.scratch.leaders) = (work, leaders);
+        let (below, done) = (descent.work.get(1).map(|&(below, _)| below), descent.done);
+        self.scratch.descent = descent;
         if by_text || has_marks || (!many && done <= MANY_STACKS) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);
         Ok(below)
-    }
-
-    /// Adds the threads that are known to start at a stack, but for those that one of the leaders stands for; `false` where
-    /// they are not known.
-    #[inline]
-    fn add_known_starts(
-        &mut self,
-        stack: SetId,
-        (leaders, leader): (&[Leader], u32),
-        threads: &mut Vec<Entry>,
-    ) -> Result<bool, EngineError> {
-        let Some(starts) = self.stacks.starts(stack) else { return Ok(false) };
-        let (machine, count) = (&*self.machine, starts.len());
-        threads.extend(starts.iter().copied().filter(|thread| {
-            *thread == Entry::BOTTOM
-                || !machine.fork(ExpansionId(thread.head)).nullable
-                || !is_led(leaders, leader, ExpansionId(thread.head), thread.register)
-        }));
-        self.stacks.spend(count)?;
-        Ok(true)
     }
 
     /// Puts the threads after several bytes in the place of `threads`; none where nothing can go on.

@@ -45,6 +45,14 @@ struct Item {
     from: u32,
 }
 
+/// A node that is complete from one position to another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Stretch {
+    node: NodeId,
+    from: u32,
+    to: u32,
+}
+
 /// One reading in the making, taken down from the root.
 enum Task {
     /// A node over a stretch.
@@ -71,7 +79,7 @@ struct Chart<'a, 'r> {
     /// Where a node that ends at a position may begin.
     starts: FxHashMap<(NodeId, u32), Vec<u32>>,
     /// When a stretch was first found complete.
-    order: FxHashMap<(NodeId, u32, u32), u32>,
+    order: FxHashMap<Stretch, u32>,
     /// Nodes that the text ends in, by where they begin: where the leaf begins that it ends in, as early as can be, and the
     /// order found.
     open: FxHashMap<(NodeId, u32), (u32, u32)>,
@@ -136,13 +144,14 @@ impl<'a> Chart<'a, '_> {
                     None => self.begin(child, at, &mut found)?,
                 }
             }
-            while let Some((node, from, to)) = found.pop() {
+            while let Some(stretch) = found.pop() {
+                let Stretch { node, from, to } = stretch;
                 self.spend(1)?;
-                if self.order.contains_key(&(node, from, to)) {
+                if self.order.contains_key(&stretch) {
                     continue;
                 }
                 self.clock += 1;
-                self.order.insert((node, from, to), self.clock);
+                self.order.insert(stretch, self.clock);
                 self.ends.entry((node, from)).or_default().push(to);
                 self.starts.entry((node, to)).or_default().push(from);
                 for waiting in self.waiting.get(&(node, from)).cloned().unwrap_or_default() {
@@ -175,14 +184,14 @@ impl<'a> Chart<'a, '_> {
     }
 
     /// Begins a node at a position, once.
-    fn begin(&mut self, node: NodeId, at: u32, found: &mut Vec<(NodeId, u32, u32)>) -> Result<(), EngineError> {
+    fn begin(&mut self, node: NodeId, at: u32, found: &mut Vec<Stretch>) -> Result<(), EngineError> {
         if self.ends.contains_key(&(node, at)) {
             return Ok(());
         }
         self.ends.insert((node, at), Vec::new());
         if !self.capturing[node.0 as usize] {
             let (ends, alive) = self.scan(node, at)?;
-            found.extend(ends.into_iter().map(|to| (node, at, to)));
+            found.extend(ends.into_iter().map(|to| Stretch { node, from: at, to }));
             if alive {
                 self.open_leaves.push((at, node));
             }
@@ -191,8 +200,10 @@ impl<'a> Chart<'a, '_> {
         let item = Item { node, done: 0, from: at };
         self.reach(item, at);
         match self.grammar.node(node) {
-            Node::Sequence(parts) if parts.is_empty() => found.push((node, at, at)),
-            Node::Repeat { body, min, .. } if *min == 0 || self.is_nullable(*body) => found.push((node, at, at)),
+            Node::Sequence(parts) if parts.is_empty() => found.push(Stretch { node, from: at, to: at }),
+            Node::Repeat { body, min, .. } if *min == 0 || self.is_nullable(*body) => {
+                found.push(Stretch { node, from: at, to: at })
+            }
             _ => {}
         }
         Ok(())
@@ -222,13 +233,13 @@ impl<'a> Chart<'a, '_> {
     }
 
     /// A part of a begun node is complete from one position to another.
-    fn advance(&mut self, item: Item, from: u32, to: u32, found: &mut Vec<(NodeId, u32, u32)>) {
+    fn advance(&mut self, item: Item, from: u32, to: u32, found: &mut Vec<Stretch>) {
         match self.grammar.node(item.node) {
             Node::Sequence(parts) => {
                 let next = Item { done: item.done + 1, ..item };
                 self.reach(next, to);
                 if next.done as usize == parts.len() {
-                    found.push((item.node, item.from, to));
+                    found.push(Stretch { node: item.node, from: item.from, to });
                 }
             }
             // A round that reads nothing changes nothing: the count that it could make up for was waived before.
@@ -238,10 +249,10 @@ impl<'a> Chart<'a, '_> {
                 let next = Item { done: (item.done + 1).min(limit), ..item };
                 self.reach(next, to);
                 if next.done >= *min || self.is_nullable(*body) {
-                    found.push((item.node, item.from, to));
+                    found.push(Stretch { node: item.node, from: item.from, to });
                 }
             }
-            _ => found.push((item.node, item.from, to)),
+            _ => found.push(Stretch { node: item.node, from: item.from, to }),
         }
     }
 
@@ -303,7 +314,7 @@ impl<'a> Chart<'a, '_> {
     /// Takes one reading down from the root.
     fn read(&mut self) -> Result<Vec<(&'a str, u32, u32)>, EngineError> {
         let root = self.grammar.root();
-        let complete = self.order.contains_key(&(root, 0, self.end));
+        let complete = self.order.contains_key(&Stretch { node: root, from: 0, to: self.end });
         let mut tasks = vec![if complete { Task::Complete(root, 0, self.end) } else { Task::Open(root, 0) }];
         assert!(complete || self.open.contains_key(&(root, 0)), "an accepted text can be completed");
         let mut found = Vec::new();
@@ -333,9 +344,9 @@ impl<'a> Chart<'a, '_> {
                             self.read_back(Item { node, done, from }, to, &mut tasks)?;
                         }
                         other => {
-                            let own = (node, self.order.get(&(node, from, to)));
+                            let own = (node, self.order.get(&Stretch { node, from, to }));
                             let part = parts(self.grammar, other).find(|&part| {
-                                let known = self.order.get(&(part, from, to));
+                                let known = self.order.get(&Stretch { node: part, from, to });
                                 known.is_some() && Self::is_below(&self.run.machine.left, (part, known), own)
                             });
                             tasks.push(Task::Complete(part.expect("something completed the node"), from, to));
@@ -405,7 +416,7 @@ impl<'a> Chart<'a, '_> {
                 let earlier = |time: u32| !strict || time < now;
                 let fits = |before: &Item| self.reached.get(&(*before, start)).is_some_and(|&time| earlier(time));
                 let before = [same, Some(before)].into_iter().flatten().find(fits)?;
-                earlier(self.order[&(part, start, at)]).then_some((before, start))
+                earlier(self.order[&Stretch { node: part, from: start, to: at }]).then_some((before, start))
             });
             let (before, start) = found.expect("what was reached was reached from something found before");
             tasks.push(Task::Complete(part, start, at));

@@ -43,10 +43,28 @@ pub enum VocabularyError {
     },
 }
 
+/// Where the bytes of a token begin, and how many they are.
+type Span = (u32, u32);
+
+/// The bytes of all tokens one after another, and where those of each begin and how many they are.
+fn concatenated<T: AsRef<[u8]>>(tokens: &[Option<T>]) -> Result<(Vec<u8>, Vec<Span>), VocabularyError> {
+    let mut bytes = Vec::new();
+    let mut spans = Vec::with_capacity(tokens.len());
+    for (id, token) in tokens.iter().enumerate() {
+        let token = token.as_ref().map_or(&[][..], AsRef::as_ref);
+        if token.len() > usize::from(u16::MAX) {
+            return Err(VocabularyError::TokenTooLong { id: id as u32, len: token.len() });
+        }
+        spans.push((bytes.len() as u32, token.len() as u32));
+        bytes.extend_from_slice(token);
+    }
+    Ok((bytes, spans))
+}
+
 /// The tokens of a tokenizer.
 pub struct Tokens {
     bytes: Vec<u8>,
-    spans: Vec<(u32, u32)>,
+    spans: Vec<Span>,
     vocab_size: usize,
     stop_token_ids: Vec<u32>,
     special_tokens: Vec<(u32, String)>,
@@ -65,24 +83,6 @@ pub struct Tokens {
     whole_keys: OnceLock<WholeKeys>,
     lengths: OnceLock<Arc<Lengths>>,
     shapes: OnceLock<Shapes>,
-}
-
-/// These tokens by what they spell, one for each text, and the others of texts that several spell.
-fn told_apart<'b>(mut tokens: Vec<u32>, spelled: impl Fn(u32) -> &'b [u8]) -> (Vec<u32>, Vec<(u32, Vec<u32>)>) {
-    tokens.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
-    let mut duplicates: Vec<(u32, Vec<u32>)> = Vec::new();
-    let mut unique: Vec<u32> = Vec::with_capacity(tokens.len());
-    for id in tokens {
-        match unique.last() {
-            Some(&first) if spelled(first) == spelled(id) => match duplicates.last_mut() {
-                Some((known, others)) if *known == first => others.push(id),
-                _ => duplicates.push((first, vec![id])),
-            },
-            _ => unique.push(id),
-        }
-    }
-    duplicates.sort_unstable_by_key(|&(first, _)| first);
-    (unique, duplicates)
 }
 
 impl Tokens {
@@ -107,16 +107,7 @@ impl Tokens {
         if let Some(&id) = named.clone().find(|&&id| id as usize >= vocab_size) {
             return Err(VocabularyError::IdOutOfRange { id, vocab_size });
         }
-        let mut bytes = Vec::new();
-        let mut spans = Vec::with_capacity(tokens.len());
-        for (id, token) in tokens.iter().enumerate() {
-            let token = token.as_ref().map_or(&[][..], AsRef::as_ref);
-            if token.len() > usize::from(u16::MAX) {
-                return Err(VocabularyError::TokenTooLong { id: id as u32, len: token.len() });
-            }
-            spans.push((bytes.len() as u32, token.len() as u32));
-            bytes.extend_from_slice(token);
-        }
+        let (bytes, mut spans) = concatenated(tokens)?;
         // A stop or special token is never spelled out, whatever text it has.
         for &id in named {
             if let Some(span) = spans.get_mut(id as usize) {
@@ -127,8 +118,20 @@ impl Tokens {
             let (start, len) = spans[id as usize];
             &bytes[start as usize..][..len as usize]
         };
-        let spelling = (0..spans.len() as u32).filter(|&id| spans[id as usize].1 > 0).collect();
-        let (unique, duplicates) = told_apart(spelling, spelled);
+        let mut order: Vec<u32> = (0..spans.len() as u32).filter(|&id| spans[id as usize].1 > 0).collect();
+        order.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
+        let mut duplicates: Vec<(u32, Vec<u32>)> = Vec::new();
+        let mut unique: Vec<u32> = Vec::with_capacity(order.len());
+        for id in order {
+            match unique.last() {
+                Some(&first) if spelled(first) == spelled(id) => match duplicates.last_mut() {
+                    Some((known, others)) if *known == first => others.push(id),
+                    _ => duplicates.push((first, vec![id])),
+                },
+                _ => unique.push(id),
+            }
+        }
+        duplicates.sort_unstable_by_key(|&(first, _)| first);
         let trie = Trie::from_sorted(unique.iter().map(|&id| (spelled(id), id)));
         let mut in_trie = TokenSet::empty(vocab_size);
         unique.iter().for_each(|&id| in_trie.insert(id));
@@ -137,16 +140,8 @@ impl Tokens {
         stop_token_ids.dedup();
         let mut special_tokens = special_tokens.to_vec();
         special_tokens.sort_unstable();
-        let mut fingerprint = Fingerprint::new();
-        fingerprint.number(vocab_size);
-        (0..spans.len() as u32).for_each(|id| fingerprint.bytes(spelled(id)));
-        stop_token_ids.iter().for_each(|&id| fingerprint.number(id as usize));
-        for (id, name) in &special_tokens {
-            fingerprint.number(*id as usize);
-            fingerprint.bytes(name.as_bytes());
-        }
-        Ok(Tokens {
-            fingerprint: fingerprint.0,
+        let mut tokens = Tokens {
+            fingerprint: 0,
             escaping: OnceLock::new(),
             quoting: OnceLock::new(),
             common_words: OnceLock::new(),
@@ -161,7 +156,24 @@ impl Tokens {
             trie,
             spelled: in_trie,
             duplicates,
-        })
+        };
+        tokens.fingerprint = tokens.hashed();
+        Ok(tokens)
+    }
+
+    /// The hash of everything that was given.
+    fn hashed(&self) -> u128 {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.number(self.vocab_size);
+        for &(start, len) in &self.spans {
+            fingerprint.bytes(&self.bytes[start as usize..][..len as usize]);
+        }
+        self.stop_token_ids.iter().for_each(|&id| fingerprint.number(id as usize));
+        for (id, name) in &self.special_tokens {
+            fingerprint.number(*id as usize);
+            fingerprint.bytes(name.as_bytes());
+        }
+        fingerprint.0
     }
 
     /// How many ids there are, padding included: the number of bits of a mask.

@@ -135,6 +135,32 @@ impl SureRows {
         self.bytes
     }
 
+    /// Adds a row, read from a state.
+    fn lay_out(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        encoding: &Encoder,
+        anywhere: &mut Anywhere,
+        reader: &Reader<'_>,
+        state: u32,
+        row: &Arc<Row>,
+    ) -> Result<(), LimitExceeded> {
+        let runs = row.runs.as_ref().filter(|_| state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on());
+        let class = match runs {
+            Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, self, runs)?,
+            None => None,
+        };
+        let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
+        let laid_out = match near.filter(|near| near.others.len() <= MAX_OTHERS) {
+            Some(near) => near,
+            None => sure_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
+        };
+        let sets = if laid_out.ending.is_some() { 3 } else { 2 };
+        self.bytes += sets * encoding.tokens().mask_words() * 4 + laid_out.others.len() * 4;
+        self.rows.insert(Arc::as_ptr(row) as usize, laid_out);
+        Ok(())
+    }
+
     /// Whether answers about a token within the lexeme of a row are kept.
     pub fn keeps(&self, row: &Arc<Row>, token: u32) -> bool {
         Switch::CanonicalAnswers.is_on()
@@ -204,19 +230,7 @@ impl Run<'_> {
             (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
         if !sure.rows.contains_key(&name) {
-            let runs = here.row.runs.as_ref();
-            let class = match runs.filter(|_| thread.state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on()) {
-                Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, sure, runs)?,
-                None => None,
-            };
-            let near = class.map(|class| near_class(vocabulary, here.row.clone(), class));
-            let row = match near.filter(|near| near.others.len() <= MAX_OTHERS) {
-                Some(near) => near,
-                None => sure_row(lexeme_cache, encoding, anywhere, &reader, thread.state, here.row.clone())?,
-            };
-            let sets = if row.ending.is_some() { 3 } else { 2 };
-            sure.bytes += sets * set_bytes + row.others.len() * 4;
-            sure.rows.insert(name, row);
+            sure.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.row)?;
         }
         let row = sure.rows.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = row.at.get(&place) {
@@ -227,7 +241,13 @@ impl Run<'_> {
         if let Some(class) = &row.class {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
-            open = in_first_only(&row.tokens, &known);
+            for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
+                let mut bits = within & !known;
+                while bits != 0 {
+                    open.push(word as u32 * BITS + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
             surely.1 = Some(known);
             sure.bytes += set_bytes;
         }
@@ -285,19 +305,6 @@ impl SureClass {
         }
         Ok(&self.at[&place])
     }
-}
-
-/// The tokens of one set that another one lacks.
-fn in_first_only(set: &TokenSet, other: &TokenSet) -> Vec<u32> {
-    let mut tokens = Vec::new();
-    for (word, (within, known)) in set.words().iter().zip(other.words()).enumerate() {
-        let mut bits = within & !known;
-        while bits != 0 {
-            tokens.push(word as u32 * BITS + bits.trailing_zeros());
-            bits &= bits - 1;
-        }
-    }
-    tokens
 }
 
 /// The class of runs of characters, and the tokens behind which they go on as if without end.

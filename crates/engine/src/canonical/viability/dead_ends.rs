@@ -1,17 +1,17 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use super::context_independent::{Kept, SureTokens};
+use super::context_independent::{Kept, SureRows, SureTokens};
 use super::crossing::SuffixesBehind;
 use super::pending::Unverified;
-use super::queries::Questions;
+use super::queries::{AlikeCaches, Questions};
 use super::search::Search;
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::ends::last_character;
-use crate::canonical::whitespace::cached::BlankAnswers;
-use crate::canonical::whitespace::runs::BlanksInLexemes;
+use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
+use crate::canonical::whitespace::runs::{BlanksInLexemes, numbered};
 use crate::error::EngineError;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
@@ -104,18 +104,38 @@ impl DeadEnds {
     }
 }
 
+/// A mask whose dead ends are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedMask<'m> {
+    /// The tokens that fit behind the token before.
+    pub fitting: &'m [u32],
+    pub mask: &'m [u32],
+    /// How it is kept, where that tells all of it.
+    pub kept: Option<&'m KeptMask>,
+}
+
+/// A token to be asked for.
+struct Asked {
+    token: u32,
+    /// Whether no merge joins it with the token before.
+    apart: bool,
+    /// The place behind it.
+    behind: Place,
+    /// The longest searches come last: those of blanks, and of tokens that end within a character.
+    how_long: u8,
+}
+
 impl Run<'_> {
     /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit behind the token before are not asked for
-    /// where that takes a search. Of the mask it is told how it is kept, too, where that tells all of it.
+    /// where that takes a search.
     pub(crate) fn dead_ends(
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&CursorKey, Option<u32>),
         (in_lexemes, behind): (&mut BlanksInLexemes, &mut SuffixesBehind),
-        (fitting, mask, kept): (&[u32], &[u32], Option<&KeptMask>),
+        AskedMask { fitting, mask, kept }: AskedMask<'_>,
     ) -> Result<DeadEnds, EngineError> {
-        let vocabulary = encoding.tokens();
         let mut known = encoding.known();
         let place = known.places.of(cursor);
         let mut rows: Vec<(Entry, SureTokens)> = Vec::new();
@@ -142,7 +162,8 @@ impl Run<'_> {
             questions.settle_blanks(in_lexemes, kept_blanks, &mut unverified)?;
         }
         for (thread, here) in &rows {
-            let leaving_told = questions.ask_alike(*thread, here, (sure, leaving, behind), &mut unverified)?;
+            let leaving_told =
+                questions.ask_alike(*thread, here, AlikeCaches { sure, leaving, behind }, &mut unverified)?;
             if !leaving_told && unverified.by_groups {
                 unverified.add_outside(here, kept);
             }
@@ -150,37 +171,75 @@ impl Run<'_> {
         if let Some(blanks) = blanks {
             questions.blanks = Some((blanks, BlankAnswers::new(&blanks)));
         }
-        let mut asked: Vec<(u32, bool, Place, u8)> = Vec::new();
+        questions.ask_unverified(&unverified, before, &rows, (sure, kept_blanks), &mut found)?;
+        found.sort();
+        Ok(found)
+    }
+}
+
+impl Questions<'_, '_> {
+    /// Settles the tokens of nothing but blanks behind which one of several threads leads on anyway.
+    fn settle_blanks(
+        &mut self,
+        in_lexemes: &mut BlanksInLexemes,
+        kept_blanks: &mut KeptBlanks,
+        unverified: &mut Unverified<'_>,
+    ) -> Result<(), EngineError> {
+        for thread in self.threads.clone() {
+            let Questions { run, search, encoding, place, .. } = &mut *self;
+            let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
+            let known = kept_blanks.known(encoding, search.places, blanks.next, *place);
+            for (token, blank) in numbered(encoding) {
+                let answers = known.leads_on_anyway(blank, &blanks);
+                if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
+                    unverified.settle(token);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the unverified tokens that fit behind the token before, and adds those behind which nothing leads on.
+    fn ask_unverified(
+        &mut self,
+        unverified: &Unverified<'_>,
+        before: Option<u32>,
+        rows: &[(Entry, SureTokens)],
+        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
+        found: &mut DeadEnds,
+    ) -> Result<(), EngineError> {
+        let encoding = self.encoding;
+        let vocabulary = encoding.tokens();
+        let mut asked: Vec<Asked> = Vec::new();
         for token in unverified.iter() {
-            if !token_set::get(fitting, token) {
+            if !unverified.fits(token) {
                 found.leave_open(token, [true, false]);
                 continue;
             }
             let apart = encoding.stay_apart(before, token);
-            let ways = questions.search.places.advance_both(encoding, place, token);
+            let ways = self.search.places.advance_both(encoding, self.place, token);
             if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
             let Some(behind) = ways[usize::from(!apart)] else { continue };
-            match questions.known(token, behind, &rows, sure) {
+            match self.known(token, behind, rows, sure) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),
-                // Blanks, and tokens that end within a character, ask for the longest searches, so they come last.
                 None => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let is_within = last_character(bytes).is_none();
-                    asked.push((token, apart, behind, u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within)));
+                    let how_long = u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within);
+                    asked.push(Asked { token, apart, behind, how_long });
                 }
             }
         }
         // Those that begin alike come together, so that the grammar reads what they have in common once.
-        asked.sort_by_key(|&(token, _, _, how_long)| (how_long, vocabulary.token_bytes(token)));
-        for (token, apart, behind, _) in asked {
-            if !questions.ask(token, behind, &rows, (sure, kept_blanks))? {
+        asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
+        for Asked { token, apart, behind, .. } in asked {
+            if !self.ask(token, behind, rows, (sure, kept_blanks))? {
                 found.add(token, apart);
             }
         }
-        found.sort();
-        Ok(found)
+        Ok(())
     }
 }

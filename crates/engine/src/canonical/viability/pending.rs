@@ -76,7 +76,12 @@ impl<'m> Unverified<'m> {
     /// Whether it is open whether a token leads on that fits.
     pub fn asks(&self, token: u32) -> bool {
         let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.doubts.has(token) };
-        is_open && token_set::get(self.fitting, token)
+        is_open && self.fits(token)
+    }
+
+    /// Whether a token fits behind the token before.
+    pub fn fits(&self, token: u32) -> bool {
+        token_set::get(self.fitting, token)
     }
 
     /// Of some alike tokens it is known that they lead on, or not known.

@@ -10,7 +10,7 @@ use crate::canonical::cursor::by_place::Place;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::equivalence::Alike;
 use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
-use crate::canonical::whitespace::runs::{BeforeBlanks, BlanksInLexemes, numbered};
+use crate::canonical::whitespace::runs::BeforeBlanks;
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -56,6 +56,13 @@ impl Run<'_> {
     }
 }
 
+/// What is kept of tokens that are alike.
+pub(crate) struct AlikeCaches<'k> {
+    pub sure: &'k SureRows,
+    pub leaving: &'k mut Leaving,
+    pub behind: &'k mut SuffixesBehind,
+}
+
 /// The questions that one mask asks.
 pub(crate) struct Questions<'q, 'r> {
     pub run: &'q mut Run<'r>,
@@ -68,27 +75,6 @@ pub(crate) struct Questions<'q, 'r> {
 }
 
 impl Questions<'_, '_> {
-    /// Settles the blanks that lead on behind some thread, whatever follows.
-    pub fn settle_blanks(
-        &mut self,
-        in_lexemes: &mut BlanksInLexemes,
-        kept: &mut KeptBlanks,
-        unverified: &mut Unverified<'_>,
-    ) -> Result<(), EngineError> {
-        for thread in self.threads.clone() {
-            let Questions { run, search, .. } = self;
-            let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
-            let known = kept.known(self.encoding, self.search.places, blanks.next, self.place);
-            for (token, blank) in numbered(self.encoding) {
-                let answers = known.leads_on_anyway(blank, &blanks);
-                if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
-                    unverified.settle(token);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Finds the tokens of which it is not known yet whether they lead on.
     pub fn begin(&self, rows: &[(Entry, SureTokens)], kept: Option<&KeptMask>, unverified: &mut Unverified<'_>) {
         // Nearly all masks begin with the row of the only thread that has one.
@@ -118,7 +104,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         SureTokens { here, known, ending }: &SureTokens,
-        (sure, leaving_rows, behind): (&SureRows, &mut Leaving, &mut SuffixesBehind),
+        AlikeCaches { sure, leaving: leaving_rows, behind }: AlikeCaches<'_>,
         unverified: &mut Unverified<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {

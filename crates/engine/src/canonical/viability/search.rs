@@ -12,7 +12,7 @@ use stencilm_regex::ByteSet;
 
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::next::Next;
-use crate::canonical::cursor::next_bytes::Ahead;
+use crate::canonical::cursor::next_bytes::{Ahead, Listed};
 use crate::canonical::cursor::rows::Rows;
 use crate::canonical::cursor::table::Places;
 use crate::canonical::encoder::facts::Encoder;
@@ -122,19 +122,6 @@ impl<'e> Search<'e> {
         let found = self.search(run, configuration, token, place, 0)?;
         self.looked_in_all += self.looked;
         Ok(if self.given_up { None } else { Some(found) })
-    }
-
-    /// The same from the configuration before the token.
-    pub fn leads_on_from(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<Option<bool>, EngineError> {
-        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let reached = self.run(run, configuration, bytes)?;
-        self.leads_on(run, reached, token, place)
     }
 
     fn search(
@@ -344,15 +331,7 @@ impl<'e> Search<'e> {
         if Switch::CanonicalListed.is_on()
             && let Some(listed) = self.few_that_are_read(run, configuration)?
         {
-            self.looked += listed.tokens.len();
-            for &(next, here, beyond) in listed.tokens.iter() {
-                if self.follows(run, here, way, next, depth)? {
-                    self.has_left |= beyond;
-                    return Ok(true);
-                }
-            }
-            self.has_left |= listed.some_beyond;
-            return Ok(false);
+            return self.some_listed_leads_on(run, &listed, way, depth);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if Switch::CanonicalFollowers.is_on()
@@ -371,19 +350,6 @@ impl<'e> Search<'e> {
             self.has_left |= some_beyond;
             return Ok(false);
         }
-        self.some_token_of_trie_leads_on(run, (configuration, bytes), way, depth)
-    }
-
-    /// The same for all tokens that the grammar reads, which are walked in the trie. `bytes` may come at the configuration.
-    fn some_token_of_trie_leads_on(
-        &mut self,
-        run: &mut Run<'_>,
-        (configuration, bytes): (SetId, ByteSet),
-        way: (u32, Place),
-        depth: usize,
-    ) -> Result<bool, EngineError> {
-        let vocabulary = self.encoding.tokens();
-        let trie = vocabulary.trie();
         // Configurations on the way, each with the bytes that may lead on, for what cannot come costs no step, and whether the way
         // there is beyond the lexeme.
         let mut path = vec![(configuration, bytes, false)];
@@ -422,6 +388,25 @@ impl<'e> Search<'e> {
             }
         }
         self.has_left |= some_beyond;
+        Ok(false)
+    }
+
+    /// The same where the tokens that the grammar reads are few.
+    fn some_listed_leads_on(
+        &mut self,
+        run: &mut Run<'_>,
+        listed: &Listed,
+        way: (u32, Place),
+        depth: usize,
+    ) -> Result<bool, EngineError> {
+        self.looked += listed.tokens.len();
+        for &(next, here, beyond) in listed.tokens.iter() {
+            if self.follows(run, here, way, next, depth)? {
+                self.has_left |= beyond;
+                return Ok(true);
+            }
+        }
+        self.has_left |= listed.some_beyond;
         Ok(false)
     }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::search::{MAX_STEPS_OF_MASK, Search};
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
-use crate::canonical::whitespace::cached::BlankAnswers;
+use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
 use crate::canonical::whitespace::runs::BlanksInLexemes;
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
@@ -41,26 +42,16 @@ impl Run<'_> {
                 let leads_on = if blanks.are_far(blank.len) {
                     answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.behind)?
                 } else {
-                    search.leads_on_from(self, configuration, blank.token, blank.behind)? != Some(false)
+                    let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
+                    let reached = search.run(self, configuration, bytes)?;
+                    search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
                 };
                 if leads_on {
                     kept.push(blank.token);
                 }
             }
         }
-        let mut tokens: Vec<u32> = match plain.and_then(listed) {
-            // Nearly always it is the row of blanks.
-            Some((Some(row), beside)) if blanks.is_some() => {
-                kept_blanks.listed_others(encoding, row).iter().chain(beside).copied().collect()
-            }
-            Some((row, beside)) => {
-                let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
-                row.iter().chain(beside).copied().collect()
-            }
-            None => token_set::iter(mask).collect(),
-        };
-        // What is told beside the row may be in it, where the mask lacks it.
-        tokens.retain(|&token| token_set::get(mask, token) && !(blanks.is_some() && encoding.is_blank(token)));
+        let tokens = tokens_of_few(encoding, (mask, plain), kept_blanks, blanks.is_some());
         let mut longer: Option<Longer<'_>> = None;
         // Nearly always they are in the order of the trie, where those which others begin with come before them.
         for token in tokens.into_iter().rev() {
@@ -71,7 +62,10 @@ impl Run<'_> {
             {
                 // The slow twin: searched like any other.
                 debug_assert!(match encoding.follow(search.places, place, before, token) {
-                    Some(behind) => search.leads_on_from(self, configuration, token, behind)? != Some(true),
+                    Some(behind) => {
+                        let reached = search.run(self, configuration, bytes)?;
+                        search.leads_on(self, reached, token, behind)? != Some(true)
+                    }
                     None => true,
                 });
                 continue;
@@ -161,6 +155,30 @@ pub(crate) fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32>
 /// The same as the row that the mask begins with, if there is one, and what is told beside it.
 fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
     kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
+}
+
+/// The tokens of a mask of few, but for those of nothing but blanks where these are `told`.
+fn tokens_of_few(
+    encoding: &Encoder,
+    (mask, plain): (&[u32], Option<&KeptMask>),
+    kept_blanks: &mut KeptBlanks,
+    told: bool,
+) -> Vec<u32> {
+    let mut tokens: Vec<u32> = match plain.and_then(listed) {
+        Some((row, beside)) => {
+            let row = match row {
+                // Nearly always it is the row of blanks.
+                Some(row) if told => kept_blanks.listed_others(encoding, row),
+                Some(row) => row.listed.as_deref().unwrap_or_default(),
+                None => &[],
+            };
+            row.iter().chain(beside).copied().collect()
+        }
+        None => token_set::iter(mask).collect(),
+    };
+    // What is told beside the row may be in it, where the mask lacks it.
+    tokens.retain(|&token| token_set::get(mask, token) && !(told && encoding.is_blank(token)));
+    tokens
 }
 
 /// The tokens of two ascending lists, of which the second one is short.
