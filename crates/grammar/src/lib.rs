@@ -15,9 +15,10 @@ pub use ir::grammar::{
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json_schema::{
-    JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema,
+    JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema, symbols_uri,
 };
 pub use notations::ebnf::MAX_EBNF_BYTES;
 pub use notations::lark::{LarkOptions, NamedGrammar};
 pub use notations::regex::{RegexError, from_regex};
 pub use notations::structural_tag::StructuralTagOptions;
+pub use notations::symbols::SymbolTables;

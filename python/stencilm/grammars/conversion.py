@@ -82,9 +82,13 @@ def regex(grammar: Grammar) -> str:
 def lark(grammar: Grammar) -> str:
     """A grammar as Lark text. Texts are what counts: Lark's own lexer may cut them otherwise."""
     source = grammar.source
-    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+    if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
         return source.text
-    if isinstance(source, JsonSchemaSource) and json.loads(source.text) is not True:
+    if (
+        isinstance(source, JsonSchemaSource)
+        and not source.documents
+        and json.loads(source.text) is not True
+    ):
         text = f"start: %json {source.text}\n"
         # Its options are not part of the schema, so this must be the same grammar without them.
         if str(Grammar.from_lark(text)) == str(grammar):

@@ -30,6 +30,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import json_ready, read_json
 from stencilm.grammars.output_form import OutputForm, V_co
 from stencilm.grammars.sources import SchemaOptions, json_schema_options
+from stencilm.grammars.symbols import SymbolTable
 from stencilm.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Ebnf(OutputForm[str]):
 
     text: str
     root_rule_name: str = "root"
+    symbols: Mapping[str, SymbolTable] = field(default_factory=dict, hash=False)
     limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
@@ -89,13 +91,15 @@ class Lark(OutputForm[str]):
     text: str
     start: str = "start"
     grammars: Mapping[str, Grammar | str] = field(default_factory=dict, hash=False)
+    symbols: Mapping[str, SymbolTable] = field(default_factory=dict, hash=False)
     limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
 class JsonSchemaArguments(SchemaOptions, total=False):
-    """The options of `JsonSchema`: those of every schema, its documents and its limits."""
+    """The options of `JsonSchema`: those of every schema, documents, tables of names, limits."""
 
     documents: Mapping[str, Any]
+    symbols: Mapping[str, SymbolTable]
     limits: Limits | None
 
 
@@ -105,9 +109,9 @@ class JsonSchema(OutputForm[V_co]):
 
     The value is what `json.loads` makes of the text, with integers of any length, and with a
     `decimal.Decimal` for a number beyond the range of a float; of a Python type, its own value. The
-    options are those of `Grammar.from_json_schema`, with `documents`; where `spelling` is not given
-    it is "digits" for a Python type. `limits`, here and in the types below, bound what the grammar
-    and its masks may cost; where None those of the call or of the model do.
+    options are those of `Grammar.from_json_schema`, with `documents` and `symbols`; where
+    `spelling` is not given it is "digits" for a Python type. `limits`, here and in the types below,
+    bound what the grammar and its masks may cost; where None those of the call or of the model do.
 
     Examples:
         >>> import stencilm
@@ -119,6 +123,7 @@ class JsonSchema(OutputForm[V_co]):
     schema: Any
     options: SchemaOptions
     documents: Mapping[str, Any]
+    symbols: Mapping[str, SymbolTable]
     limits: Limits | None = field(repr=False)
 
     @overload
@@ -134,6 +139,7 @@ class JsonSchema(OutputForm[V_co]):
     def __init__(self, schema: Any, **options: Unpack[JsonSchemaArguments]) -> None:
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "documents", options.pop("documents", {}))
+        object.__setattr__(self, "symbols", options.pop("symbols", {}))
         object.__setattr__(self, "limits", options.pop("limits", None))
         json_schema_options(**options)  # type: ignore[misc]  # checked here
         object.__setattr__(self, "options", options)
@@ -146,6 +152,7 @@ class JsonSchema(OutputForm[V_co]):
     def _key(self) -> tuple[Any, str, Limits | None]:
         """The notation as something that can be hashed, as a schema given as a dict cannot be."""
         values = {"schema": self.schema, "documents": self.documents}
+        values["symbols"] = {name: table.names for name, table in self.symbols.items()}
         values["options"] = {name: self.options[name] for name in sorted(self.options)}  # type: ignore[literal-required]
         tp = None
         if self.is_of_type:
@@ -319,7 +326,10 @@ def resolve(output_type: Any) -> Output:
         return Output(
             name="Ebnf",
             make=lambda limits: Grammar.from_ebnf(
-                output_type.text, root_rule_name=output_type.root_rule_name, limits=limits
+                output_type.text,
+                root_rule_name=output_type.root_rule_name,
+                symbols=output_type.symbols,
+                limits=limits,
             ),
             parse=str,
             limits=output_type.limits,
@@ -331,6 +341,7 @@ def resolve(output_type: Any) -> Output:
                 output_type.text,
                 start=output_type.start,
                 grammars=output_type.grammars,
+                symbols=output_type.symbols,
                 limits=limits,
             ),
             parse=str,
@@ -481,7 +492,11 @@ def _schema_grammar(output_type: JsonSchema[Any], limits: Limits) -> Grammar:
     if output_type.is_of_type:
         schema, options = json_schema_of(schema), {"spelling": "digits", **options}
     return Grammar.from_json_schema(
-        schema, documents=output_type.documents, limits=limits, **options
+        schema,
+        documents=output_type.documents,
+        symbols=output_type.symbols,
+        limits=limits,
+        **options,
     )
 
 
@@ -502,6 +517,7 @@ def laid_out(output_type: Any, options: SchemaOptions) -> Any:
         return JsonSchema(
             output_type.schema,
             documents=output_type.documents,
+            symbols=output_type.symbols,
             limits=output_type.limits,
             **both,
         )

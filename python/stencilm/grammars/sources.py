@@ -24,6 +24,15 @@ from typing import (
 
 from stencilm import _core
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.checks import checked_mapping, checked_text
+from stencilm.grammars.symbols import (
+    Symbols,
+    SymbolTable,
+    checked_symbols,
+    rows,
+    size_bytes,
+    symbols_uri,
+)
 from stencilm.limits import Limits
 
 if TYPE_CHECKING:
@@ -200,6 +209,7 @@ class JsonSchemaSource:
         schema: Schema,
         *,
         documents: Mapping[str, Schema] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
         **options: Unpack[SchemaOptions],
     ) -> JsonSchemaSource:
         """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
@@ -208,7 +218,8 @@ class JsonSchemaSource:
         return JsonSchemaSource(
             _schema_text(schema, "schema"),
             json_schema_options(**options),
-            _document_texts(documents) if documents is not None else (),
+            (_document_texts(documents) if documents is not None else ())
+            + (_symbol_texts(symbols) if symbols is not None else ()),
         )
 
     @property
@@ -249,48 +260,61 @@ class RegexSource:
 
 @dataclass(frozen=True, slots=True)
 class EbnfSource:
-    """An EBNF text and the rule it starts from."""
+    """An EBNF text, the rule it starts from, and the tables of names that it uses."""
 
     notation: ClassVar[str] = "EBNF"
 
     text: str
     root_rule_name: str
+    symbols: Symbols = ()
 
     @staticmethod
-    def of(text: str, root_rule_name: str = "root") -> EbnfSource:
+    def of(
+        text: str,
+        root_rule_name: str = "root",
+        symbols: Mapping[str, SymbolTable] | None = None,
+    ) -> EbnfSource:
         """The source of `Grammar.from_ebnf`; raises TypeError."""
         return EbnfSource(
-            checked_text("text", text), checked_text("root_rule_name", root_rule_name)
+            checked_text("text", text),
+            checked_text("root_rule_name", root_rule_name),
+            checked_symbols(symbols),
         )
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
-        return len(self.text)
+        """What keeping the text and the names costs, about."""
+        return len(self.text) + size_bytes(self.symbols)
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the text."""
         check_length("the text", self.text, limits)
-        return _core.Grammar.from_ebnf(self.text, self.root_rule_name, limits.core)
+        return _core.Grammar.from_ebnf(
+            self.text, self.root_rule_name, rows(self.symbols), limits.core
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LarkSource:
-    """A Lark text, the rule it starts from, and the grammars that it uses by name."""
+    """A Lark text, the rule it starts from, the grammars and tables that it uses by name."""
 
     notation: ClassVar[str] = "Lark"
 
     text: str
     start: str
     grammars: tuple[tuple[str, Source | str], ...]
+    symbols: Symbols = ()
 
     @staticmethod
     def of(
-        text: str, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
+        text: str,
+        start: str = "start",
+        grammars: Mapping[str, Grammar | str] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
     ) -> LarkSource:
         """The source of `Grammar.from_lark`; raises TypeError."""
         named: list[tuple[str, Source | str]] = []
-        for name, given in _checked_mapping("grammars", grammars).items():
+        for name, given in checked_mapping("grammars", grammars).items():
             checked_text("a key of grammars", name)
             source = getattr(given, "source", None)
             if isinstance(given, str):
@@ -302,7 +326,12 @@ class LarkSource:
                     f"grammars[{name!r}] is a {type(given).__name__}, but must be a Grammar or a "
                     "Lark text"
                 )
-        return LarkSource(checked_text("text", text), checked_text("start", start), tuple(named))
+        return LarkSource(
+            checked_text("text", text),
+            checked_text("start", start),
+            tuple(named),
+            checked_symbols(symbols),
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -310,7 +339,7 @@ class LarkSource:
         parts = (
             len(given) if isinstance(given, str) else given.size_bytes for _, given in self.grammars
         )
-        return len(self.text) + sum(parts)
+        return len(self.text) + sum(parts) + size_bytes(self.symbols)
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the text."""
@@ -319,7 +348,9 @@ class LarkSource:
             (name, given if isinstance(given, str) else given.build(limits))
             for name, given in self.grammars
         ]
-        return _core.Grammar.from_lark(self.text, self.start, named, limits.core)
+        return _core.Grammar.from_lark(
+            self.text, self.start, named, rows(self.symbols), limits.core
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,7 +496,14 @@ def _document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
             checked_text("a key of documents", uri),
             _schema_text(document, f"documents[{uri!r}]"),
         )
-        for uri, document in _checked_mapping("documents", documents).items()
+        for uri, document in checked_mapping("documents", documents).items()
+    )
+
+
+def _symbol_texts(symbols: Mapping[str, SymbolTable]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (symbols_uri(name), json.dumps(table.names, ensure_ascii=False))
+        for name, table in checked_symbols(symbols)
     )
 
 
@@ -488,26 +526,6 @@ def _json_text(value: Any, name: str) -> str:
     except (TypeError, ValueError) as error:
         raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
     return checked_text(name, text)
-
-
-def checked_text(name: str, value: Any) -> str:
-    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
-    if value.isascii():
-        return value
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        before = value[: error.start]
-        line, column = before.count("\n") + 1, error.start - before.rfind("\n")
-        place = f"offset {error.start}" if name == "pattern" else f"line {line}, column {column}"
-        raise GrammarSyntaxError(
-            f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
-            "remove it, or write both halves of the pair",
-            place=place,
-        ) from None
-    return value
 
 
 def _checked_bool(name: str, value: Any) -> bool:
@@ -549,11 +567,3 @@ def _checked_separators(value: Any) -> tuple[str, str] | None:
                 "at most"
             )
     return between_items, after_key
-
-
-def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
-    return value

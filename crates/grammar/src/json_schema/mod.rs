@@ -34,6 +34,14 @@ use crate::ir::error::GrammarError;
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::report::{KeptReport, Later};
 
+/// The keyword that names a table of symbols: the strings that are valid are its names.
+pub(crate) const SYMBOLS: &str = "x-stencilm-symbols";
+
+/// The URI under which a table of symbols stands beside a schema, as a JSON array of strings.
+pub fn symbols_uri(table: &str) -> String {
+    format!("{SYMBOLS}:{table}")
+}
+
 /// Which JSON texts of a valid value belong to the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Spelling {

@@ -18,6 +18,7 @@ use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::ir::builder::MAX_EXPRS;
 use crate::ir::error::ErrorKind;
 use crate::ir::grammar::{Mark, TokenPattern};
+use crate::notations::symbols::SymbolTables;
 
 /// What an open bracket, or a rule, makes of its alternatives.
 pub(super) enum Opener {
@@ -56,6 +57,7 @@ pub(super) struct Parser<'a> {
     pub scanner: Scanner<'a>,
     pub text: Text,
     pub exprs: &'a mut ExprSet,
+    symbols: &'a SymbolTables,
     classes: FxHashMap<Ranges, ExprId>,
     pub levels: Vec<Level>,
     /// The objects and arrays that are open, and where each began.
@@ -65,10 +67,10 @@ pub(super) struct Parser<'a> {
 }
 
 /// Reads a whole text; terminals become expressions of `exprs`.
-pub(super) fn parse(text: &str, exprs: &mut ExprSet) -> Result<Text, SyntaxError> {
+pub(super) fn parse(text: &str, exprs: &mut ExprSet, symbols: &SymbolTables) -> Result<Text, SyntaxError> {
     let scanner = Scanner { text, offset: 0 };
     let (classes, levels, containers) = Default::default();
-    let parser = Parser { scanner, text: Text::default(), exprs, classes, levels, containers, ahead: None };
+    let parser = Parser { scanner, text: Text::default(), exprs, symbols, classes, levels, containers, ahead: None };
     parser.run()
 }
 
@@ -393,6 +395,18 @@ impl Parser<'_> {
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
             }
+            "symbols" => {
+                self.expect('(', "`%symbols`")?;
+                let (at, word) = self.next()?;
+                let Word::Text(table) = word else {
+                    let message = "%symbols takes the name of a table in quotes: %symbols(\"columns\")";
+                    return Err(SyntaxError::at(at, message));
+                };
+                self.expect(')', "the name of a table")?;
+                let expr = self.symbols.expr(self.exprs, &table, at)?;
+                let item = self.text.add(place, Part::Terminal(expr));
+                return self.item(item);
+            }
             "max_tokens" | "temperature" => {
                 self.expect('(', &format!("`%{keyword}`"))?;
                 let (at, word) = self.next()?;
@@ -416,7 +430,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
-                     %token(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
+                     %token(\"...\"), %symbols(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
                      and %array {{ ... }}"
                 );
                 return Err(SyntaxError::at(place, message));

@@ -32,6 +32,7 @@ use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::MAX_EBNF_BYTES;
+use crate::notations::symbols::SymbolTables;
 use crate::passes;
 
 /// Longest chain of named grammars that use each other.
@@ -53,17 +54,20 @@ pub struct LarkOptions<'a> {
     pub start: &'a str,
     /// Other grammars by name.
     pub grammars: &'a [(&'a str, NamedGrammar<'a>)],
+    /// Tables of names, which it and the Lark texts among the other grammars may use.
+    pub symbols: &'a SymbolTables,
 }
 
 impl Default for LarkOptions<'_> {
     fn default() -> Self {
-        LarkOptions { start: "start", grammars: &[] }
+        LarkOptions { start: "start", grammars: &[], symbols: SymbolTables::NONE }
     }
 }
 
 /// The named grammars, and those that have been read.
 struct Names<'a> {
     grammars: &'a [(&'a str, NamedGrammar<'a>)],
+    symbols: &'a SymbolTables,
     read: HashMap<&'a str, Rc<Grammar>>,
     /// The names being read.
     chain: Vec<&'a str>,
@@ -113,7 +117,8 @@ impl Grammar {
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
     /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
     pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
-        let mut names = Names { grammars: options.grammars, read: HashMap::default(), chain: Vec::new() };
+        let LarkOptions { grammars, symbols, .. } = *options;
+        let mut names = Names { grammars, symbols, read: HashMap::default(), chain: Vec::new() };
         read(text, options.start, &mut names)
     }
 }

@@ -173,6 +173,7 @@ impl Parser<'_> {
                 Word::Grammar(name) => Part::Grammar(name),
                 Word::Directive(name) => match &*name {
                     "json" => Part::Json(self.json("`%json`")?.1),
+                    "symbols" => self.symbols()?,
                     "regex" => Part::Regex(self.json("`%regex`")?.1),
                     "lark" => {
                         let (start, end) = self.words.nested()?;
@@ -191,7 +192,8 @@ impl Parser<'_> {
                         continue;
                     }
                     _ => {
-                        let message = format!("%{name} is no part of a rule; there are %json, %regex, %lark and %if");
+                        let message =
+                            format!("%{name} is no part of a rule; there are %symbols, %json, %regex, %lark and %if");
                         return Err(SyntaxError::at(place, message));
                     }
                 },
@@ -239,6 +241,18 @@ impl Parser<'_> {
             let part = self.unit.add(place, part);
             self.item(part)?;
         }
+    }
+
+    /// The name of a table of symbols, in brackets.
+    fn symbols(&mut self) -> Result<Part, SyntaxError> {
+        self.expect('(', "`%symbols`")?;
+        let (at, word) = self.next()?;
+        let Word::Text(table, false) = word else {
+            let message = "%symbols takes the name of a table in quotes: %symbols(\"columns\")";
+            return Err(SyntaxError::at(at, message));
+        };
+        self.expect(')', "the name of a table")?;
+        Ok(Part::Symbols(table))
     }
 
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {

@@ -98,7 +98,13 @@ impl Expansion<'_, '_> {
                     let there = condition.holds(parameter).then(|| of(body));
                     Made::Choice(there.into_iter().collect())
                 }
-                Part::And(_) | Part::Not(_) | Part::Text(..) | Part::Pattern(..) | Part::Range(..) | Part::Regex(_) => {
+                Part::And(_)
+                | Part::Not(_)
+                | Part::Text(..)
+                | Part::Pattern(..)
+                | Part::Range(..)
+                | Part::Regex(_)
+                | Part::Symbols(_) => {
                     if matches!(unit.part(id), Part::Pattern(pattern, _) if context::is_context(pattern)) {
                         made.push(self.in_context(scope, &[id], within, place)?);
                         continue;
@@ -106,6 +112,9 @@ impl Expansion<'_, '_> {
                     let terminal = match unit.part(id) {
                         Part::And(parts) => Made::And(parts.iter().map(of).collect()),
                         Part::Not(body) => Made::Complement(of(body)),
+                        Part::Symbols(table) => {
+                            Made::Terminal(self.names.symbols.expr(&mut self.builder.exprs, table, place)?)
+                        }
                         other => Made::Terminal(terminals::expr(self.builder, place, other)?),
                     };
                     let is_empty = matches!(terminal, Made::Terminal(ExprId::EMPTY));

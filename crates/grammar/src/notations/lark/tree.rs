@@ -34,6 +34,8 @@ pub(super) enum Part {
     Token(TokenPattern),
     /// `@name`
     Grammar(String),
+    /// `%symbols("name")`: any name of a table.
+    Symbols(String),
     /// `%json {...}`
     Json(Box<str>),
     /// `%regex {...}`
