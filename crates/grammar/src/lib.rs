@@ -10,12 +10,13 @@ mod serialize;
 pub use ir::builder::GrammarBuilder;
 pub use ir::error::{ErrorKind, GrammarError};
 pub use ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId, Node,
-    NodeId, Rule, RuleId, Surface, Temperature, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId,
+    NameSet, Node, NodeId, Rule, RuleId, Surface, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json_schema::{
-    JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema, symbols_uri,
+    JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema,
+    json_strings_of, symbols_uri,
 };
 pub use notations::ebnf::MAX_EBNF_BYTES;
 pub use notations::lark::{LarkOptions, NamedGrammar};

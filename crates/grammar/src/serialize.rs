@@ -13,8 +13,8 @@ use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::exprs;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, Node, NodeId, RuleId, Surface,
-    Temperature, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, NameSet, Node, NodeId, RuleId,
+    Surface, Temperature, TokenPattern,
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
@@ -85,6 +85,8 @@ enum SavedNode {
     Capture(String, Index),
     MaxTokens(u32, Index),
     Temperature(f64, Index),
+    Declares(String, bool, Index),
+    Refers(String, bool, Index),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -227,6 +229,8 @@ fn saved(grammar: &Grammar) -> Saved {
             Mark::Capture(name) => SavedNode::Capture(name.to_string(), body.0),
             Mark::MaxTokens(count) => SavedNode::MaxTokens(*count, body.0),
             Mark::Temperature(temperature) => SavedNode::Temperature(temperature.value(), body.0),
+            Mark::Declares(set) => SavedNode::Declares(set.name.to_string(), set.quoted, body.0),
+            Mark::Refers(set) => SavedNode::Refers(set.name.to_string(), set.quoted, body.0),
         },
     });
     let members = grammar.members.iter().map(|members| {
@@ -350,6 +354,14 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
                     return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
                 };
                 builder.marked(Mark::Temperature(temperature), nodes.get(body, list, at)?)
+            }
+            SavedNode::Declares(name, quoted, body) => {
+                let set = NameSet { name: name.into(), quoted };
+                builder.marked(Mark::Declares(set), nodes.get(body, list, at)?)
+            }
+            SavedNode::Refers(name, quoted, body) => {
+                let set = NameSet { name: name.into(), quoted };
+                builder.marked(Mark::Refers(set), nodes.get(body, list, at)?)
             }
             SavedNode::Members(index) => match (made.get(&index), members.get_mut(index as usize)) {
                 (Some(&known), _) => builder.node(builder.get(known).clone()),

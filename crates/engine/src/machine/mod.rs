@@ -14,10 +14,12 @@
 //! `a` is no longer missing.
 
 pub(crate) mod arrays;
+pub(crate) mod declared_names;
 pub(crate) mod expansion;
 pub(crate) mod first;
 pub(crate) mod frame;
 pub(crate) mod layout;
 pub(crate) mod left_corner;
+pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod property_trie;

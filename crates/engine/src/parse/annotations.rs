@@ -27,6 +27,8 @@ pub(crate) struct Marks {
     pub budgets: bool,
     /// Some part has a temperature.
     pub temperatures: bool,
+    /// Some part declares names or refers to them.
+    pub names: bool,
 }
 
 impl Marks {
@@ -41,6 +43,7 @@ impl Marks {
             match node {
                 Node::Marked { mark: Mark::MaxTokens(_), .. } => marks.budgets = true,
                 Node::Marked { mark: Mark::Temperature(_), .. } => marks.temperatures = true,
+                Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. } => marks.names = true,
                 _ => {}
             }
         }
@@ -54,7 +57,7 @@ impl Marks {
 
     /// Whether there are any.
     pub fn any(self) -> bool {
-        self.budgets || self.temperatures
+        self.budgets || self.temperatures || self.names
     }
 }
 
@@ -109,7 +112,11 @@ impl Run<'_> {
             let expansion = self.machine.fork(expansion).clone();
             for (body, continuation) in &expansion.opens {
                 let thread = Entry { head: expansion.frame.0, ..frame };
-                let Some(below) = self.push(&expansion, continuation, thread)? else { continue };
+                let Some(below) = self.push_frames(&expansion, continuation, thread)? else { continue };
+                let body = match self.machine.reference(*body) {
+                    Some(node) => &self.reference_here(node),
+                    None => body,
+                };
                 self.stacks.spend(self.stacks.entries(below).len() + 1)?;
                 let inner = Entry { head: body.0, register: 0, state: 0, below };
                 let phase = self.machine.phase(*body, 0, self.stacks);
@@ -127,6 +134,7 @@ impl Run<'_> {
 
     /// Adds the threads that start at an expansion, and gives the next expansion of its frame.
     pub(crate) fn begin(&mut self, id: ExpansionId, frame: Entry, threads: &mut Vec<Entry>) -> Option<ExpansionId> {
+        let frame = Entry { below: self.with_names(frame.below), ..frame };
         let expansion = self.machine.fork(id);
         if expansion.has_lexemes() {
             threads.push(Entry { head: id.0, state: expansion.start(), ..frame });

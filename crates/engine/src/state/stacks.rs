@@ -165,6 +165,9 @@ pub const NIL: u32 = 0;
 /// A key or an element that was not recorded.
 pub const UNKNOWN_TEXT: u32 = u32::MAX;
 
+/// In place of a list of names: one was declared that is not known.
+pub const UNKNOWN_NAMES: u32 = u32::MAX;
+
 impl Stacks {
     /// A memory that holds [`SetId::EMPTY`] and [`SetId::BOTTOM`].
     pub fn new() -> Stacks {

@@ -6,6 +6,7 @@ use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
     Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
 };
+use crate::ir::names;
 use crate::ir::objects::ObjectChecks;
 use crate::ir::productive;
 use crate::ir::report::KeptReport;
@@ -121,6 +122,11 @@ impl GrammarBuilder {
         self.rules[rule.0 as usize].1.expect("only rules that are defined are asked for")
     }
 
+    /// How many rules there are.
+    pub(crate) fn rule_count(&self) -> usize {
+        self.rules.len()
+    }
+
     /// The name of a rule.
     pub(crate) fn rule_name(&self, rule: RuleId) -> &str {
         &self.rules[rule.0 as usize].0
@@ -206,6 +212,7 @@ impl GrammarBuilder {
             let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
+        let root = names::settled(&mut self, root)?;
         self.exprs.shrink_to_fit();
         let rules = self
             .rules

@@ -243,6 +243,11 @@ pub(crate) fn quoted_literals(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
     crate::json::strings::Strings::new(Spelling::Natural).literals(exprs, texts)
 }
 
+/// Any of these strings as a JSON string with its quotes, in every spelling, for a set of expressions of any grammar.
+pub fn json_strings_of(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+    crate::json::strings::Strings::alone(Spelling::Any).literals(exprs, texts)
+}
+
 /// Any JSON string with its quotes.
 pub(crate) fn quoted_any(exprs: &mut ExprSet) -> ExprId {
     crate::json::strings::Strings::new(Spelling::Natural).any_string(exprs, 0, None)

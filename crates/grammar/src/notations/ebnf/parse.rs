@@ -17,7 +17,7 @@ use super::scan::{Scanner, Word};
 use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::ir::builder::MAX_EXPRS;
 use crate::ir::error::ErrorKind;
-use crate::ir::grammar::{Mark, TokenPattern};
+use crate::ir::grammar::{Mark, NameSet, TokenPattern};
 use crate::notations::symbols::SymbolTables;
 
 /// What an open bracket, or a rule, makes of its alternatives.
@@ -407,6 +407,7 @@ impl Parser<'_> {
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
             }
+            "declares" | "declares_string" | "refers" | "refers_string" => return self.names(place, keyword),
             "max_tokens" | "temperature" => {
                 self.expect('(', &format!("`%{keyword}`"))?;
                 let (at, word) = self.next()?;
@@ -430,7 +431,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
-                     %token(\"...\"), %symbols(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
+                     %token(\"...\"), %symbols(\"...\"), %declares(\"...\": ...), %refers(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
                      and %array {{ ... }}"
                 );
                 return Err(SyntaxError::at(place, message));
@@ -438,6 +439,26 @@ impl Parser<'_> {
         };
         self.expect('(', &format!("`%{keyword}`"))?;
         self.levels.push(Level::new(opener, place));
+        Ok(())
+    }
+
+    /// `%declares("set": a)` and `%refers("set")`, also with a part behind a colon, as references print.
+    fn names(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
+        self.expect('(', &format!("`%{keyword}`"))?;
+        let (at, word) = self.next()?;
+        let Word::Text(name) = word else {
+            let message = format!("%{keyword} takes the name of a set of names in quotes: %{keyword}(\"ids\"...)");
+            return Err(SyntaxError::at(at, message));
+        };
+        let set = NameSet { name: name.into(), quoted: keyword.ends_with("_string") };
+        if keyword == "refers" && self.takes(')')? {
+            let nothing = self.text.add(place, Part::Terminal(ExprId::NOTHING));
+            let item = self.text.add(place, Part::Marked { mark: Mark::Refers(set), body: nothing });
+            return self.item(item);
+        }
+        self.expect(':', &format!("the set of `%{keyword}`"))?;
+        let mark = if keyword.starts_with("declares") { Mark::Declares(set) } else { Mark::Refers(set) };
+        self.levels.push(Level::new(Opener::Marked(mark), place));
         Ok(())
     }
 
@@ -506,7 +527,12 @@ impl Parser<'_> {
             Opener::Lazy => self.text.add(level.place, Part::Lazy(body)),
             Opener::Not => self.text.add(level.place, Part::Not(body)),
             Opener::Lookahead => self.text.add(level.place, Part::Lookahead(body)),
-            Opener::Marked(mark) => self.text.add(level.place, Part::Marked { mark, body }),
+            Opener::Marked(mark) => {
+                // What is compared with other names is read as a whole.
+                let is_name = matches!(mark, Mark::Declares(_) | Mark::Refers(_));
+                let body = if is_name { self.text.add(level.place, Part::Lexeme(body)) } else { body };
+                self.text.add(level.place, Part::Marked { mark, body })
+            }
             Opener::Group | Opener::Rule(..) | Opener::Entry(_) => body,
         };
         self.item(item)

@@ -8,7 +8,7 @@ use stencilm_regex::{ExprId, HashSet};
 use super::escapes;
 use super::print_containers::{array, object};
 use super::print_expr::{ExprPrinter, Place, write_count};
-use crate::ir::grammar::{Grammar, Mark, Node, NodeId, RuleId, TokenPattern};
+use crate::ir::grammar::{Grammar, Mark, NameSet, Node, NodeId, RuleId, TokenPattern};
 use crate::passes::expressions;
 
 /// The name that the rule of the root prints with.
@@ -180,7 +180,16 @@ fn marked(mark: &Mark) -> String {
         }
         Mark::MaxTokens(count) => format!("%max_tokens({count}: "),
         Mark::Temperature(temperature) => format!("%temperature({}: ", temperature.value()),
+        Mark::Declares(set) => named("%declares", set),
+        Mark::Refers(set) => named("%refers", set),
     }
+}
+
+/// What is said of names up to the part that it is said of.
+fn named(keyword: &str, set: &NameSet) -> String {
+    let mut shown = format!("{keyword}{}(", if set.quoted { "_string" } else { "" });
+    escapes::write_text(&mut shown, &set.name);
+    shown + ": "
 }
 
 fn token(pattern: &TokenPattern) -> String {

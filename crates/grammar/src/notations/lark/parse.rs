@@ -18,6 +18,8 @@ pub(super) enum Opener {
     Definition,
     Group,
     Optional,
+    /// `%declares("set": ...)`
+    Declares(String),
     /// The arguments of a template so far.
     Arguments(String, Vec<PartId>),
 }
@@ -173,7 +175,15 @@ impl Parser<'_> {
                 Word::Grammar(name) => Part::Grammar(name),
                 Word::Directive(name) => match &*name {
                     "json" => Part::Json(self.json("`%json`")?.1),
-                    "symbols" => self.symbols()?,
+                    "symbols" => Part::Symbols(self.named("symbols", "table")?),
+                    "refers" => Part::Refers(self.named("refers", "set")?),
+                    "declares" => {
+                        self.expect('(', "`%declares`")?;
+                        let name = self.quoted("declares", "set")?;
+                        self.expect(':', "the set of `%declares`")?;
+                        self.levels.push(Level::new(Opener::Declares(name), place));
+                        continue;
+                    }
                     "regex" => Part::Regex(self.json("`%regex`")?.1),
                     "lark" => {
                         let (start, end) = self.words.nested()?;
@@ -192,8 +202,9 @@ impl Parser<'_> {
                         continue;
                     }
                     _ => {
-                        let message =
-                            format!("%{name} is no part of a rule; there are %symbols, %json, %regex, %lark and %if");
+                        let message = format!(
+                            "%{name} is no part of a rule; there are %symbols, %declares, %refers, %json, %regex, %lark and %if"
+                        );
                         return Err(SyntaxError::at(place, message));
                     }
                 },
@@ -243,16 +254,22 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of a table of symbols, in brackets.
-    fn symbols(&mut self) -> Result<Part, SyntaxError> {
-        self.expect('(', "`%symbols`")?;
-        let (at, word) = self.next()?;
-        let Word::Text(table, false) = word else {
-            let message = "%symbols takes the name of a table in quotes: %symbols(\"columns\")";
-            return Err(SyntaxError::at(at, message));
-        };
-        self.expect(')', "the name of a table")?;
-        Ok(Part::Symbols(table))
+    /// The name of a table or a set, in brackets.
+    fn named(&mut self, directive: &str, what: &str) -> Result<String, SyntaxError> {
+        self.expect('(', &format!("`%{directive}`"))?;
+        let name = self.quoted(directive, what)?;
+        self.expect(')', &format!("the name of a {what}"))?;
+        Ok(name)
+    }
+
+    fn quoted(&mut self, directive: &str, what: &str) -> Result<String, SyntaxError> {
+        match self.next()? {
+            (_, Word::Text(name, false)) => Ok(name),
+            (at, _) => {
+                let message = format!("%{directive} takes the name of a {what} in quotes: %{directive}(\"...\")");
+                Err(SyntaxError::at(at, message))
+            }
+        }
     }
 
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {
@@ -412,7 +429,7 @@ impl Parser<'_> {
     fn close(&mut self, place: usize, word: &Word) -> Result<(), SyntaxError> {
         let fits = matches!(
             (&self.level().opener, word),
-            (Opener::Group, Word::Sign(')'))
+            (Opener::Group | Opener::Declares(_), Word::Sign(')'))
                 | (Opener::Optional, Word::Sign(']'))
                 | (Opener::Arguments(..), Word::Sign('}' | ','))
         );
@@ -438,6 +455,7 @@ impl Parser<'_> {
                 }
                 self.unit.add(start, Part::Name { name, arguments, parameter: None })
             }
+            Opener::Declares(name) => self.unit.add(start, Part::Declares(name, body)),
             Opener::Group | Opener::Definition => body,
         };
         self.item(part)

@@ -6,6 +6,7 @@ use super::context;
 use super::expand::{Argument, Expansion, Scope, Within};
 use super::terminals;
 use super::tree::{Definition, Part, PartId};
+use crate::ir::grammar::{Mark, NameSet};
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
@@ -29,7 +30,7 @@ impl Expansion<'_, '_> {
         let mut gone = vec![false; needs.len()];
         for id in unit.parts_of(definition).collect::<Vec<_>>().into_iter().rev() {
             let need = match unit.part(id) {
-                Part::And(_) | Part::Not(_) => Within::Terminal,
+                Part::And(_) | Part::Not(_) | Part::Declares(..) => Within::Terminal,
                 Part::Name { name, .. } => match unit.definitions.get(name) {
                     Some(used) if used.is_terminal => Within::Terminal,
                     _ => Within::Rule,
@@ -168,6 +169,8 @@ impl Expansion<'_, '_> {
                         Part::Token(_) => "a token of the model",
                         Part::Json(_) => "%json",
                         Part::Nested(_) => "%lark",
+                        Part::Declares(..) => "%declares",
+                        Part::Refers(_) => "%refers",
                         _ => "a named grammar",
                     };
                     let message = format!("{what} stands within a terminal, which is made of text only; use a rule");
@@ -176,6 +179,21 @@ impl Expansion<'_, '_> {
                 Part::Token(pattern) => {
                     let token = self.tree.add(place, Made::Token(pattern.clone()));
                     made.push(self.followed(scope, token));
+                    continue;
+                }
+                Part::Declares(name, body) => {
+                    let set = NameSet { name: name.as_str().into(), quoted: false };
+                    let body = self.tree.add(place, Made::Lexeme(of(body)));
+                    let part = self.tree.add(place, Made::Marked { mark: Mark::Declares(set), body });
+                    made.push(self.followed(scope, part));
+                    continue;
+                }
+                Part::Refers(name) => {
+                    let set = NameSet { name: name.as_str().into(), quoted: false };
+                    // What references match is known when all that declares names is.
+                    let body = self.tree.add(place, Made::Terminal(ExprId::NOTHING));
+                    let part = self.tree.add(place, Made::Marked { mark: Mark::Refers(set), body });
+                    made.push(self.followed(scope, part));
                     continue;
                 }
                 Part::Grammar(name) => {
@@ -282,6 +300,7 @@ fn key_of<'k>(part: &Part, parameter: Option<u64>, key: impl Fn(&PartId) -> &'k 
         Part::Not(body) => format!("~{}", key(body)),
         Part::Repeat { body, min, max } => format!("{}{{{min},{max:?}}}", key(body)),
         Part::When(body, condition) => format!("{} if {condition:?}", key(body)),
+        Part::Declares(set, body) => format!("%declares({set:?}: {})", key(body)),
         other => format!("{other:?}"),
     }
 }
