@@ -1,9 +1,7 @@
-"""Names that a text declares and refers to: masks against all texts of small grammars, one by one."""
+"""Names that a text declares and refers to: masks against all texts of small grammars."""
 
 from __future__ import annotations
 
-import json
-import pickle
 import random
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +9,19 @@ from itertools import product
 
 import pytest
 
-from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenIndex, TokenizerInfo
-from stencilm.errors import StencilError, UnsupportedFeature
+from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from stencilm.errors import StencilError
 
 LETTERS = "abxy"
-_TOKENS = [*LETTERS, *map("".join, product(LETTERS, repeat=2)), "aba", "xab", "aya", "abxab", "axax"]
+_TOKENS = [
+    *LETTERS,
+    *map("".join, product(LETTERS, repeat=2)),
+    "aba",
+    "xab",
+    "aya",
+    "abxab",
+    "axax",
+]
 STOP = len(_TOKENS)
 INFO = TokenizerInfo([token.encode() for token in _TOKENS] + ["</s>"], stop_token_ids=[STOP])
 COMPILER = GrammarCompiler(INFO, cache_enabled=False)
@@ -152,7 +158,9 @@ def test_masks_are_those_of_all_texts(seed: int) -> None:
             grammar = Grammar.from_ebnf(f"root ::= {node.ebnf}")
         except StencilError:
             has_both = all(
-                f'%declares("{name}"' in node.ebnf for name in "st" if f'%refers("{name}"' in node.ebnf
+                f'%declares("{name}"' in node.ebnf
+                for name in "st"
+                if f'%refers("{name}"' in node.ebnf
             )
             assert not texts or not has_both, node.ebnf
             continue
@@ -164,3 +172,235 @@ def test_masks_are_those_of_all_texts(seed: int) -> None:
         checked += 1
         if checked == 3:
             return
+
+
+GRAPH = {
+    "type": "object",
+    "properties": {
+        "nodes": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"id": {"type": "string", "x-stencilm-declares": "ids"}},
+                "required": ["id"],
+                "additionalProperties": False,
+            },
+        },
+        "edges": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "from": {"type": "string", "x-stencilm-refers": "ids"},
+                    "to": {"type": "string", "x-stencilm-refers": "ids"},
+                },
+                "required": ["from", "to"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["nodes", "edges"],
+    "additionalProperties": False,
+}
+BYTES = TokenizerInfo([bytes([byte]) for byte in range(256)] + ["</s>"], stop_token_ids=[256])
+BYTE_COMPILER = GrammarCompiler(BYTES)
+
+
+def fits(grammar: Grammar, text: str) -> bool:
+    matcher = GrammarMatcher(BYTE_COMPILER.compile(grammar))
+    return matcher.accept_string(text) and matcher.is_allowed(256)
+
+
+def next_bytes(grammar: Grammar, text: str) -> str:
+    matcher = GrammarMatcher(BYTE_COMPILER.compile(grammar))
+    assert matcher.accept_string(text)
+    return "".join(chr(byte) for byte in range(256) if matcher.is_allowed(byte))
+
+
+def test_references_of_json() -> None:
+    grammar = Grammar.from_json_schema(GRAPH, compact=True)
+    good = [
+        '{"nodes":[],"edges":[]}',
+        '{"nodes":[{"id":"a"}],"edges":[{"from":"a","to":"a"}]}',
+        '{"nodes":[{"id":"a"},{"id":"a b"}],"edges":[{"from":"a b","to":"a"}]}',
+        # Names are equal where their values are.
+        '{"nodes":[{"id":"\\u0061\\n"}],"edges":[{"from":"a\\u000a","to":"a\\n"}]}',
+        '{"nodes":[{"id":""}],"edges":[{"from":"","to":""}]}',
+    ]
+    bad = [
+        '{"nodes":[],"edges":[{"from":"a","to":"a"}]}',
+        '{"nodes":[{"id":"a"}],"edges":[{"from":"a","to":"b"}]}',
+        '{"nodes":[{"id":"ab"}],"edges":[{"from":"a","to":"ab"}]}',
+    ]
+    assert [text for text in good if not fits(grammar, text)] == []
+    assert [text for text in bad if fits(grammar, text)] == []
+    # No edge is begun where there is no name for it.
+    assert next_bytes(grammar, '{"nodes":[],"edges":[') == "]"
+    assert next_bytes(grammar, '{"nodes":[{"id":"a"}],"edges":[') == "]{"
+    assert {finding.keyword for finding in grammar.report.enforced} >= {
+        "x-stencilm-declares",
+        "x-stencilm-refers",
+    }
+
+
+def test_a_name_is_required_where_a_reference_is() -> None:
+    schema = json.loads(json.dumps(GRAPH))
+    schema["properties"]["edges"]["minItems"] = 1
+    grammar = Grammar.from_json_schema(schema, compact=True)
+    assert next_bytes(grammar, '{"nodes":[') == "{"
+    printed = Grammar.from_ebnf(str(grammar))
+    saved = Grammar.deserialize_json(grammar.serialize_json())
+    for same in (grammar, printed, saved):
+        assert next_bytes(same, '{"nodes":[{"id":"xy"},{"id":"xz"}],"edges":[{"from":"x') == "\\yz"
+    assert pickle.loads(pickle.dumps(grammar)) == grammar
+
+
+def test_a_name_declared_on_one_way_only() -> None:
+    """Until the kind is told, nobody knows whether the id is a name."""
+    node = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "x-stencilm-declares": "ids"},
+            "kind": {"const": "node"},
+        },
+        "required": ["id", "kind"],
+        "additionalProperties": False,
+    }
+    note = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "kind": {"const": "note"}},
+        "required": ["id", "kind"],
+        "additionalProperties": False,
+    }
+    schema = {
+        "type": "array",
+        "prefixItems": [{"anyOf": [node, note]}, {"anyOf": [node, note]}],
+        "items": {"type": "string", "x-stencilm-refers": "ids"},
+        "minItems": 3,
+    }
+    grammar = Grammar.from_json_schema(schema, compact=True)
+    notes = '[{"id":"a","kind":"note"},{"id":"b","kind":"no'
+    assert next_bytes(grammar, notes) == "d"
+    both = '[{"id":"a","kind":"note"},{"id":"b","kind":"node"},"'
+    assert next_bytes(grammar, both) == "\\b"
+    first = '[{"id":"a","kind":"node"},{"id":"b","kind":"note"},"'
+    assert next_bytes(grammar, first) == "\\a"
+
+
+def test_references_in_lark() -> None:
+    grammar = Grammar.from_lark(
+        """
+        start: statement+
+        statement: "let" %declares("names": NAME) "=" value ";" | "print" value ";"
+        value: %refers("names") | /[0-9]+/
+        NAME: /[a-z]+/
+        %ignore " "
+        """
+    )
+    assert fits(grammar, "let x = 1; let yy=x;print yy ;")
+    assert not fits(grammar, "let x = y;")
+    assert fits(grammar, "let x = 1; let x = x;")
+    assert not fits(grammar, "let x = 1; print y;")
+    assert next_bytes(grammar, "let x = 1; print ") == " 0123456789x"
+    assert next_bytes(grammar, "print ") == " 0123456789"
+
+
+def test_random_documents_have_no_dangling_reference() -> None:
+    """Walks by tokens of many bytes, which declare a name and refer to it in one."""
+    draw = random.Random(3)
+    tokens = [chr(code) for code in range(32, 127)]
+    tokens += ['"a"', '":"', '"},{"', '[{"id":"', '"}],"edges":[{"from":"', '","to":"', '"}]}', "ab"]
+    tokens += ['{"nodes":[{"id":"a"}],"edges":[{"from":"a', '\\u0061', '"}],"edges":[{"from":"a","to"']
+    tokens += ['"}],"edges":[{"from":"b","to":"b"}]}', 'a"}],"edges":[{"from":"a']
+    info = TokenizerInfo([token.encode() for token in tokens] + ["</s>"], stop_token_ids=[len(tokens)])
+    compiled = GrammarCompiler(info).compile(Grammar.from_json_schema(GRAPH, compact=True))
+    edges = 0
+    for _ in range(200):
+        matcher, text = GrammarMatcher(compiled), ""
+        for _ in range(60):
+            allowed = [token for token in range(len(tokens)) if matcher.is_allowed(token)]
+            if not allowed:
+                break
+            # Longer tokens first: these cross the ends of names.
+            long = [token for token in allowed if len(tokens[token]) > 1]
+            token = draw.choice(long if long and draw.random() < 0.7 else allowed)
+            assert matcher.accept_token(token)
+            text += tokens[token]
+        text += matcher.shortest_completion().decode()
+        value = json.loads(text)
+        names = {node["id"] for node in value["nodes"]}
+        assert all(edge[end] in names for edge in value["edges"] for end in ("from", "to")), text
+        edges += len(value["edges"])
+    assert edges > 100
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"x-stencilm-declares": "ids"}, '#: x-stencilm-declares.*"type": "string"'),
+        ({"type": "string", "x-stencilm-refers": 1}, "x-stencilm-refers is 1.*name of a set"),
+        ({"type": "string", "x-stencilm-refers": "ids"}, "nothing declares any"),
+        (
+            {"type": "string", "x-stencilm-refers": "ids", "pattern": "a"},
+            "#: x-stencilm-refers: a reference is any name",
+        ),
+        (
+            {"type": "string", "x-stencilm-declares": "ids", "enum": ["a"]},
+            "x-stencilm-declares: enum and const",
+        ),
+        (
+            {"type": "string", "not": {"x-stencilm-refers": "ids"}},
+            "x-stencilm-refers: it is negated",
+        ),
+        (
+            {"type": "string", "allOf": [{"x-stencilm-refers": "a"}, {"x-stencilm-refers": "b"}]},
+            "keep one of both",
+        ),
+        (
+            {"type": "object", "propertyNames": {"x-stencilm-refers": "ids", "type": "string"}},
+            "a key of an object is no name",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "x-stencilm-declares": "s"}}},
+            '"s".*an object that is open.*additionalProperties: false',
+        ),
+        (
+            {"type": "array", "uniqueItems": True,
+             "items": {"type": "string", "x-stencilm-declares": "s"}},
+            '"s".*elements must differ.*uniqueItems',
+        ),
+    ],
+)  # fmt: skip
+def test_schemas_whose_names_cannot_be_kept(schema: object, words: str) -> None:
+    with pytest.raises(StencilError, match=words):
+        Grammar.from_json_schema(schema)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('root ::= %refers("s")', '"s", and nothing declares any'),
+        ('root ::= %declares("s": "a"?)', '"s" may be empty'),
+        ('root ::= %declares("s": root)', "line 1, column"),
+        ('root ::= %lexeme(%declares("s": "a"))', "a declaration of names stands within a terminal"),
+        ('root ::= %declares(s: "a")', "line 1, column 20.*in quotes"),
+        (
+            'root ::= (%declares("s": "a") | "b"){100} %refers("s")',
+            "large counts; give it no greatest count",
+        ),
+    ],
+)
+def test_texts_whose_names_cannot_be_kept(text: str, words: str) -> None:
+    with pytest.raises(StencilError, match=words):
+        Grammar.from_ebnf(text)
+
+
+def test_what_does_not_go_together_is_said() -> None:
+    plain = 'root ::= %declares("s": [a-c]+) ("," %refers("s"))*'
+    compiled = BYTE_COMPILER.compile_grammar(plain)
+    with pytest.raises(UnsupportedFeature, match="declares names"):
+        TokenIndex.from_grammar(Grammar.from_ebnf(plain), BYTES)
+    with pytest.raises(StencilError, match="declares names and has captures"):
+        BYTE_COMPILER.compile_grammar(f"{plain}\n more[capture] ::= root".replace("root ::=", "root ::= more | ", 1))
+    with pytest.raises(StencilError, match="token_budget with a grammar that declares names"):
+        GrammarMatcher(compiled, token_budget=9)

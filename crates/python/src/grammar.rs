@@ -8,8 +8,8 @@ use stencilm_grammar::{
     self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions, SymbolTables,
 };
 
-use crate::compiled::Limits;
 use crate::errors;
+use crate::limits::Limits;
 use crate::watch;
 
 /// Keyword, place, note.

@@ -6,7 +6,6 @@ cache can tell what it has seen before it builds anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -23,15 +22,22 @@ from typing import (
 )
 
 from stencilm import _core
-from stencilm.errors import GrammarSyntaxError, LimitExceeded
-from stencilm.grammars.checks import checked_mapping, checked_text
 from stencilm.grammars.symbols import (
     Symbols,
     SymbolTable,
     checked_symbols,
     rows,
     size_bytes,
-    symbols_uri,
+    symbol_texts,
+)
+from stencilm.grammars.texts import (
+    Schema,
+    check_length,
+    checked_mapping,
+    checked_text,
+    document_texts,
+    json_text,
+    schema_text,
 )
 from stencilm.limits import Limits
 
@@ -39,7 +45,6 @@ if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
 
-Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
 Spelling: TypeAlias = Literal["natural", "digits", "any"]
 Escapes: TypeAlias = Literal["any", "minimal"]
@@ -49,8 +54,6 @@ OnUnsupported: TypeAlias = Literal["error", "relax"]
 DEFAULT_MAX_WHITESPACE = 64
 _BLANKS = " \t\n\r"
 _MAX_COUNT = 2**32 - 1
-# Of EBNF, Lark and patterns, whatever the limits say.
-_LONGEST_TEXT = 1 << 20
 
 
 class Source(Protocol):
@@ -216,10 +219,10 @@ class JsonSchemaSource:
         if isinstance(schema, type) and options.get("spelling", "natural") == "natural":
             options["spelling"] = "digits"  # what Python reads as an int
         return JsonSchemaSource(
-            _schema_text(schema, "schema"),
+            schema_text(schema, "schema"),
             json_schema_options(**options),
-            (_document_texts(documents) if documents is not None else ())
-            + (_symbol_texts(symbols) if symbols is not None else ()),
+            (document_texts(documents) if documents is not None else ())
+            + (symbol_texts(symbols) if symbols is not None else ()),
         )
 
     @property
@@ -400,7 +403,7 @@ class StructuralTagSource:
         if isinstance(tag, str):
             return StructuralTagSource(checked_text("tag", tag))
         if isinstance(tag, Mapping):
-            return StructuralTagSource(_json_text(dict(tag), "tag"))
+            return StructuralTagSource(json_text(dict(tag), "tag"))
         from stencilm.grammars.structural_tag import StructuralTag, is_format
 
         if is_format(tag):
@@ -459,73 +462,6 @@ def combine(
     """The grammar made of built ones."""
     join = _core.Grammar.concat if how == "concat" else _core.Grammar.union
     return join(parts, limits.core)
-
-
-def check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
-    """Refuses a text that is longer than the limits allow, or than they can."""
-    length = len(text) if text.isascii() else len(text.encode())
-    bound = min(limits.schema_bytes, longest)
-    if length > bound:
-        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
-        raise LimitExceeded(
-            f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
-        )
-
-
-def _schema_text(schema: Schema, name: str) -> str:
-    """The JSON text of a schema that was given in any of its forms."""
-    if isinstance(schema, str):
-        return checked_text(name, schema)
-    if isinstance(schema, type):
-        from stencilm.grammars.output_types import json_schema_of
-
-        schema = json_schema_of(schema)
-    elif isinstance(schema, Mapping):
-        schema = dict(schema)
-    elif not isinstance(schema, bool):
-        raise TypeError(
-            f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
-            "Python type"
-        )
-    return _json_text(schema, name)
-
-
-def _document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (
-            checked_text("a key of documents", uri),
-            _schema_text(document, f"documents[{uri!r}]"),
-        )
-        for uri, document in checked_mapping("documents", documents).items()
-    )
-
-
-def _symbol_texts(symbols: Mapping[str, SymbolTable]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (symbols_uri(name), json.dumps(table.names, ensure_ascii=False))
-        for name, table in checked_symbols(symbols)
-    )
-
-
-def schema_value(schema: Schema) -> dict[str, Any] | bool:
-    """A schema in any of its forms as what `json.loads` makes of its text."""
-    try:
-        value: dict[str, Any] | bool = json.loads(_schema_text(schema, "schema"))
-    except json.JSONDecodeError as error:
-        raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
-    return value
-
-
-def _json_text(value: Any, name: str) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except RecursionError:
-        raise LimitExceeded(
-            f"{name} is nested too deeply to be written as JSON: flatten it"
-        ) from None
-    except (TypeError, ValueError) as error:
-        raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
-    return checked_text(name, text)
 
 
 def _checked_bool(name: str, value: Any) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from stencilm.errors import GrammarSyntaxError
-from stencilm.grammars.checks import checked_text
+from stencilm.grammars.texts import checked_text
 
 Kind = Literal["number", "text", "other"]
 

@@ -6,11 +6,12 @@ still known by what it was made from.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from stencilm.grammars.checks import checked_mapping, checked_text
+from stencilm.grammars.texts import checked_mapping, checked_text
 from stencilm.shown import in_a_line
 
 
@@ -99,9 +100,12 @@ def checked_symbols(symbols: Mapping[str, Any] | None) -> Symbols:
     return tuple(sorted(checked, key=lambda entry: entry[0]))
 
 
-def symbols_uri(name: str) -> str:
-    """Where a table stands beside a schema, as a JSON array of texts."""
-    return f"{SYMBOLS}:{name}"
+def symbol_texts(symbols: Mapping[str, SymbolTable]) -> tuple[tuple[str, str], ...]:
+    """The tables as JSON arrays beside a schema, each with its URI."""
+    return tuple(
+        (f"{SYMBOLS}:{name}", json.dumps(table.names, ensure_ascii=False))
+        for name, table in checked_symbols(symbols)
+    )
 
 
 def size_bytes(symbols: Symbols) -> int:

@@ -18,20 +18,19 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from stencilm import _core
 from stencilm.errors import StencilError
-from stencilm.grammars.checks import checked_text
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import (
     EbnfSource,
     JsonSchemaSource,
     LarkSource,
     RegexSource,
-    Schema,
     SchemaOptions,
     SerializedSource,
     Source,
     StructuralTagSource,
     json_schema_options,
 )
+from stencilm.grammars.texts import Schema, checked_text
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, uncancelled
 from stencilm.matching.preparation import Preparation
 from stencilm.renewed_lock import RenewedLock

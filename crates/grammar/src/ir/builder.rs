@@ -2,7 +2,7 @@
 
 use stencilm_regex::{ExprId, ExprSet};
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
     Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
 };
@@ -10,8 +10,8 @@ use crate::ir::names;
 use crate::ir::objects::ObjectChecks;
 use crate::ir::productive;
 use crate::ir::report::KeptReport;
-use crate::json_schema::common_exprs;
-use crate::passes::split_literals;
+use crate::ir::split_literals::split_literals;
+use crate::json::values::common_exprs;
 
 /// A grammar with more expressions is refused: matching it would take some hundred bytes for each.
 pub(crate) const MAX_EXPRS: usize = 1_200_000;
@@ -122,11 +122,6 @@ impl GrammarBuilder {
         self.rules[rule.0 as usize].1.expect("only rules that are defined are asked for")
     }
 
-    /// How many rules there are.
-    pub(crate) fn rule_count(&self) -> usize {
-        self.rules.len()
-    }
-
     /// The name of a rule.
     pub(crate) fn rule_name(&self, rule: RuleId) -> &str {
         &self.rules[rule.0 as usize].0
@@ -212,7 +207,6 @@ impl GrammarBuilder {
             let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
-        let root = names::settled(&mut self, root)?;
         self.exprs.shrink_to_fit();
         let rules = self
             .rules
@@ -222,6 +216,6 @@ impl GrammarBuilder {
         let (members, items) = (self.members, self.items);
         let grammar =
             Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
-        Ok(split_literals(productive::without_dead_parts(grammar)?))
+        Ok(split_literals(productive::without_dead_parts(names::settled(grammar)?)?))
     }
 }

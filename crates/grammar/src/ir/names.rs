@@ -7,9 +7,10 @@
 
 use stencilm_regex::ExprId;
 
-use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{Items, KnownMember, Mark, Members, MembersId, NameSet, Node, NodeId, RuleId};
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{
+    Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, NameSet, Node, NodeId, Rule, RuleId,
+};
 
 /// Most rounds of a counted repetition whose body may declare names.
 const MAX_ROUNDS: u32 = 64;
@@ -30,14 +31,14 @@ enum Form {
 /// The forms that a part has, so that its parts before a place are in the first and those behind it in the last.
 const FORMS: [Form; 3] = [Form::Without, Form::Declaring, Form::With];
 
-/// The root of the same grammar with references only behind declarations.
+/// The same grammar with references only behind declarations.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for what cannot be told beforehand: declarations in objects that are open or in any order, in
 /// arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to what nothing declares.
-pub(crate) fn settled(builder: &mut GrammarBuilder, root: NodeId) -> Result<NodeId, GrammarError> {
+pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     let mut sets: Vec<NameSet> = Vec::new();
-    for node in builder.nodes() {
+    for node in &grammar.nodes {
         if let Node::Marked { mark: Mark::Declares(set) | Mark::Refers(set), .. } = node
             && !sets.contains(set)
         {
@@ -49,20 +50,79 @@ pub(crate) fn settled(builder: &mut GrammarBuilder, root: NodeId) -> Result<Node
             format!("the grammar has {} sets of names, and at most {MAX_SETS} are kept; join some", sets.len());
         return Err(GrammarError::new(ErrorKind::Limit, "", message));
     }
-    let mut root = root;
     for set in &sets {
         if sets.iter().any(|other| other.name == set.name && other.quoted != set.quoted) {
             let message = format!("the names {:?} are JSON strings here and plain text there; use two sets", set.name);
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }
-        root = Product::new(builder, set)?.build(root)?;
+        let mut parts = Parts { grammar };
+        let root = Product::new(&mut parts, set)?.build()?;
+        grammar = Grammar { root, ..parts.grammar };
     }
-    Ok(root)
+    Ok(grammar)
+}
+
+/// A grammar to which parts are added.
+struct Parts {
+    grammar: Grammar,
+}
+
+impl Parts {
+    fn node(&mut self, node: Node) -> NodeId {
+        self.grammar.nodes.push(node);
+        NodeId(self.grammar.nodes.len() as u32 - 1)
+    }
+
+    fn lexeme(&mut self, expr: ExprId) -> NodeId {
+        self.node(Node::Lexeme(expr))
+    }
+
+    fn sequence(&mut self, parts: &[NodeId]) -> NodeId {
+        self.node(Node::Sequence(parts.into()))
+    }
+
+    fn choice(&mut self, parts: &[NodeId]) -> NodeId {
+        self.node(Node::Choice(parts.into()))
+    }
+
+    fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
+        self.node(Node::Repeat { body, min, max })
+    }
+
+    fn marked(&mut self, mark: Mark, body: NodeId) -> NodeId {
+        self.node(Node::Marked { mark, body })
+    }
+
+    fn object(&mut self, members: Members) -> NodeId {
+        self.grammar.members.push(members);
+        self.node(Node::Members(MembersId(self.grammar.members.len() as u32 - 1)))
+    }
+
+    fn array(&mut self, items: Items) -> NodeId {
+        self.grammar.items.push(items);
+        self.node(Node::Items(ItemsId(self.grammar.items.len() as u32 - 1)))
+    }
+
+    fn get(&self, id: NodeId) -> &Node {
+        &self.grammar.nodes[id.0 as usize]
+    }
+
+    fn body(&self, rule: RuleId) -> NodeId {
+        self.grammar.rules[rule.0 as usize].body
+    }
+
+    fn members(&self, id: MembersId) -> &Members {
+        &self.grammar.members[id.0 as usize]
+    }
+
+    fn items(&self, id: ItemsId) -> &Items {
+        &self.grammar.items[id.0 as usize]
+    }
 }
 
 /// The product of a grammar and one set of names.
 struct Product<'b> {
-    builder: &'b mut GrammarBuilder,
+    builder: &'b mut Parts,
     set: &'b NameSet,
     /// Whether each node holds a declaration or a reference, and whether it holds a declaration.
     involved: Vec<bool>,
@@ -74,8 +134,8 @@ struct Product<'b> {
 }
 
 impl<'b> Product<'b> {
-    fn new(builder: &'b mut GrammarBuilder, set: &'b NameSet) -> Result<Product<'b>, GrammarError> {
-        let count = builder.node_count();
+    fn new(builder: &'b mut Parts, set: &'b NameSet) -> Result<Product<'b>, GrammarError> {
+        let count = builder.grammar.nodes.len();
         let is_declaration = |node: &Node| matches!(node, Node::Marked { mark: Mark::Declares(own), .. } if own == set);
         let is_reference = |node: &Node| matches!(node, Node::Marked { mark: Mark::Refers(own), .. } if own == set);
         let declaring = holding(builder, is_declaration);
@@ -85,7 +145,7 @@ impl<'b> Product<'b> {
             let Node::Marked { mark: Mark::Declares(own), body } = builder.get(NodeId(id)) else { continue };
             if own == set {
                 let expr = lexeme_of(builder, *body)?;
-                if builder.exprs.is_nullable(expr) {
+                if builder.grammar.exprs.is_nullable(expr) {
                     let message =
                         format!("a name of {:?} may be empty; make it match one character at least", set.name);
                     return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
@@ -100,15 +160,17 @@ impl<'b> Product<'b> {
             );
             return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
         }
-        let reference = builder.exprs.or(&declared);
+        let reference = builder.grammar.exprs.or(&declared);
         let taken: std::collections::HashSet<String> =
-            (0..builder.rule_count()).map(|rule| builder.rule_name(RuleId(rule as u32)).to_string()).collect();
+            builder.grammar.rules.iter().map(|rule| rule.name.clone()).collect();
         let mut number = 0;
-        let mut fresh = |builder: &mut GrammarBuilder| loop {
+        let mut fresh = |builder: &mut Parts| loop {
             number += 1;
             let name = format!("{}-{number}", set.name);
             if !taken.contains(&name) {
-                return builder.declare_rule(name);
+                // What it matches is said later.
+                builder.grammar.rules.push(Rule { name, body: builder.grammar.root });
+                return RuleId(builder.grammar.rules.len() as u32 - 1);
             }
         };
         let mut rules = Vec::with_capacity(count);
@@ -118,14 +180,15 @@ impl<'b> Product<'b> {
         Ok(Product { builder, set, involved, declaring, rules, reference })
     }
 
-    fn build(mut self, root: NodeId) -> Result<NodeId, GrammarError> {
+    fn build(mut self) -> Result<NodeId, GrammarError> {
+        let root = self.builder.grammar.root;
         for id in 0..self.involved.len() as u32 {
             let Some(rules) = self.rules[id as usize] else { continue };
             let node = self.builder.get(NodeId(id)).clone();
             for form in FORMS {
                 let body = self.formed(NodeId(id), &node, form)?;
                 let body = self.or_nothing(body);
-                self.builder.define_rule(rules[form as usize], body);
+                self.builder.grammar.rules[rules[form as usize].0 as usize].body = body;
             }
         }
         let ways: Vec<NodeId> =
@@ -318,7 +381,7 @@ impl<'b> Product<'b> {
     fn key(&mut self, known: &KnownMember) -> NodeId {
         let key = match known.key {
             Some(key) => key,
-            None => self.builder.exprs.literal(format!("\"{}\"", known.name).as_bytes()),
+            None => self.builder.grammar.exprs.literal(format!("\"{}\"", known.name).as_bytes()),
         };
         self.builder.lexeme(key)
     }
@@ -330,12 +393,12 @@ fn is_plain(members: &Members) -> bool {
 }
 
 /// The expression of what a declaration matches.
-fn lexeme_of(builder: &mut GrammarBuilder, body: NodeId) -> Result<ExprId, GrammarError> {
+fn lexeme_of(builder: &mut Parts, body: NodeId) -> Result<ExprId, GrammarError> {
     let mut work = vec![body];
     let mut exprs = Vec::new();
     // A long literal is a sequence of pieces by the time a grammar is read again.
-    for _ in 0..=builder.node_count() {
-        let Some(id) = work.pop() else { return Ok(builder.exprs.concat_all(&exprs)) };
+    for _ in 0..=builder.grammar.nodes.len() {
+        let Some(id) = work.pop() else { return Ok(builder.grammar.exprs.concat_all(&exprs)) };
         match builder.get(id) {
             Node::Lexeme(expr) => exprs.push(*expr),
             Node::Rule(rule) => work.push(builder.body(*rule)),
@@ -348,8 +411,8 @@ fn lexeme_of(builder: &mut GrammarBuilder, body: NodeId) -> Result<ExprId, Gramm
 }
 
 /// For every node whether it is such a node or holds one.
-fn holding(builder: &GrammarBuilder, is_such: impl Fn(&Node) -> bool) -> Vec<bool> {
-    let count = builder.node_count();
+fn holding(builder: &Parts, is_such: impl Fn(&Node) -> bool) -> Vec<bool> {
+    let count = builder.grammar.nodes.len();
     let mut parents: Vec<Vec<u32>> = vec![Vec::new(); count];
     let mut holds = vec![false; count];
     let mut work = Vec::new();
@@ -371,7 +434,7 @@ fn holding(builder: &GrammarBuilder, is_such: impl Fn(&Node) -> bool) -> Vec<boo
     holds
 }
 
-fn children(builder: &GrammarBuilder, node: &Node, mut found: impl FnMut(NodeId)) {
+fn children(builder: &Parts, node: &Node, mut found: impl FnMut(NodeId)) {
     let of_members = |id: MembersId, found: &mut dyn FnMut(NodeId)| {
         let members = builder.members(id);
         members.known.iter().for_each(|known| found(known.value));

@@ -6,9 +6,10 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::ir::syntax_error::SyntaxError;
+use crate::json::spelling::Spelling;
 use crate::json::strings::Strings;
+use crate::json_schema::options::symbols_uri;
 use crate::json_schema::read::document::quoted;
-use crate::json_schema::{Spelling, symbols_uri};
 
 /// Sets of names, each by the name of its table.
 #[derive(Clone, Default, Debug)]

@@ -2,26 +2,20 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ExprId, ExprSet};
 
-use super::SyntaxError;
-use super::lower::Terminals;
+use super::terminals::Terminals;
 use super::tree::{Object, Others, PartId};
+use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::GrammarError;
-use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId, Surface};
+use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId};
 use crate::ir::objects::ObjectChecks;
+use crate::ir::syntax_error::SyntaxError;
+use crate::json::surface::Surface;
 use crate::json_schema;
 
 /// Blanks between the signs of an object or an array whose surface is not given.
 const MAX_BLANKS: u32 = 64;
-
-/// Every text of whole characters.
-pub(crate) fn any_text(exprs: &mut ExprSet) -> ExprId {
-    let any = Utf8.class(exprs, &[('\0', char::MAX)]);
-    exprs.repeat(any, 0, None)
-}
 
 /// A sign with blanks on these sides.
 pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) -> ExprId {

@@ -3,7 +3,8 @@
 use stencilm_regex::ExprId;
 
 use super::context;
-use super::expand::{Argument, Expansion, Scope, Within};
+use super::expansion::{Argument, Expansion, Scope, Within};
+use super::patterns;
 use super::terminals;
 use super::tree::{Definition, Part, PartId};
 use crate::ir::grammar::{Mark, NameSet};
@@ -106,7 +107,7 @@ impl Expansion<'_, '_> {
                 | Part::Range(..)
                 | Part::Regex(_)
                 | Part::Symbols(_) => {
-                    if matches!(unit.part(id), Part::Pattern(pattern, _) if context::is_context(pattern)) {
+                    if matches!(unit.part(id), Part::Pattern(pattern, _) if patterns::is_context(pattern)) {
                         made.push(self.in_context(scope, &[id], within, place)?);
                         continue;
                     }
