@@ -75,40 +75,9 @@ impl Parser<'_> {
                 Word::Pattern(pattern, flags) => Part::Pattern(pattern, flags),
                 Word::Token(pattern) => Part::Token(pattern),
                 Word::Grammar(name) => Part::Grammar(name),
-                Word::Directive(name) => match &*name {
-                    "json" => Part::Json(self.json("`%json`")?.1),
-                    "symbols" => Part::Symbols(self.named("symbols", "table")?),
-                    "refers" => Part::Refers(self.named("refers", "set")?),
-                    "declares" => {
-                        self.expect('(', "`%declares`")?;
-                        let name = self.quoted("declares", "set")?;
-                        self.expect(':', "the set of `%declares`")?;
-                        self.levels.push(Level::new(Opener::Declares(name), place));
-                        continue;
-                    }
-                    "regex" => Part::Regex(self.json("`%regex`")?.1),
-                    "lark" => {
-                        let (start, end) = self.words.nested()?;
-                        let Parsed { mut unit, later } = parse(self.text, start, end, self.depth + 1)?;
-                        if let Some(later) = later.first() {
-                            let message = "a nested grammar imports nothing that could be overridden or extended";
-                            return Err(SyntaxError::at(later.definition.place, message));
-                        }
-                        unit.options.initial_skip &= self.unit.options.initial_skip;
-                        self.unit.nested.push(unit);
-                        Part::Nested(self.unit.nested.len() - 1)
-                    }
-                    "if" => {
-                        let condition = self.condition(0)?;
-                        self.level().condition = Some(condition);
-                        continue;
-                    }
-                    _ => {
-                        let message = format!(
-                            "%{name} is no part of a rule; there are %symbols, %declares, %refers, %json, %regex, %lark and %if"
-                        );
-                        return Err(SyntaxError::at(place, message));
-                    }
+                Word::Directive(name) => match self.part_by_directive(place, &name)? {
+                    Some(part) => part,
+                    None => continue,
                 },
                 Word::Sign('(') => {
                     self.levels.push(Level::new(Opener::Group, place));
@@ -172,6 +141,45 @@ impl Parser<'_> {
                 Err(SyntaxError::at(at, message))
             }
         }
+    }
+
+    /// What a directive within a rule stands for; none for what is said of the alternative, and for what opens brackets.
+    fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
+        Ok(Some(match name {
+            "json" => Part::Json(self.json("`%json`")?.1),
+            "symbols" => Part::Symbols(self.named("symbols", "table")?),
+            "refers" => Part::Refers(self.named("refers", "set")?),
+            "declares" => {
+                self.expect('(', "`%declares`")?;
+                let name = self.quoted("declares", "set")?;
+                self.expect(':', "the set of `%declares`")?;
+                self.levels.push(Level::new(Opener::Declares(name), place));
+                return Ok(None);
+            }
+            "regex" => Part::Regex(self.json("`%regex`")?.1),
+            "lark" => {
+                let (start, end) = self.words.nested()?;
+                let Parsed { mut unit, later } = parse(self.text, start, end, self.depth + 1)?;
+                if let Some(later) = later.first() {
+                    let message = "a nested grammar imports nothing that could be overridden or extended";
+                    return Err(SyntaxError::at(later.definition.place, message));
+                }
+                unit.options.initial_skip &= self.unit.options.initial_skip;
+                self.unit.nested.push(unit);
+                Part::Nested(self.unit.nested.len() - 1)
+            }
+            "if" => {
+                let condition = self.condition(0)?;
+                self.level().condition = Some(condition);
+                return Ok(None);
+            }
+            _ => {
+                let message = format!(
+                    "%{name} is no part of a rule; there are %symbols, %declares, %refers, %json, %regex, %lark and %if"
+                );
+                return Err(SyntaxError::at(place, message));
+            }
+        }))
     }
 
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {
