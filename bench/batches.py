@@ -41,9 +41,7 @@ COLUMNS = [
 ]
 
 
-def sequences(
-    info: TokenizerInfo, seed: int, threads: int = 1
-) -> list[tuple[GrammarMatcher, int]]:
+def sequences(info: TokenizerInfo, seed: int, threads: int = 1) -> list[tuple[GrammarMatcher, int]]:
     """Matchers inside texts of different grammars, each with the token that comes next.
 
     The vocabulary has been used by a batch of so many threads before, as that of a running server.

@@ -59,6 +59,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/regex.md",
             "docs/ebnf.md",
             "docs/lark.md",
+            "docs/names.md",
             "docs/structural-tags.md",
         ),
     ),
@@ -110,7 +111,7 @@ REFERENCE: tuple[Group, ...] = (
         "grammars",
         "Grammars",
         "Sets of texts, in any notation.",
-        ("Grammar", "Report", "Finding", "Limits", "CancelToken"),
+        ("Grammar", "SymbolTable", "sql", "Report", "Finding", "Limits", "CancelToken"),
     ),
     Group(
         "matching",

@@ -16,7 +16,7 @@ pub fn lark(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     let mut text = text(choices);
     damage(choices, &mut text);
     let other = "start: \"o\" x\nx: /[0-9]/+\nZ: \"z\"";
-    let options = LarkOptions { start: "start", grammars: &[("other", NamedGrammar::Lark(other))] };
+    let options = LarkOptions { grammars: &[("other", NamedGrammar::Lark(other))], ..LarkOptions::default() };
     let grammar = Grammar::from_lark(&text, &options);
     if let Err(error) = &grammar {
         assert!(!error.message.is_empty(), "an error says something");

@@ -115,7 +115,7 @@ pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
         }
         2 => {
             let text = format!("start: A\nA: /{pattern}/\n");
-            let options = LarkOptions { start: "start", grammars: &[] };
+            let options = LarkOptions::default();
             (Grammar::from_lark(&text, &options).ok(), format!("lark {text:?}"))
         }
         _ => {

@@ -110,7 +110,7 @@ fn simple(choices: &mut Choices<'_>) -> Option<Grammar> {
     match choices.below(8) {
         0 => any_json(&JsonSchemaOptions::default()).ok(),
         1 => from_regex("(?s).*").ok(),
-        2 => Grammar::from_lark("start: \"a\" start | \"b\"", &LarkOptions { start: "start", grammars: &[] }).ok(),
+        2 => Grammar::from_lark("start: \"a\" start | \"b\"", &LarkOptions::default()).ok(),
         3 => Source::Containers.grammar(choices).0,
         4 => Source::JsonSchema.grammar(choices).0,
         5 => Source::Regex.grammar(choices).0,

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from stencilm.generation.sampling_report import SamplingReport
     from stencilm.grammars.grammar import Finding, Grammar, Report
     from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
+    from stencilm.grammars.sql import sql
     from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
+    from stencilm.grammars.symbols import SymbolTable
     from stencilm.guiding.api import aguide, guide
     from stencilm.guiding.choosers import choose_candidate
     from stencilm.guiding.parsers import load_parser, obtain_correction_pairs
@@ -139,6 +141,7 @@ __all__ = [
     "StencilError",
     "StructuralTag",
     "StructuralTagItem",
+    "SymbolTable",
     "TokenIndex",
     "TokenizerError",
     "TokenizerInfo",
@@ -173,6 +176,7 @@ __all__ = [
     "reasoning_format",
     "register_model_structural_tag",
     "reset_token_bitmask",
+    "sql",
     "tools",
     "traverse_draft_tree",
 ]
@@ -242,6 +246,8 @@ _NAMES = {
     "tool_calls.template": ("ToolTemplate",),
     "grammars.output_types": ("Choice", "Ebnf", "JsonSchema", "Lark", "Regex"),
     "integrations.transformers.logits_processor": ("LogitsProcessor",),
+    "grammars.sql": ("sql",),
+    "grammars.symbols": ("SymbolTable",),
     "grammars.structural_tag": ("StructuralTag", "StructuralTagItem"),
     "tokenizers": ("TokenizerInfo", "VocabType"),
     "models.typed_model": ("TypedModel",),

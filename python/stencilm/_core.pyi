@@ -68,13 +68,19 @@ class Grammar:
     def from_regex(pattern: str, limits: Limits) -> Grammar:
         """The texts that a regular expression matches as a whole."""
     @staticmethod
-    def from_ebnf(text: str, root_rule_name: str, limits: Limits) -> Grammar:
-        """The texts of an EBNF grammar."""
+    def from_ebnf(
+        text: str, root_rule_name: str, symbols: Sequence[tuple[str, Sequence[str]]], limits: Limits
+    ) -> Grammar:
+        """The texts of an EBNF grammar; `symbols` are the tables of names that it may use."""
     @staticmethod
     def from_lark(
-        text: str, start: str, grammars: Sequence[tuple[str, Grammar | str]], limits: Limits
+        text: str,
+        start: str,
+        grammars: Sequence[tuple[str, Grammar | str]],
+        symbols: Sequence[tuple[str, Sequence[str]]],
+        limits: Limits,
     ) -> Grammar:
-        """The texts of a Lark grammar; `grammars` are those that it uses by name."""
+        """The texts of a Lark grammar; `grammars` are those that it uses by name, `symbols` the tables of names."""
     @staticmethod
     def from_structural_tag(text: str, limits: Limits) -> Grammar:
         """The texts of a structural tag, given as JSON."""

@@ -25,7 +25,7 @@ use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::stepper::{Doubt, Run, Scratch};
 use crate::shared::Vocabulary;
-use crate::state::stacks::{SetId, Stacks};
+use crate::state::stacks::{NIL, SetId, Stacks};
 use crate::vocabulary::token_set;
 
 /// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
@@ -251,6 +251,7 @@ impl CompiledGrammar {
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
         }
         let capturing = capturing(&grammar);
+        refuse_beside_names(layout.marks, !capturing.is_empty())?;
         let compiled = CompiledGrammar {
             marks: layout.marks,
             grammar,
@@ -276,6 +277,11 @@ impl CompiledGrammar {
     /// The single tokens that the grammar asks for.
     pub(crate) fn tokens(&self) -> &TokenEdges {
         &self.tokens
+    }
+
+    /// Whether the grammar declares names, to which later parts refer.
+    pub fn declares_names(&self) -> bool {
+        self.marks.names
     }
 
     /// Whether the grammar has parts with budgets of tokens.
@@ -488,6 +494,7 @@ impl Layout {
             lexeme_cache: &mut lexeme_cache,
             stacks,
             recording: true,
+            names: NIL,
             text: None,
             doubt: Doubt::default(),
             tokens: 0,
@@ -611,6 +618,15 @@ impl Layout {
             let reads = found_reads.filter(|_| is_common);
             Ok(DecidedMask { known, fresh, computed, refused, reads })
         })
+    }
+}
+
+/// A capture is read on its own, where nothing is known of the names before it; what a budget ends may be half a name.
+fn refuse_beside_names(marks: Marks, capturing: bool) -> Result<(), EngineError> {
+    match (marks.names, capturing, marks.budgets) {
+        (true, true, _) => Err(EngineError::NotRun("a grammar that declares names and has captures")),
+        (true, _, true) => Err(EngineError::NotRun("a grammar that declares names and has parts with max_tokens")),
+        _ => Ok(()),
     }
 }
 

@@ -172,6 +172,11 @@ impl GrammarMatcher {
             return Err(MatcherError::StopTokenOutOfRange { id, vocab_size });
         }
         let trail = match options.canonical {
+            true if compiled.declares_names() => {
+                return Err(
+                    EngineError::NotRun("a grammar that declares names where only canonical tokens may come").into()
+                );
+            }
             true if compiled.has_budgets() => {
                 return Err(EngineError::NotRun("a budget of tokens where only canonical ones may come").into());
             }

@@ -12,11 +12,12 @@ mod word_trie;
 pub use error::{ErrorKind, GrammarError};
 pub use ir::builder::GrammarBuilder;
 pub use ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId, Node,
-    NodeId, Rule, RuleId, Temperature, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId,
+    NameSet, Node, NodeId, Rule, RuleId, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json::spelling::Spelling;
+pub use json::strings::json_strings_of;
 pub use json::surface::Surface;
 pub use json::values::{common_exprs, common_string};
 pub use json_schema::options::JsonSchemaOptions;
@@ -26,3 +27,4 @@ pub use notations::ebnf::MAX_EBNF_BYTES;
 pub use notations::lark::{LarkOptions, NamedGrammar};
 pub use notations::regex::{RegexError, from_regex};
 pub use notations::structural_tag::StructuralTagOptions;
+pub use notations::symbols::SymbolTables;

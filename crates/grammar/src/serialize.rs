@@ -14,8 +14,8 @@ use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::ir::exprs;
 use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, Node, NodeId, RuleId, Temperature,
-    TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, NameSet, Node, NodeId, RuleId,
+    Temperature, TokenPattern,
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
@@ -87,6 +87,8 @@ enum SavedNode {
     Capture(String, Index),
     MaxTokens(u32, Index),
     Temperature(f64, Index),
+    Declares(String, bool, Index),
+    Refers(String, bool, Index),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -229,6 +231,8 @@ fn saved(grammar: &Grammar) -> Saved {
             Mark::Capture(name) => SavedNode::Capture(name.to_string(), body.0),
             Mark::MaxTokens(count) => SavedNode::MaxTokens(*count, body.0),
             Mark::Temperature(temperature) => SavedNode::Temperature(temperature.value(), body.0),
+            Mark::Declares(set) => SavedNode::Declares(set.name.to_string(), set.quoted, body.0),
+            Mark::Refers(set) => SavedNode::Refers(set.name.to_string(), set.quoted, body.0),
         },
     });
     let members = grammar.members.iter().map(|members| saved_members(members, number));
@@ -411,6 +415,14 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
                     return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
                 };
                 builder.marked(Mark::Temperature(temperature), nodes.get(body, list, at)?)
+            }
+            SavedNode::Declares(name, quoted, body) => {
+                let set = NameSet { name: name.into(), quoted };
+                builder.marked(Mark::Declares(set), nodes.get(body, list, at)?)
+            }
+            SavedNode::Refers(name, quoted, body) => {
+                let set = NameSet { name: name.into(), quoted };
+                builder.marked(Mark::Refers(set), nodes.get(body, list, at)?)
             }
             SavedNode::Members(index) => containers.members(&mut builder, &exprs, &nodes, index, at)?,
             SavedNode::Items(index) => containers.items(&mut builder, &exprs, &nodes, index, at)?,

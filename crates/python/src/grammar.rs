@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stencilm_grammar::{self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions};
+use stencilm_grammar::{
+    self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions, SymbolTables,
+};
 
 use crate::errors;
 use crate::limits::Limits;
@@ -111,21 +113,29 @@ impl Grammar {
         }
     }
 
-    /// The texts of an EBNF grammar.
+    /// The texts of an EBNF grammar; `symbols` are the tables of names that it may use.
     #[staticmethod]
-    fn from_ebnf(py: Python<'_>, text: &str, root_rule_name: &str, limits: &Limits) -> PyResult<Grammar> {
-        let read = || grammar::Grammar::from_ebnf(text, root_rule_name);
+    fn from_ebnf(
+        py: Python<'_>,
+        text: &str,
+        root_rule_name: &str,
+        symbols: Vec<(String, Vec<String>)>,
+        limits: &Limits,
+    ) -> PyResult<Grammar> {
+        let symbols = SymbolTables::new(symbols);
+        let read = || grammar::Grammar::from_ebnf_with(text, root_rule_name, &symbols);
         let result = limits.read(py, read)?;
         Grammar::wrap(py, result)
     }
 
-    /// The texts of a Lark grammar; `grammars` are those that it uses by name.
+    /// The texts of a Lark grammar; `grammars` are those that it uses by name, `symbols` the tables of names.
     #[staticmethod]
     fn from_lark(
         py: Python<'_>,
         text: &str,
         start: &str,
         grammars: Vec<(String, Named<'_>)>,
+        symbols: Vec<(String, Vec<String>)>,
         limits: &Limits,
     ) -> PyResult<Grammar> {
         let grammars: Vec<(String, Result<Arc<grammar::Grammar>, String>)> = grammars
@@ -135,13 +145,14 @@ impl Grammar {
                 Named::Lark(text) => (name, Err(text)),
             })
             .collect();
+        let symbols = SymbolTables::new(symbols);
         let read = || {
             let named = grammars.iter().map(|(name, grammar)| match grammar {
                 Ok(grammar) => (name.as_str(), NamedGrammar::Grammar(grammar)),
                 Err(text) => (name.as_str(), NamedGrammar::Lark(text)),
             });
             let named: Vec<(&str, NamedGrammar<'_>)> = named.collect();
-            grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named })
+            grammar::Grammar::from_lark(text, &LarkOptions { start, grammars: &named, symbols: &symbols })
         };
         let result = limits.read(py, read)?;
         Grammar::wrap(py, result)

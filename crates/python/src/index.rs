@@ -35,7 +35,7 @@ fn refused(py: Python<'_>, error: IndexError) -> PyErr {
         IndexError::TooManyStates(_) | IndexError::TooLarge(_) | IndexError::WouldBeTooLarge { .. } => {
             errors::raise(py, "LimitExceeded", &error.to_string(), None)
         }
-        IndexError::SingleTokens | IndexError::TokenBudgets => {
+        IndexError::SingleTokens | IndexError::TokenBudgets | IndexError::DeclaredNames => {
             errors::raise(py, "UnsupportedFeature", &error.to_string(), None)
         }
         IndexError::Unspelled(_) => errors::raise(py, "TokenizerError", &error.to_string(), None),

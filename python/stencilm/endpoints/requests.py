@@ -197,7 +197,7 @@ def tool_grammar(grammar: Grammar) -> dict[str, str] | None:
     if isinstance(source, RegexSource):
         is_known = "\n" not in source.pattern and not _NOT_IN_TOOLS.search(source.pattern)
         return {"syntax": "regex", "definition": source.pattern} if is_known else None
-    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+    if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
         refused = _NOT_IN_TOOLS.search(source.text) or _NOT_IN_LARK_TOOLS.search(source.text)
         return None if refused else {"syntax": "lark", "definition": source.text}
     return None

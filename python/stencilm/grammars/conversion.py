@@ -88,10 +88,14 @@ def _to_regex(source: Source, core: _core.Grammar) -> str:
 
 def _to_lark(source: Source, core: _core.Grammar) -> str:
     """A grammar as Lark text. Texts are what counts: Lark's own lexer may cut them otherwise."""
-    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+    if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
         return source.text
     printed = core.to_ebnf()
-    if isinstance(source, JsonSchemaSource) and json.loads(source.text) is not True:
+    if (
+        isinstance(source, JsonSchemaSource)
+        and not source.documents
+        and json.loads(source.text) is not True
+    ):
         text = f"start: %json {source.text}\n"
         # Its options are not part of the schema, so this must be the same grammar without them.
         if LarkSource.of(text).build(DEFAULT_LIMITS).to_ebnf() == printed:

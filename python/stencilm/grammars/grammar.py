@@ -27,6 +27,7 @@ from stencilm.grammars.sources import (
     StructuralTagSource,
     combine,
 )
+from stencilm.grammars.symbols import SymbolTable, rows
 from stencilm.grammars.texts import Schema, check_length, checked_text
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.shown import Shown, in_a_line
@@ -131,6 +132,7 @@ class Grammar(Shown, OutputForm[str]):
         schema: Schema,
         *,
         documents: Mapping[str, Schema] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
         limits: Limits = DEFAULT_LIMITS,
         **options: Unpack[SchemaOptions],
     ) -> Grammar:
@@ -140,6 +142,7 @@ class Grammar(Shown, OutputForm[str]):
             schema: JSON text, a dict, a bool, or a Python type such as a pydantic model.
             documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
                 fetched.
+            symbols: Tables of names, each by the name that `"x-stencilm-symbols"` has for it.
             limits: How large and how costly the grammar may be.
             **options: How the schema is read and its instances are written: any of
                 `SchemaOptions`, such as `any_whitespace=False`, `strict_mode=True` or
@@ -152,7 +155,7 @@ class Grammar(Shown, OutputForm[str]):
             LimitExceeded: The schema is too large or too deep.
         """
         return Grammar.from_source(
-            JsonSchemaSource.of(schema, documents=documents, **options),
+            JsonSchemaSource.of(schema, documents=documents, symbols=symbols, **options),
             limits,
         )
 
@@ -190,6 +193,7 @@ class Grammar(Shown, OutputForm[str]):
                 output_type.text,
                 start=output_type.start,
                 grammars=output_type.grammars,
+                symbols=output_type.symbols,
                 limits=within,
             )
         return Grammar.from_source(source_of(output_type), within)
@@ -212,24 +216,29 @@ class Grammar(Shown, OutputForm[str]):
 
     @staticmethod
     def from_ebnf(
-        text: str, *, root_rule_name: str = "root", limits: Limits = DEFAULT_LIMITS
+        text: str,
+        *,
+        root_rule_name: str = "root",
+        symbols: Mapping[str, SymbolTable] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> Grammar:
         """The texts of an EBNF grammar: GBNF and what it lacks, as `docs/ebnf.md` describes it.
 
         Args:
             text: The rules, such as `root ::= "yes" | "no"`.
             root_rule_name: The rule that texts start from.
+            symbols: Tables of names, each by the name that `%symbols("...")` has for it.
             limits: How large and how costly the grammar may be.
 
         Raises:
-            GrammarSyntaxError: The text is not well formed, or a rule is missing; has line and
-                column.
+            GrammarSyntaxError: The text is not well formed, or a rule or a table is missing; has
+                line and column.
             UnsupportedFeature: A pattern asks for what a finite automaton cannot do, or the other
                 keys of an object would run out.
             Unsatisfiable: No text matches.
             LimitExceeded: The text is too long or too costly.
         """
-        return Grammar.from_source(EbnfSource.of(text, root_rule_name), limits)
+        return Grammar.from_source(EbnfSource.of(text, root_rule_name, symbols), limits)
 
     @staticmethod
     def from_lark(
@@ -237,6 +246,7 @@ class Grammar(Shown, OutputForm[str]):
         *,
         start: str = "start",
         grammars: Mapping[str, Grammar | str] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Grammar:
         """The texts of a Lark grammar, with the dialect that `docs/lark.md` describes.
@@ -247,6 +257,7 @@ class Grammar(Shown, OutputForm[str]):
             grammars: Other grammars, or Lark texts, by the names under which this one uses them:
                 as `@name`, as the terminal that `%declare` announces, or, for Lark texts, as a
                 module to import from.
+            symbols: Tables of names, each by the name that `%symbols("...")` has for it.
             limits: How large and how costly the grammar may be.
 
         Raises:
@@ -256,7 +267,7 @@ class Grammar(Shown, OutputForm[str]):
             Unsatisfiable: No text matches.
             LimitExceeded: The text is too long or too costly.
         """
-        source = LarkSource.of(text, start, grammars)
+        source = LarkSource.of(text, start, grammars, symbols)
         # The grammars are there already; a source alone would build them again.
         named = [
             (name, given.core if isinstance(given, Grammar) else given)
@@ -264,9 +275,8 @@ class Grammar(Shown, OutputForm[str]):
         ]
         core = checked_limits(limits).core
         check_length("the text", source.text, limits)
-        return Grammar(
-            source, _core.Grammar.from_lark(source.text, source.start, named, core), limits
-        )
+        made = _core.Grammar.from_lark(source.text, source.start, named, rows(source.symbols), core)
+        return Grammar(source, made, limits)
 
     @staticmethod
     def from_structural_tag(

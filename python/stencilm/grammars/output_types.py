@@ -36,6 +36,7 @@ from stencilm.grammars.sources import (
     StructuralTagSource,
     json_schema_options,
 )
+from stencilm.grammars.symbols import SymbolTable
 from stencilm.limits import Limits
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Ebnf(OutputForm[str]):
 
     text: str
     root_rule_name: str = "root"
+    symbols: Mapping[str, SymbolTable] = field(default_factory=dict, hash=False)
     limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
@@ -96,13 +98,15 @@ class Lark(OutputForm[str]):
     text: str
     start: str = "start"
     grammars: Mapping[str, Grammar | str] = field(default_factory=dict, hash=False)
+    symbols: Mapping[str, SymbolTable] = field(default_factory=dict, hash=False)
     limits: Limits | None = field(default=None, kw_only=True, repr=False)
 
 
 class JsonSchemaArguments(SchemaOptions, total=False):
-    """The options of `JsonSchema`: those of every schema, its documents and its limits."""
+    """The options of `JsonSchema`: those of every schema, documents, tables of names, limits."""
 
     documents: Mapping[str, Any]
+    symbols: Mapping[str, SymbolTable]
     limits: Limits | None
 
 
@@ -112,9 +116,9 @@ class JsonSchema(OutputForm[V_co]):
 
     The value is what `json.loads` makes of the text, with integers of any length, and with a
     `decimal.Decimal` for a number beyond the range of a float; of a Python type, its own value. The
-    options are those of `Grammar.from_json_schema`, with `documents`; where `spelling` is not given
-    it is "digits" for a Python type. `limits`, here and in the types below, bound what the grammar
-    and its masks may cost; where None those of the call or of the model do.
+    options are those of `Grammar.from_json_schema`, with `documents` and `symbols`; where
+    `spelling` is not given it is "digits" for a Python type. `limits`, here and in the types below,
+    bound what the grammar and its masks may cost; where None those of the call or of the model do.
 
     Examples:
         >>> import stencilm
@@ -126,6 +130,7 @@ class JsonSchema(OutputForm[V_co]):
     schema: Any
     options: SchemaOptions
     documents: Mapping[str, Any]
+    symbols: Mapping[str, SymbolTable]
     limits: Limits | None = field(repr=False)
 
     @overload
@@ -141,6 +146,7 @@ class JsonSchema(OutputForm[V_co]):
     def __init__(self, schema: Any, **options: Unpack[JsonSchemaArguments]) -> None:
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "documents", options.pop("documents", {}))
+        object.__setattr__(self, "symbols", options.pop("symbols", {}))
         object.__setattr__(self, "limits", options.pop("limits", None))
         json_schema_options(**options)  # type: ignore[misc]  # checked here
         object.__setattr__(self, "options", options)
@@ -153,6 +159,7 @@ class JsonSchema(OutputForm[V_co]):
     def _key(self) -> tuple[Any, str, Limits | None]:
         """The notation as something that can be hashed, as a schema given as a dict cannot be."""
         values = {"schema": self.schema, "documents": self.documents}
+        values["symbols"] = {name: table.names for name, table in self.symbols.items()}
         values["options"] = {name: self.options[name] for name in sorted(self.options)}  # type: ignore[literal-required]
         tp = None
         if self.is_of_type:
@@ -246,13 +253,17 @@ def source_of(output_type: Any) -> Source:
         schema, options = output_type.schema, output_type.options
         if output_type.is_of_type:
             schema, options = json_schema_of(schema), {"spelling": "digits", **options}
-        return JsonSchemaSource.of(schema, documents=output_type.documents, **options)
+        return JsonSchemaSource.of(
+            schema, documents=output_type.documents, symbols=output_type.symbols, **options
+        )
     if isinstance(output_type, Choice):
         return RegexSource.of(alternatives(list(output_type.by_text())))
     if isinstance(output_type, Ebnf):
-        return EbnfSource.of(output_type.text, output_type.root_rule_name)
+        return EbnfSource.of(output_type.text, output_type.root_rule_name, output_type.symbols)
     if isinstance(output_type, Lark):
-        return LarkSource.of(output_type.text, output_type.start, output_type.grammars)
+        return LarkSource.of(
+            output_type.text, output_type.start, output_type.grammars, output_type.symbols
+        )
     if is_structural_tag(output_type):
         return StructuralTagSource.of(output_type)
     check_is_no_notation(output_type)
@@ -299,6 +310,7 @@ def laid_out(output_type: Any, options: SchemaOptions) -> Any:
         return JsonSchema(
             output_type.schema,
             documents=output_type.documents,
+            symbols=output_type.symbols,
             limits=output_type.limits,
             **both,
         )

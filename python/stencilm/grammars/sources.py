@@ -22,6 +22,14 @@ from typing import (
 )
 
 from stencilm import _core
+from stencilm.grammars.symbols import (
+    Symbols,
+    SymbolTable,
+    checked_symbols,
+    rows,
+    size_bytes,
+    symbol_texts,
+)
 from stencilm.grammars.texts import (
     Schema,
     check_length,
@@ -204,6 +212,7 @@ class JsonSchemaSource:
         schema: Schema,
         *,
         documents: Mapping[str, Schema] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
         **options: Unpack[SchemaOptions],
     ) -> JsonSchemaSource:
         """The source of `Grammar.from_json_schema`; raises TypeError and ValueError."""
@@ -212,7 +221,8 @@ class JsonSchemaSource:
         return JsonSchemaSource(
             schema_text(schema, "schema"),
             json_schema_options(**options),
-            document_texts(documents) if documents is not None else (),
+            (document_texts(documents) if documents is not None else ())
+            + (symbol_texts(symbols) if symbols is not None else ()),
         )
 
     @property
@@ -253,44 +263,57 @@ class RegexSource:
 
 @dataclass(frozen=True, slots=True)
 class EbnfSource:
-    """An EBNF text and the rule it starts from."""
+    """An EBNF text, the rule it starts from, and the tables of names that it uses."""
 
     notation: ClassVar[str] = "EBNF"
 
     text: str
     root_rule_name: str
+    symbols: Symbols = ()
 
     @staticmethod
-    def of(text: str, root_rule_name: str = "root") -> EbnfSource:
+    def of(
+        text: str,
+        root_rule_name: str = "root",
+        symbols: Mapping[str, SymbolTable] | None = None,
+    ) -> EbnfSource:
         """The source of `Grammar.from_ebnf`; raises TypeError."""
         return EbnfSource(
-            checked_text("text", text), checked_text("root_rule_name", root_rule_name)
+            checked_text("text", text),
+            checked_text("root_rule_name", root_rule_name),
+            checked_symbols(symbols),
         )
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
-        return len(self.text)
+        """What keeping the text and the names costs, about."""
+        return len(self.text) + size_bytes(self.symbols)
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the text."""
         check_length("the text", self.text, limits)
-        return _core.Grammar.from_ebnf(self.text, self.root_rule_name, limits.core)
+        return _core.Grammar.from_ebnf(
+            self.text, self.root_rule_name, rows(self.symbols), limits.core
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LarkSource:
-    """A Lark text, the rule it starts from, and the grammars that it uses by name."""
+    """A Lark text, the rule it starts from, the grammars and tables that it uses by name."""
 
     notation: ClassVar[str] = "Lark"
 
     text: str
     start: str
     grammars: tuple[tuple[str, Source | str], ...]
+    symbols: Symbols = ()
 
     @staticmethod
     def of(
-        text: str, start: str = "start", grammars: Mapping[str, Grammar | str] | None = None
+        text: str,
+        start: str = "start",
+        grammars: Mapping[str, Grammar | str] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
     ) -> LarkSource:
         """The source of `Grammar.from_lark`; raises TypeError."""
         named: list[tuple[str, Source | str]] = []
@@ -306,7 +329,12 @@ class LarkSource:
                     f"grammars[{name!r}] is a {type(given).__name__}, but must be a Grammar or a "
                     "Lark text"
                 )
-        return LarkSource(checked_text("text", text), checked_text("start", start), tuple(named))
+        return LarkSource(
+            checked_text("text", text),
+            checked_text("start", start),
+            tuple(named),
+            checked_symbols(symbols),
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -314,7 +342,7 @@ class LarkSource:
         parts = (
             len(given) if isinstance(given, str) else given.size_bytes for _, given in self.grammars
         )
-        return len(self.text) + sum(parts)
+        return len(self.text) + sum(parts) + size_bytes(self.symbols)
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the text."""
@@ -323,7 +351,9 @@ class LarkSource:
             (name, given if isinstance(given, str) else given.build(limits))
             for name, given in self.grammars
         ]
-        return _core.Grammar.from_lark(self.text, self.start, named, limits.core)
+        return _core.Grammar.from_lark(
+            self.text, self.start, named, rows(self.symbols), limits.core
+        )
 
 
 @dataclass(frozen=True, slots=True)

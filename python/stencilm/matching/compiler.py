@@ -38,6 +38,7 @@ from stencilm.tokenizers import TokenizerInfo
 
 if TYPE_CHECKING:
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
+    from stencilm.grammars.symbols import SymbolTable
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
 # Names of special tokens that are shorter stand in many texts without being meant.
@@ -286,10 +287,11 @@ class GrammarCompiler:
         schema: Schema,
         *,
         documents: Mapping[str, Schema] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
         **options: Unpack[SchemaOptions],
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_json_schema` with the same options."""
-        if self._cache is None and type(schema) is str and documents is None:
+        if self._cache is None and type(schema) is str and documents is None and symbols is None:
             # Only the text is looked at; the values that stand for it are made when asked for.
             if not schema.isascii():
                 checked_text("schema", schema)
@@ -301,7 +303,9 @@ class GrammarCompiler:
                 self._vocabulary,
                 self._bounds,
             )
-        return self._compile_source(JsonSchemaSource.of(schema, documents=documents, **options))
+        return self._compile_source(
+            JsonSchemaSource.of(schema, documents=documents, symbols=symbols, **options)
+        )
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:
         """The compiled form of `Grammar.builtin_json_grammar`."""
@@ -317,9 +321,10 @@ class GrammarCompiler:
         *,
         start: str = "start",
         grammars: Mapping[str, Grammar | str] | None = None,
+        symbols: Mapping[str, SymbolTable] | None = None,
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_lark` with the same options."""
-        return self._compile_source(LarkSource.of(text, start, grammars))
+        return self._compile_source(LarkSource.of(text, start, grammars, symbols))
 
     def compile_structural_tag(
         self,
@@ -330,11 +335,15 @@ class GrammarCompiler:
         return self._compile_source(StructuralTagSource.of(tag, triggers))
 
     def compile_grammar(
-        self, grammar: Grammar | str, *, root_rule_name: str = "root"
+        self,
+        grammar: Grammar | str,
+        *,
+        root_rule_name: str = "root",
+        symbols: Mapping[str, SymbolTable] | None = None,
     ) -> CompiledGrammar:
-        """The compiled form of a grammar, or of an EBNF text that starts from `root_rule_name`."""
+        """The compiled form of a grammar, or of an EBNF text with the options of `from_ebnf`."""
         if isinstance(grammar, str):
-            return self._compile_source(EbnfSource.of(grammar, root_rule_name))
+            return self._compile_source(EbnfSource.of(grammar, root_rule_name, symbols))
         if not isinstance(grammar, Grammar):
             raise TypeError(
                 f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text: "

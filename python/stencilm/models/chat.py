@@ -284,7 +284,8 @@ def _answer_format(output: Output) -> Format | None:
     if isinstance(source, RegexSource):
         return None if output.accepts_cut_text else RegexFormat(pattern=source.pattern)
     if isinstance(source, EbnfSource):
-        return GrammarFormat(grammar=source.text)
+        is_whole = source == EbnfSource.of(source.text)
+        return GrammarFormat(grammar=source.text if is_whole else str(output.grammar()))
     return None
 
 

@@ -354,7 +354,8 @@ impl Bounds {
             Frame::AfterValue(id) | Frame::Key(id) => self.members[id.0 as usize],
             Frame::AfterItem(id) | Frame::Item(id) => self.items[id.0 as usize],
             Frame::Left { .. } => NEVER,
-            Frame::Text | Frame::End(_) => 0,
+            Frame::Text | Frame::Names | Frame::End(_) => 0,
+            Frame::Reference { node, .. } => self.nodes[node.0 as usize],
             Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
         }
     }

@@ -135,7 +135,8 @@ impl Costs {
             Frame::Item(id) => self.of_items(run, grammar, id, register, grammar.items(id).is_bare()),
             Frame::Left { nullable: true, .. } => 0,
             Frame::Left { .. } => self.of_left(run, frame)?,
-            Frame::Text | Frame::End(_) => 0,
+            Frame::Text | Frame::Names | Frame::End(_) => 0,
+            Frame::Reference { node, .. } => self.nodes[node.0 as usize],
             Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
         })
     }

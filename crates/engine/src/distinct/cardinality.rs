@@ -168,7 +168,12 @@ impl Run<'_> {
                 }
                 items.at(place as usize).iter().map(|element| element.value).collect()
             }
-            Frame::Left { .. } | Frame::End(_) | Frame::Text | Frame::Spaced { .. } => Vec::new(),
+            Frame::Left { .. }
+            | Frame::End(_)
+            | Frame::Text
+            | Frame::Names
+            | Frame::Reference { .. }
+            | Frame::Spaced { .. } => Vec::new(),
         };
         for node in nodes {
             if self.is_node_rich(node, whole)? {

@@ -62,6 +62,9 @@ impl IndexBuilder {
         if compiled.has_budgets() {
             return Err(IndexError::TokenBudgets);
         }
+        if compiled.declares_names() {
+            return Err(IndexError::DeclaredNames);
+        }
         let limits = IndexLimits { max_states: limits.max_states.min(MAX_TARGETS), ..limits };
         let stage = Stage::Exploring(Box::new(Exploration::new(compiled)?));
         Ok(IndexBuilder { vocabulary: compiled.vocabulary().clone(), limits, stage })

@@ -44,6 +44,11 @@ pub enum IndexError {
         "the grammar has parts with max_tokens, which depend on how a text was cut into tokens; use a GrammarMatcher"
     )]
     TokenBudgets,
+    /// A reference depends on the names before it, of which there are endlessly many.
+    #[error(
+        "the grammar declares names, to which later parts refer, so it has endlessly many states; use a GrammarMatcher"
+    )]
+    DeclaredNames,
     /// The vocabulary cannot spell a text that it begins.
     #[error(
         "the vocabulary cannot spell all texts of the grammar: {0}; give a vocabulary with tokens for it, or leave it out \

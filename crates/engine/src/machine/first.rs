@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Items, ItemsId, KeySpace, MembersId, Node, NodeId};
+use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Map, Set, StateId};
 
 use crate::error::EngineError;
@@ -138,6 +138,12 @@ impl Machine {
         };
         if let Frame::End(_) = self.frames[frame.0 as usize] {
             return Ok(vec![Expansion { nullable: true, ..Expansion::nothing(frame) }]);
+        }
+        if let Frame::Reference { node, names } = self.frames[frame.0 as usize] {
+            let lexeme = self.reference_lexeme(lexeme_cache, node, names)?;
+            let (dfa, blanks) = automaton(lexeme_cache, vec![lexeme], blanks)?;
+            let ways = Ways::Listed(vec![vec![Continuation::default()]]);
+            return Ok(vec![Expansion { blanks, ..Expansion::new(whole, Automaton::Dfa(dfa), ways) }]);
         }
         if let Some(cases) = self.plain_cases(frame, phase) {
             return Ok(vec![self.fork_of_cases(lexeme_cache, whole, blanks, cases)?]);
@@ -393,9 +399,12 @@ impl Machine {
                 match grammar.node(node) {
                     Node::Lexeme(expr) => search.cases.push((*expr, continuation)),
                     Node::Token(_) => search.tokens.push((node, continuation)),
-                    &Node::Marked { body, .. } => {
-                        let end = (self.frame_id(Frame::End(node)), Register::Tokens);
-                        let inner = search.links.push(continuation, end);
+                    Node::Marked { mark: Mark::Refers(_), .. } => {
+                        search.opens.push((self.frame_id(Frame::Node(node)), continuation));
+                    }
+                    &Node::Marked { ref mark, body } => {
+                        let begun = if matches!(mark, Mark::Declares(_)) { Register::Text } else { Register::Tokens };
+                        let inner = search.links.push(continuation, (self.frame_id(Frame::End(node)), begun));
                         search.opens.push((self.frame_id(Frame::Node(body)), inner));
                     }
                     &Node::Members(id) => self.visit_object(search, id, continuation),
@@ -419,6 +428,8 @@ impl Machine {
             | Frame::AfterItem(_)
             | Frame::End(_)
             | Frame::Text
+            | Frame::Names
+            | Frame::Reference { .. }
             | Frame::Spaced { .. } => {
                 unreachable!("the inside of an object or an array and a pushed frame are never first places")
             }

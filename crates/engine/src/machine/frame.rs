@@ -32,6 +32,13 @@ pub(crate) enum Frame {
     End(NodeId),
     /// Of the entry of a configuration that is the text so far: nothing leads on.
     Text,
+    /// The names declared so far, as a list, on top of a stack: see `distinct/names.rs`.
+    Names,
+    /// A reference to one of these names.
+    Reference {
+        node: NodeId,
+        names: NamesId,
+    },
     /// The ways up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
     Left {
         /// The node that is wanted.
@@ -107,6 +114,8 @@ pub enum Register {
     },
     /// How many tokens were accepted when the part above began.
     Tokens,
+    /// The text before the part above.
+    Text,
     /// The object has now seen this known member.
     Known(u32),
     /// The object has now seen the key just written.
@@ -130,6 +139,15 @@ pub enum Register {
         /// The counters that it counts for.
         counts: u32,
     },
+}
+
+/// A set of declared names as a number of one machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct NamesId(pub u32);
+
+impl NamesId {
+    /// Names that are not known: whatever might be declared.
+    pub const ANY: NamesId = NamesId(0);
 }
 
 /// A frame as other parts of the engine see it.

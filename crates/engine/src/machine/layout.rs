@@ -16,6 +16,7 @@ use crate::error::EngineError;
 use crate::extensions::Extensions;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
+use crate::machine::declared_names::DeclaredNames;
 use crate::machine::expansion::{Automaton, Expansion, Ways};
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
@@ -57,6 +58,8 @@ pub struct Machine {
     blanks_decide: Option<bool>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
     pub(crate) text_fork: Option<ExpansionId>,
+    /// The names that texts declare.
+    pub(crate) names: DeclaredNames,
     /// What is known of the grammar by those who use the machine.
     pub(crate) extensions: Extensions,
 }
@@ -88,11 +91,13 @@ impl Machine {
             extensions: Extensions::default(),
             blanks_decide: None,
             text_fork: None,
+            names: DeclaredNames::default(),
             grammar,
         };
         let root = Frame::Node(machine.grammar.root());
         machine.frame_id(root);
-        if machine.grammar.all_items().iter().any(|items| items.unique) {
+        let has_names = machine.find_names();
+        if has_names || machine.grammar.all_items().iter().any(|items| items.unique) {
             let frame = machine.frame_id(Frame::Text);
             machine.text_fork = Some(ExpansionId(machine.expansions.len() as u32));
             machine.expansions.push(Arc::new(Expansion::nothing(frame)));
@@ -123,7 +128,8 @@ impl Machine {
             + self.objects.memory_bytes()
             + self.allowed_elements.memory_bytes()
             + self.lexemes.memory_bytes()
-            + self.extensions.memory_bytes();
+            + self.extensions.memory_bytes()
+            + self.names.memory_bytes();
         let owned = counts.sum::<usize>() + known.sum::<usize>();
         self.left.memory_bytes() + lists + tables + owned + expansions + objects
     }
@@ -211,6 +217,8 @@ impl Machine {
             | Frame::Lexeme(_)
             | Frame::End(_)
             | Frame::Text
+            | Frame::Names
+            | Frame::Reference { .. }
             | Frame::Left { .. }
             | Frame::Member { .. }
             | Frame::Spaced { .. } => Phase::Plain,
@@ -329,6 +337,7 @@ impl Machine {
             }
             // How many tokens of a budget are left is no matter to a mask: see `parse/annotations.rs`.
             Frame::Text | Frame::End(_) => description.push(0),
+            Frame::Names => self.describe_names(stacks, register, description),
             _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
         }
     }
@@ -496,6 +505,8 @@ impl Machine {
             | Frame::AfterValue(_)
             | Frame::AfterItem(_)
             | Frame::End(_)
+            | Frame::Reference { .. }
+            | Frame::Names
             | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
@@ -509,7 +520,13 @@ impl Machine {
             Frame::Lexeme(expr) => self.grammar.exprs().is_nullable(expr),
             Frame::End(_) => true,
             Frame::Item(id) => self.grammar.items(id).is_bare(),
-            Frame::Key(_) | Frame::Member { .. } | Frame::AfterValue(_) | Frame::AfterItem(_) | Frame::Text => false,
+            Frame::Key(_)
+            | Frame::Member { .. }
+            | Frame::AfterValue(_)
+            | Frame::AfterItem(_)
+            | Frame::Names
+            | Frame::Reference { .. }
+            | Frame::Text => false,
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }

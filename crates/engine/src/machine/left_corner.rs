@@ -365,7 +365,10 @@ impl Region {
 
 /// Whether a node is entered by a frame of its own, which tells what is said of the tokens within it.
 fn is_opened(node: &Node) -> bool {
-    matches!(node, Node::Marked { mark: Mark::MaxTokens(_) | Mark::Temperature(_), .. })
+    matches!(
+        node,
+        Node::Marked { mark: Mark::MaxTokens(_) | Mark::Temperature(_) | Mark::Declares(_) | Mark::Refers(_), .. }
+    )
 }
 
 /// For every node the one that it is only another name for. A name that leads back to itself stands for itself: it

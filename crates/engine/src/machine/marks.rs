@@ -12,6 +12,8 @@ pub(crate) struct Marks {
     pub budgets: bool,
     /// Some part has a temperature.
     pub temperatures: bool,
+    /// Some part declares names or refers to them.
+    pub names: bool,
 }
 
 impl Marks {
@@ -26,6 +28,7 @@ impl Marks {
             match node {
                 Node::Marked { mark: Mark::MaxTokens(_), .. } => marks.budgets = true,
                 Node::Marked { mark: Mark::Temperature(_), .. } => marks.temperatures = true,
+                Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. } => marks.names = true,
                 _ => {}
             }
         }
@@ -39,6 +42,6 @@ impl Marks {
 
     /// Whether there are any.
     pub fn any(self) -> bool {
-        self.budgets || self.temperatures
+        self.budgets || self.temperatures || self.names
     }
 }

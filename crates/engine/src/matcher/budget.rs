@@ -75,6 +75,9 @@ impl GrammarMatcher {
         if self.compiled.has_budgets() {
             return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
         }
+        if self.compiled.declares_names() {
+            return Err(EngineError::NotRun("a token_budget with a grammar that declares names").into());
+        }
         let tokens_in_all = self.now().spent.saturating_add(tokens);
         self.budget = Some(Budget { tokens: tokens_in_all, way: None, free: None, narrowed: None });
         let needed = self.tokens_to_end()?;

@@ -70,7 +70,11 @@ impl Run<'_> {
             let expansion = self.machine.fork(expansion).clone();
             for (body, continuation) in &expansion.opens {
                 let thread = Entry { head: expansion.frame.0, ..frame };
-                let Some(below) = self.push(&expansion, continuation, thread)? else { continue };
+                let Some(below) = self.push_frames(&expansion, continuation, thread)? else { continue };
+                let body = match self.machine.reference(*body) {
+                    Some(node) => &self.reference_here(node),
+                    None => body,
+                };
                 self.stacks.spend(self.stacks.entries(below).len() + 1)?;
                 let inner = Entry { head: body.0, register: 0, state: 0, below };
                 let phase = self.machine.phase(*body, 0, self.stacks);
@@ -88,6 +92,7 @@ impl Run<'_> {
 
     /// Adds the threads that start at an expansion, and gives the next expansion of its frame.
     pub(crate) fn begin(&mut self, id: ExpansionId, frame: Entry, threads: &mut Vec<Entry>) -> Option<ExpansionId> {
+        let frame = Entry { below: self.with_names(frame.below), ..frame };
         let expansion = self.machine.fork(id);
         if expansion.has_lexemes() {
             threads.push(Entry { head: id.0, state: expansion.start(), ..frame });

@@ -151,6 +151,8 @@ pub(crate) struct Run<'a> {
     pub recording: bool,
     /// What was read so far, where elements of an array must differ.
     pub text: Option<u32>,
+    /// The list of names that what starts has, where a grammar declares names.
+    pub names: u32,
     /// Set when a key or an element was taken for a new one.
     pub doubt: Doubt,
     /// How many tokens were accepted when a part begins that begins in this operation.
@@ -212,6 +214,8 @@ impl Run<'_> {
     /// The configuration before the first byte of a part that stands alone.
     pub fn initial_at(&mut self, frame: FrameId) -> Result<SetId, EngineError> {
         let stack = self.stacks.push(frame.0, 0, SetId::BOTTOM);
+        self.names = NIL;
+        let stack = self.with_names(stack);
         let mut threads = Vec::new();
         self.text = self.machine.keeps_text().then_some(NIL);
         self.start(stack, &mut threads)?;
@@ -224,6 +228,9 @@ impl Run<'_> {
         if let Some(started) = self.known.as_ref().and_then(|known| known.starts.get(&stack)) {
             threads.extend_from_slice(started);
             return Ok(());
+        }
+        if self.machine.has_names() {
+            return self.start_with_names(stack, threads);
         }
         let before = threads.len();
         let below = self.walk_down(stack, threads)?;
@@ -599,6 +606,19 @@ impl Run<'_> {
         continuation: &Continuation,
         thread: Entry,
     ) -> Result<Option<SetId>, EngineError> {
+        match self.machine.has_names() {
+            true => self.push_below_names(expansion, continuation, thread),
+            false => self.push_frames(expansion, continuation, thread),
+        }
+    }
+
+    /// The same on a stack without names on top.
+    pub(crate) fn push_frames(
+        &mut self,
+        expansion: &Expansion,
+        continuation: &Continuation,
+        thread: Entry,
+    ) -> Result<Option<SetId>, EngineError> {
         let mut stack = thread.below;
         for &(frame, register) in continuation {
             let value = match register {
@@ -606,6 +626,8 @@ impl Run<'_> {
                 Register::Same => thread.register,
                 Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
                 Register::Tokens => self.tokens,
+                Register::Text if self.recording => self.text.unwrap_or(UNKNOWN_TEXT),
+                Register::Text => UNKNOWN_TEXT,
                 Register::Known(member) => {
                     let Some(object) = expansion.members else { return Ok(None) };
                     let old = self.stacks.members(thread.register);

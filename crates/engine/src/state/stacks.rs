@@ -160,6 +160,9 @@ pub(crate) struct Watch {
     too_many: bool,
 }
 
+/// In place of a list of names: one was declared that is not known.
+pub const UNKNOWN_NAMES: u32 = u32::MAX;
+
 impl Stacks {
     /// A memory that holds [`SetId::EMPTY`] and [`SetId::BOTTOM`].
     pub fn new() -> Stacks {

@@ -6,6 +6,7 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
     Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
 };
+use crate::ir::names;
 use crate::ir::objects::ObjectChecks;
 use crate::ir::productive;
 use crate::ir::report::KeptReport;
@@ -215,6 +216,6 @@ impl GrammarBuilder {
         let (members, items) = (self.members, self.items);
         let grammar =
             Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
-        Ok(split_literals(productive::without_dead_parts(grammar)?))
+        Ok(split_literals(productive::without_dead_parts(names::settled(grammar)?)?))
     }
 }

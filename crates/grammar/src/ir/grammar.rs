@@ -69,7 +69,8 @@ pub enum Node {
     },
 }
 
-/// What is said of a part beside what it matches. The texts of a grammar are the same without its marks.
+/// What is said of a part beside what it matches. The texts of a grammar are the same without its marks, but for
+/// references.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
     /// The text that the part matched can be asked for by this name.
@@ -78,6 +79,19 @@ pub enum Mark {
     MaxTokens(u32),
     /// Tokens within the part are sampled at this temperature.
     Temperature(Temperature),
+    /// The text that the part matched is from here on a name of this set. The part is a lexeme.
+    Declares(NameSet),
+    /// The part matches the names of this set that were declared before it, and nothing else.
+    Refers(NameSet),
+}
+
+/// A set of names that a text declares as it goes on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct NameSet {
+    /// What the set is called.
+    pub name: Box<str>,
+    /// Whether the names are JSON strings, which are equal where their values are, however they are escaped.
+    pub quoted: bool,
 }
 
 /// A temperature for sampling: a finite number from 0 on.
@@ -432,6 +446,7 @@ impl Grammar {
             .map(|node| match node {
                 Node::Sequence(parts) | Node::Choice(parts) => memory::of_slice::<NodeId>(parts.len()),
                 Node::Marked { mark: Mark::Capture(name), .. } => memory::allocated(name.len()),
+                Node::Marked { mark: Mark::Declares(set) | Mark::Refers(set), .. } => memory::allocated(set.name.len()),
                 Node::Token(pattern) => pattern.memory_bytes(),
                 _ => 0,
             })

@@ -18,6 +18,7 @@ pub(crate) mod free_text;
 pub(crate) mod grammar;
 pub(crate) mod key_space;
 pub(crate) mod markers;
+pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod productive;
 pub(crate) mod report;

@@ -495,6 +495,11 @@ pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
 }
 
+/// Any of these strings as a JSON string with its quotes, in every spelling, for the expressions of any grammar.
+pub fn json_strings_of(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
+    Strings::alone(Spelling::Any).literals(exprs, texts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,18 @@ use crate::json::spelling::Spelling;
 /// Longest schema, in bytes, where the caller gives no other bound.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
+/// The keyword that names a table of symbols: the strings that are valid are its names.
+pub(crate) const SYMBOLS: &str = "x-stencilm-symbols";
+
+/// The keywords of a string that is a name from here on, and of one that is a name declared before; each names its set.
+pub(crate) const DECLARES: &str = "x-stencilm-declares";
+pub(crate) const REFERS: &str = "x-stencilm-refers";
+
+/// The URI under which a table of symbols stands beside a schema, as a JSON array of strings.
+pub(crate) fn symbols_uri(table: &str) -> String {
+    format!("{SYMBOLS}:{table}")
+}
+
 /// How a schema is read and how its instances are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonSchemaOptions {

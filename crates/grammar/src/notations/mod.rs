@@ -14,3 +14,4 @@ pub(crate) mod lookahead;
 pub(crate) mod regex;
 pub(crate) mod structural_tag;
 pub(crate) mod substring;
+pub(crate) mod symbols;

@@ -248,9 +248,9 @@ def _constraint(grammar: Grammar) -> dict[str, Any]:
             return {"json": source.text}
     if isinstance(source, RegexSource):
         return {"regex": source.pattern}
-    if isinstance(source, EbnfSource) and source.root_rule_name == "root":
+    if isinstance(source, EbnfSource) and source == EbnfSource.of(source.text):
         return {"grammar": source.text}
-    if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
+    if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
         return {"grammar": source.text}
     if isinstance(source, StructuralTagSource):
         return {"structural_tag": source.text}

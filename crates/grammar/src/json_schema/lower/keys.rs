@@ -14,6 +14,7 @@ use crate::ir::key_space::{canonical_keys, is_key, key_space};
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merge::merge;
 use crate::json_schema::normal_form::merged::{KeyRule, Keys, Known, Merged, Terms, with};
+use crate::json_schema::options::{DECLARES, REFERS};
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::parse::parse;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
@@ -358,6 +359,10 @@ impl<'a> Lowering<'a> {
                     ways.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(values.at), limit))?);
                 }
                 None => {
+                    if let Some(name) = merged.name_uses.first() {
+                        let keyword = if name.value.declares { DECLARES } else { REFERS };
+                        self.relax(name.at, keyword, "a key of an object is no name; put it in the value of a member")?;
+                    }
                     listed = None;
                     ways.push(self.string(&merged)?);
                 }

@@ -40,6 +40,8 @@ pub(crate) enum Container<'a> {
     Value(JsonId),
     Array(Rc<Merged<'a>>),
     Object(Rc<Merged<'a>>),
+    /// A string that declares a name, or refers to one.
+    Name(NodeId),
 }
 
 /// The values that have a node.

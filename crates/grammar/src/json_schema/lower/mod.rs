@@ -16,6 +16,7 @@ pub(crate) mod literal;
 pub(crate) mod lowering;
 pub(crate) mod marked;
 pub(crate) mod marking;
+pub(crate) mod names;
 pub(crate) mod numbers;
 pub(crate) mod objects;
 pub(crate) mod relaxing;

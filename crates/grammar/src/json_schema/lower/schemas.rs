@@ -96,6 +96,7 @@ impl<'a> Lowering<'a> {
         for container in containers {
             let (way, branch) = match container {
                 Container::Value(value) => (self.literal(value, depth)?, Branch::Possible),
+                Container::Name(node) => (node, Branch::Possible),
                 Container::Array(merged) => self.array(&merged, at, depth)?,
                 Container::Object(merged) => self.object(&merged, at, depth)?,
             };

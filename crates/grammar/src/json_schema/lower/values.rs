@@ -156,6 +156,11 @@ impl<'a> Lowering<'a> {
         if merged.types.is_empty() {
             return Ok(());
         }
+        if !merged.name_uses.is_empty() && self.admits_names(&merged)? {
+            let node = self.name(&merged)?;
+            parts.containers.push(Container::Name(node));
+            return Ok(());
+        }
         if merged.values.is_some() {
             return self.listed_values(&merged, parts);
         }

@@ -89,7 +89,9 @@ pub(super) fn broken_types(keyword: &Keyword) -> Types {
     match keyword {
         Keyword::Type(types) => Types::ALL.without(*types),
         Keyword::Minimum { .. } | Keyword::Maximum { .. } | Keyword::MultipleOf(_) => Types::NUMBER,
-        Keyword::MinLength(_) | Keyword::MaxLength(_) | Keyword::Pattern(_) | Keyword::Format(_) => Types::STRING,
+        Keyword::MinLength(_) | Keyword::MaxLength(_) | Keyword::Pattern(_) | Keyword::Format(_) | Keyword::Name(_) => {
+            Types::STRING
+        }
         Keyword::MinItems(_)
         | Keyword::MaxItems(_)
         | Keyword::PrefixItems(_)

@@ -135,6 +135,7 @@ impl<'a> Merger<'a, '_> {
                     self.merged.patterns.push(Signed { value: *pattern, fails: false, at: id });
                 }
                 Keyword::Format(format) => self.merged.formats.push(Signed { value: *format, fails: false, at: id }),
+                Keyword::Name(name) => self.merged.name_uses.push(Signed { value: *name, fails: false, at: id }),
                 Keyword::MinItems(min) => self.add_min_items(id, *min),
                 Keyword::MaxItems(max) => self.merged.max_items = tighter_max(self.merged.max_items, *max),
                 Keyword::UniqueItems => self.merged.unique = Some(id),
@@ -167,6 +168,7 @@ impl<'a> Merger<'a, '_> {
             Keyword::MaxLength(max) => self.add_min_length(id, max + 1),
             Keyword::Pattern(pattern) => merged.patterns.push(Signed { value: *pattern, fails: true, at: id }),
             Keyword::Format(format) => merged.formats.push(Signed { value: *format, fails: true, at: id }),
+            Keyword::Name(name) => merged.name_uses.push(Signed { value: *name, fails: true, at: id }),
             Keyword::MinItems(min) => merged.max_items = tighter_max(merged.max_items, min.saturating_sub(1)),
             Keyword::MaxItems(u32::MAX) => self.no_longer(Types::ARRAY, id, "maxItems"),
             Keyword::MaxItems(max) => self.add_min_items(id, max + 1),

@@ -7,7 +7,7 @@ use stencilm_regex::{Decimal, End, Map};
 use super::atoms::Term;
 use crate::json::format::Format;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::schema::{SchemaId, Types};
+use crate::json_schema::read::schema::{NameUse, SchemaId, Types};
 
 /// Two constraints that exclude each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +127,8 @@ pub(crate) struct Merged<'a> {
     /// Alternatives of texts, by their positions among those of the normal form: of each, one holds.
     pub(crate) texts: Vec<u32>,
     pub(crate) formats: Vec<Signed<Format>>,
+    /// What a string has to do with names.
+    pub(crate) name_uses: Vec<Signed<NameUse>>,
     pub(crate) min_items: u32,
     pub(crate) max_items: Option<u32>,
     /// What is asked of the first elements.
@@ -170,6 +172,7 @@ impl<'a> Merged<'a> {
             patterns: Vec::new(),
             texts: Vec::new(),
             formats: Vec::new(),
+            name_uses: Vec::new(),
             min_items: 0,
             max_items: None,
             prefix: Vec::new(),

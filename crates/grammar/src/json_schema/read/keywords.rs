@@ -11,12 +11,12 @@ use super::applicators::Applied;
 use super::document::{Document, Json, JsonId, quoted};
 use super::reader::Reader;
 use super::refs::Refs;
-use super::schema::{Fate, Keyword, Schema, SchemaId, Schemas, Types};
+use super::schema::{Fate, Keyword, NameUse, Schema, SchemaId, Schemas, Types};
 use super::scopes::Scopes;
 use super::vocabulary::{ANNOTATIONS, Draft, draft_of};
 use crate::error::{ErrorKind, GrammarError};
 use crate::json::format::Format;
-use crate::json_schema::options::JsonSchemaOptions;
+use crate::json_schema::options::{DECLARES, JsonSchemaOptions, REFERS, SYMBOLS, symbols_uri};
 
 /// Most schemas read, each counted once for every dynamic scope.
 const MAX_SCHEMAS: usize = 1_000_000;
@@ -179,6 +179,13 @@ impl<'t> Reader<'t, '_> {
                 };
                 bound
             }
+            SYMBOLS => Keyword::Values(self.symbols(value)?),
+            DECLARES | REFERS => match self.document.get(value) {
+                Json::String(set) if !set.is_empty() => {
+                    Keyword::Name(NameUse { declares: name == DECLARES, set: value })
+                }
+                _ => return Err(self.wrong(name, value, "the name of a set of names")),
+            },
             "multipleOf" => Keyword::MultipleOf(self.step(name, value)?),
             "minLength" => Keyword::MinLength(self.least(name, value)?),
             "maxLength" => Keyword::MaxLength(self.greatest(name, value)?),
@@ -233,6 +240,22 @@ impl<'t> Reader<'t, '_> {
     fn other(&mut self, name: &'t str) {
         let is_known = ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4);
         self.annotate(name, if is_known { "" } else { "unknown keyword" });
+    }
+
+    /// The names of a table, which is an array among the documents beside the schema.
+    fn symbols(&self, value: JsonId) -> Result<Box<[JsonId]>, GrammarError> {
+        let Json::String(table) = self.document.get(value) else {
+            return Err(self.wrong(SYMBOLS, value, "the name of a table of symbols"));
+        };
+        let uri = symbols_uri(table);
+        let named = self.document.roots.iter().find(|(_, known)| *known == uri);
+        match named.map(|&(root, _)| self.document.get(root)) {
+            Some(Json::Array(names)) => Ok(names.clone()),
+            _ => Err(self.invalid(format!(
+                "{SYMBOLS} names {}, and no table of symbols has this name; give it in `symbols`",
+                quoted(table)
+            ))),
+        }
     }
 
     /// Whether null is one more type beside those named here, as OpenAPI 3.0 has it.

@@ -100,6 +100,15 @@ pub(crate) fn type_of(value: &Json) -> Types {
     }
 }
 
+/// What a string has to do with the names of a set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameUse {
+    /// Whether it declares a name, or is one that was declared before.
+    pub(crate) declares: bool,
+    /// The string that the set is called by.
+    pub(crate) set: JsonId,
+}
+
 /// A keyword that is enforced, with its checked value.
 #[derive(Clone, Debug)]
 pub(crate) enum Keyword {
@@ -119,6 +128,8 @@ pub(crate) enum Keyword {
     MaxLength(u32),
     Pattern(JsonId),
     Format(Format),
+    /// A string that declares a name, or refers to one.
+    Name(NameUse),
     MinItems(u32),
     MaxItems(u32),
     /// The first elements, one by one.

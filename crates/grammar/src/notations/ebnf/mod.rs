@@ -30,6 +30,7 @@ use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::Grammar;
 use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
+use crate::notations::symbols::SymbolTables;
 use crate::passes;
 
 /// Longest text accepted, in bytes.
@@ -42,13 +43,21 @@ impl Grammar {
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsatisfiable`] where no text matches,
     /// [`ErrorKind::Limit`] where the text is too long or too costly.
     pub fn from_ebnf(text: &str, root_rule_name: &str) -> Result<Grammar, GrammarError> {
+        Grammar::from_ebnf_with(text, root_rule_name, SymbolTables::NONE)
+    }
+
+    /// The same, of a text that may name tables of symbols.
+    ///
+    /// # Errors
+    /// As [`Grammar::from_ebnf`]; [`ErrorKind::Syntax`] where the text names a table that is not given.
+    pub fn from_ebnf_with(text: &str, root_rule_name: &str, symbols: &SymbolTables) -> Result<Grammar, GrammarError> {
         if text.len() > MAX_EBNF_BYTES {
             let message =
                 format!("the text has {} bytes and at most {MAX_EBNF_BYTES} are accepted; split it", text.len());
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
         let mut builder = GrammarBuilder::default();
-        let parsed = parse::parse(text, &mut builder.exprs).map_err(|error| error.placed(text))?;
+        let parsed = parse::parse(text, &mut builder.exprs, symbols).map_err(|error| error.placed(text))?;
         let Some(root) = parsed.names.get_index_of(root_rule_name) else {
             let message = format!(
                 "no rule is named `{}`, which is where texts start; add `{0} ::= ...` or give another root_rule_name",

@@ -11,14 +11,15 @@ use super::scanner::Scanner;
 use super::tree::{Array, Container, Object, Part, PartId, Text};
 use crate::error::ErrorKind;
 use crate::ir::builder::MAX_EXPRS;
-use crate::ir::grammar::{Mark, TokenPattern};
+use crate::ir::grammar::{Mark, NameSet, TokenPattern};
 use crate::ir::syntax_error::SyntaxError;
+use crate::notations::symbols::SymbolTables;
 
 /// Reads a whole text; terminals become expressions of `exprs`.
-pub(super) fn parse(text: &str, exprs: &mut ExprSet) -> Result<Text, SyntaxError> {
+pub(super) fn parse(text: &str, exprs: &mut ExprSet, symbols: &SymbolTables) -> Result<Text, SyntaxError> {
     let scanner = Scanner { text, offset: 0 };
     let (classes, levels, containers) = Default::default();
-    let parser = Parser { scanner, text: Text::default(), exprs, classes, levels, containers, ahead: None };
+    let parser = Parser { scanner, text: Text::default(), exprs, symbols, classes, levels, containers, ahead: None };
     parser.run()
 }
 
@@ -237,6 +238,19 @@ impl Parser<'_> {
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
             }
+            "symbols" => {
+                self.expect('(', "`%symbols`")?;
+                let (at, word) = self.next()?;
+                let Word::Text(table) = word else {
+                    let message = "%symbols takes the name of a table in quotes: %symbols(\"columns\")";
+                    return Err(SyntaxError::at(at, message));
+                };
+                self.expect(')', "the name of a table")?;
+                let expr = self.symbols.expr(self.exprs, &table, at)?;
+                let item = self.text.add(place, Part::Terminal(expr));
+                return self.item(item);
+            }
+            "declares" | "declares_string" | "refers" | "refers_string" => return self.names(place, keyword),
             "max_tokens" | "temperature" => {
                 self.expect('(', &format!("`%{keyword}`"))?;
                 let (at, word) = self.next()?;
@@ -260,7 +274,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "%{keyword} is not known; there are %lexeme(...), %lazy(...), %not(...), %bytes[...], \
-                     %token(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
+                     %token(\"...\"), %symbols(\"...\"), %declares(\"...\": ...), %refers(\"...\"), %number(\"...\"), %max_tokens(5: ...), %temperature(0.7: ...), %object {{ ... }} \
                      and %array {{ ... }}"
                 );
                 return Err(SyntaxError::at(place, message));
@@ -268,6 +282,26 @@ impl Parser<'_> {
         };
         self.expect('(', &format!("`%{keyword}`"))?;
         self.levels.push(Level::new(opener, place));
+        Ok(())
+    }
+
+    /// `%declares("set": a)` and `%refers("set")`, also with a part behind a colon, as references print.
+    fn names(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
+        self.expect('(', &format!("`%{keyword}`"))?;
+        let (at, word) = self.next()?;
+        let Word::Text(name) = word else {
+            let message = format!("%{keyword} takes the name of a set of names in quotes: %{keyword}(\"ids\"...)");
+            return Err(SyntaxError::at(at, message));
+        };
+        let set = NameSet { name: name.into(), quoted: keyword.ends_with("_string") };
+        if keyword == "refers" && self.takes(')')? {
+            let nothing = self.text.add(place, Part::Terminal(ExprId::NOTHING));
+            let item = self.text.add(place, Part::Marked { mark: Mark::Refers(set), body: nothing });
+            return self.item(item);
+        }
+        self.expect(':', &format!("the set of `%{keyword}`"))?;
+        let mark = if keyword.starts_with("declares") { Mark::Declares(set) } else { Mark::Refers(set) };
+        self.levels.push(Level::new(Opener::Marked(mark), place));
         Ok(())
     }
 
@@ -336,7 +370,12 @@ impl Parser<'_> {
             Opener::Lazy => self.text.add(level.place, Part::Lazy(body)),
             Opener::Not => self.text.add(level.place, Part::Not(body)),
             Opener::Lookahead => self.text.add(level.place, Part::Lookahead(body)),
-            Opener::Marked(mark) => self.text.add(level.place, Part::Marked { mark, body }),
+            Opener::Marked(mark) => {
+                // What is compared with other names is read as a whole.
+                let is_name = matches!(mark, Mark::Declares(_) | Mark::Refers(_));
+                let body = if is_name { self.text.add(level.place, Part::Lexeme(body)) } else { body };
+                self.text.add(level.place, Part::Marked { mark, body })
+            }
             Opener::Group | Opener::Rule(..) | Opener::Entry(_) => body,
         };
         self.item(item)

@@ -13,6 +13,7 @@ use super::tree::{Container, Part, PartId, Text};
 use crate::error::ErrorKind;
 use crate::ir::grammar::Mark;
 use crate::ir::syntax_error::SyntaxError;
+use crate::notations::symbols::SymbolTables;
 
 /// What stands in brackets between the name of a rule and `::=`.
 #[derive(Clone, Default)]
@@ -90,6 +91,7 @@ pub(super) struct Parser<'a> {
     pub scanner: Scanner<'a>,
     pub text: Text,
     pub exprs: &'a mut ExprSet,
+    pub symbols: &'a SymbolTables,
     pub classes: FxHashMap<Ranges, ExprId>,
     pub levels: Vec<Level>,
     /// The objects and arrays that are open, and where each began.

@@ -10,7 +10,7 @@ use super::print_containers::{array, object};
 use super::print_expr::{ExprPrinter, Place, write_count};
 use super::print_steps::Step;
 use crate::ir::exprs::expressions;
-use crate::ir::grammar::{Grammar, Mark, Node, NodeId, RuleId, TokenPattern};
+use crate::ir::grammar::{Grammar, Mark, NameSet, Node, NodeId, RuleId, TokenPattern};
 
 /// The name that the rule of the root prints with.
 const ROOT: &str = "root";
@@ -172,7 +172,16 @@ fn marked(mark: &Mark) -> String {
         }
         Mark::MaxTokens(count) => format!("%max_tokens({count}: "),
         Mark::Temperature(temperature) => format!("%temperature({}: ", temperature.value()),
+        Mark::Declares(set) => named("%declares", set),
+        Mark::Refers(set) => named("%refers", set),
     }
+}
+
+/// What is said of names up to the part that it is said of.
+fn named(keyword: &str, set: &NameSet) -> String {
+    let mut shown = format!("{keyword}{}(", if set.quoted { "_string" } else { "" });
+    escapes::write_text(&mut shown, &set.name);
+    shown + ": "
 }
 
 fn token(pattern: &TokenPattern) -> String {

@@ -58,6 +58,8 @@ impl<'a> Terminals<'a> {
                     Part::Marked { mark: Mark::Capture(_), .. } => "a capture",
                     Part::Marked { mark: Mark::MaxTokens(_), .. } => "a part with max_tokens",
                     Part::Marked { mark: Mark::Temperature(_), .. } => "a part with a temperature",
+                    Part::Marked { mark: Mark::Declares(_), .. } => "a declaration of names",
+                    Part::Marked { mark: Mark::Refers(_), .. } => "a reference to names",
                     Part::Divided(_) => "a rule with a suffix that is told apart",
                     Part::Array(_) => "an array",
                     Part::Node(_) => "another grammar",

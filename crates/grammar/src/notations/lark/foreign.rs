@@ -55,7 +55,8 @@ impl Expansion<'_, '_> {
         if let Some(&known) = self.embedded.get(schema) {
             return Ok(known);
         }
-        let options = layout(schema).map_err(|message| SyntaxError::at(place, message))?;
+        let mut options = layout(schema).map_err(|message| SyntaxError::at(place, message))?;
+        options.documents = self.names.symbols.documents();
         let grammar = reported(schema, &options).map_err(|error| SyntaxError {
             kind: error.kind,
             offset: place,

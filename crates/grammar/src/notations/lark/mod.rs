@@ -32,6 +32,7 @@ use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::Grammar;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::MAX_EBNF_BYTES;
+use crate::notations::symbols::SymbolTables;
 use crate::passes;
 
 pub use names::NamedGrammar;
@@ -44,11 +45,13 @@ pub struct LarkOptions<'a> {
     pub start: &'a str,
     /// Other grammars by name.
     pub grammars: &'a [(&'a str, NamedGrammar<'a>)],
+    /// Tables of names, which it and the Lark texts among the other grammars may use.
+    pub symbols: &'a SymbolTables,
 }
 
 impl Default for LarkOptions<'_> {
     fn default() -> Self {
-        LarkOptions { start: "start", grammars: &[] }
+        LarkOptions { start: "start", grammars: &[], symbols: SymbolTables::NONE }
     }
 }
 
@@ -59,7 +62,7 @@ impl Grammar {
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
     /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
     pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
-        let mut names = Names::new(options.grammars, read);
+        let mut names = Names::new(options.grammars, options.symbols, read);
         read(text, options.start, &mut names)
     }
 }

@@ -6,6 +6,7 @@ use stencilm_regex::HashMap;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
+use crate::notations::symbols::SymbolTables;
 
 /// Longest chain of named grammars that use each other.
 const MAX_CHAIN: usize = 32;
@@ -22,6 +23,8 @@ pub enum NamedGrammar<'a> {
 /// The named grammars, and those that have been read.
 pub(super) struct Names<'a> {
     grammars: &'a [(&'a str, NamedGrammar<'a>)],
+    /// Tables of names that are given at run time.
+    pub(super) symbols: &'a SymbolTables,
     read: HashMap<&'a str, Rc<Grammar>>,
     /// The names being read.
     chain: Vec<&'a str>,
@@ -33,8 +36,12 @@ pub(super) struct Names<'a> {
 type ReadText = fn(&str, &str, &mut Names<'_>) -> Result<Grammar, GrammarError>;
 
 impl<'a> Names<'a> {
-    pub(super) fn new(grammars: &'a [(&'a str, NamedGrammar<'a>)], read_text: ReadText) -> Names<'a> {
-        Names { grammars, read: HashMap::default(), chain: Vec::new(), read_text }
+    pub(super) fn new(
+        grammars: &'a [(&'a str, NamedGrammar<'a>)],
+        symbols: &'a SymbolTables,
+        read_text: ReadText,
+    ) -> Names<'a> {
+        Names { grammars, symbols, read: HashMap::default(), chain: Vec::new(), read_text }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<NamedGrammar<'a>> {

@@ -125,10 +125,37 @@ impl Parser<'_> {
         }
     }
 
-    /// What a directive within a rule stands for; none for a condition, which is said of the alternative.
+    /// The name of a table or a set, in brackets.
+    fn named(&mut self, directive: &str, what: &str) -> Result<String, SyntaxError> {
+        self.expect('(', &format!("`%{directive}`"))?;
+        let name = self.quoted(directive, what)?;
+        self.expect(')', &format!("the name of a {what}"))?;
+        Ok(name)
+    }
+
+    fn quoted(&mut self, directive: &str, what: &str) -> Result<String, SyntaxError> {
+        match self.next()? {
+            (_, Word::Text(name, false)) => Ok(name),
+            (at, _) => {
+                let message = format!("%{directive} takes the name of a {what} in quotes: %{directive}(\"...\")");
+                Err(SyntaxError::at(at, message))
+            }
+        }
+    }
+
+    /// What a directive within a rule stands for; none for what is said of the alternative, and for what opens brackets.
     fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
         Ok(Some(match name {
             "json" => Part::Json(self.json("`%json`")?.1),
+            "symbols" => Part::Symbols(self.named("symbols", "table")?),
+            "refers" => Part::Refers(self.named("refers", "set")?),
+            "declares" => {
+                self.expect('(', "`%declares`")?;
+                let name = self.quoted("declares", "set")?;
+                self.expect(':', "the set of `%declares`")?;
+                self.levels.push(Level::new(Opener::Declares(name), place));
+                return Ok(None);
+            }
             "regex" => Part::Regex(self.json("`%regex`")?.1),
             "lark" => {
                 let (start, end) = self.words.nested()?;
@@ -147,7 +174,9 @@ impl Parser<'_> {
                 return Ok(None);
             }
             _ => {
-                let message = format!("%{name} is no part of a rule; there are %json, %regex, %lark and %if");
+                let message = format!(
+                    "%{name} is no part of a rule; there are %symbols, %declares, %refers, %json, %regex, %lark and %if"
+                );
                 return Err(SyntaxError::at(place, message));
             }
         }))
@@ -310,7 +339,7 @@ impl Parser<'_> {
     fn close(&mut self, place: usize, word: &Word) -> Result<(), SyntaxError> {
         let fits = matches!(
             (&self.level().opener, word),
-            (Opener::Group, Word::Sign(')'))
+            (Opener::Group | Opener::Declares(_), Word::Sign(')'))
                 | (Opener::Optional, Word::Sign(']'))
                 | (Opener::Arguments(..), Word::Sign('}' | ','))
         );
@@ -336,6 +365,7 @@ impl Parser<'_> {
                 }
                 self.unit.add(start, Part::Name { name, arguments, parameter: None })
             }
+            Opener::Declares(name) => self.unit.add(start, Part::Declares(name, body)),
             Opener::Group | Opener::Definition => body,
         };
         self.item(part)

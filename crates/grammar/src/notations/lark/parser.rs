@@ -13,6 +13,8 @@ pub(super) enum Opener {
     Definition,
     Group,
     Optional,
+    /// `%declares("set": ...)`
+    Declares(String),
     /// The arguments of a template so far.
     Arguments(String, Vec<PartId>),
 }

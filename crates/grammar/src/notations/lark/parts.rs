@@ -7,6 +7,7 @@ use super::expansion::{Argument, Expansion, Scope, Within};
 use super::patterns;
 use super::terminals;
 use super::tree::{Definition, Part, PartId, Unit};
+use crate::ir::grammar::{Mark, NameSet};
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
@@ -43,7 +44,7 @@ impl<'d> Body<'d> {
         let mut gone = vec![false; needs.len()];
         for id in unit.parts_of(definition).collect::<Vec<_>>().into_iter().rev() {
             let need = match unit.part(id) {
-                Part::And(_) | Part::Not(_) => Within::Terminal,
+                Part::And(_) | Part::Not(_) | Part::Declares(..) => Within::Terminal,
                 Part::Name { name, .. } => match unit.definitions.get(name) {
                     Some(used) if used.is_terminal => Within::Terminal,
                     _ => Within::Rule,
@@ -154,10 +155,19 @@ impl Expansion<'_, '_> {
             Part::Pattern(pattern, _) if patterns::is_context(pattern) => {
                 return self.in_context(scope, &[id], within, place);
             }
-            Part::And(_) | Part::Not(_) | Part::Text(..) | Part::Pattern(..) | Part::Range(..) | Part::Regex(_) => {
+            Part::And(_)
+            | Part::Not(_)
+            | Part::Text(..)
+            | Part::Pattern(..)
+            | Part::Range(..)
+            | Part::Regex(_)
+            | Part::Symbols(_) => {
                 let terminal = match unit.part(id) {
                     Part::And(parts) => Made::And(parts.iter().map(of).collect()),
                     Part::Not(body) => Made::Complement(of(body)),
+                    Part::Symbols(table) => {
+                        Made::Terminal(self.names.symbols.expr(&mut self.builder.exprs, table, place)?)
+                    }
                     other => Made::Terminal(terminals::expr(self.builder, place, other)?),
                 };
                 let is_empty = matches!(terminal, Made::Terminal(ExprId::EMPTY));
@@ -171,10 +181,21 @@ impl Expansion<'_, '_> {
                     Part::Token(_) => "a token of the model",
                     Part::Json(_) => "%json",
                     Part::Nested(_) => "%lark",
+                    Part::Declares(..) => "%declares",
+                    Part::Refers(_) => "%refers",
                     _ => "a named grammar",
                 };
                 let message = format!("{what} stands within a terminal, which is made of text only; use a rule");
                 return Err(SyntaxError::at(place, message));
+            }
+            Part::Declares(name, body) => {
+                let body = self.tree.add(place, Made::Lexeme(of(body)));
+                return Ok(self.name(scope, Mark::Declares, name, body));
+            }
+            Part::Refers(name) => {
+                // What references match is known when all that declares names is.
+                let body = self.tree.add(place, Made::Terminal(ExprId::NOTHING));
+                return Ok(self.name(scope, Mark::Refers, name, body));
             }
             Part::Grammar(name) => return self.foreign(scope, name, within, place),
             Part::Token(pattern) => {
@@ -193,6 +214,13 @@ impl Expansion<'_, '_> {
             }
         };
         Ok(self.tree.add(place, part))
+    }
+
+    /// A part that declares a name of a set, or refers to one.
+    fn name(&mut self, scope: &Scope<'_>, mark: fn(NameSet) -> Mark, set: &str, body: MadeId) -> MadeId {
+        let mark = mark(NameSet { name: set.into(), quoted: false });
+        let part = self.tree.add(self.tree.places[body.index()], Made::Marked { mark, body });
+        self.followed(scope, part)
     }
 
     /// The use of a name: of an argument, of a definition, or of a grammar from outside.
@@ -319,6 +347,7 @@ fn key_of<'k>(part: &Part, parameter: Option<u64>, key: impl Fn(&PartId) -> &'k 
         Part::Not(body) => format!("~{}", key(body)),
         Part::Repeat { body, min, max } => format!("{}{{{min},{max:?}}}", key(body)),
         Part::When(body, condition) => format!("{} if {condition:?}", key(body)),
+        Part::Declares(set, body) => format!("%declares({set:?}: {})", key(body)),
         other => format!("{other:?}"),
     }
 }

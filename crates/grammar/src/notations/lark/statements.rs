@@ -59,7 +59,7 @@ impl Parser<'_> {
             _ => {
                 let message = format!(
                     "%{name} is no directive; there are %import, %ignore, %declare, %override, %extend, %llguidance and \
-                     %grammar_options, and within rules %json, %regex and %lark"
+                     %grammar_options, and within rules %symbols, %declares, %refers, %json, %regex and %lark"
                 );
                 Err(SyntaxError::at(place, message))
             }

@@ -34,6 +34,12 @@ pub(super) enum Part {
     Token(TokenPattern),
     /// `@name`
     Grammar(String),
+    /// `%symbols("name")`: any name of a table.
+    Symbols(String),
+    /// `%declares("set": a)`
+    Declares(String, PartId),
+    /// `%refers("set")`
+    Refers(String),
     /// `%json {...}`
     Json(Box<str>),
     /// `%regex {...}`
@@ -62,7 +68,9 @@ impl Part {
             Part::Name { arguments: parts, .. } | Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => {
                 parts
             }
-            Part::Repeat { body, .. } | Part::Not(body) | Part::When(body, _) => std::slice::from_ref(body),
+            Part::Repeat { body, .. } | Part::Not(body) | Part::When(body, _) | Part::Declares(_, body) => {
+                std::slice::from_ref(body)
+            }
             _ => &[],
         }
     }
@@ -74,7 +82,9 @@ impl Part {
             Part::Name { arguments: parts, .. } | Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => {
                 parts.iter_mut().for_each(|part| *part = new(*part));
             }
-            Part::Repeat { body, .. } | Part::Not(body) | Part::When(body, _) => *body = new(*body),
+            Part::Repeat { body, .. } | Part::Not(body) | Part::When(body, _) | Part::Declares(_, body) => {
+                *body = new(*body);
+            }
             _ => {}
         }
         part

@@ -1,0 +1,124 @@
+//! References to declared names: each is a lexeme of its own for each set of names, the trie of their spellings.
+
+use stencilm_grammar::{Mark, NameSet, Node, NodeId, json_strings_of};
+use stencilm_regex::ExprId;
+
+use crate::error::EngineError;
+use crate::lexeme::cache::LexemeCache;
+use crate::machine::frame::NamesId;
+use crate::machine::layout::{Frame, FrameId, Machine};
+use crate::state::stacks::{Entry, Stacks, UNKNOWN_NAMES};
+use crate::vocabulary::json_text;
+
+impl Machine {
+    /// Finds the sets of names of the grammar. Gives whether there are any.
+    pub(crate) fn find_names(&mut self) -> bool {
+        let grammar = self.grammar().clone();
+        for node in grammar.nodes() {
+            if let Node::Marked { mark: Mark::Declares(set) | Mark::Refers(set), .. } = node
+                && !self.names.sets.contains(set)
+            {
+                self.names.sets.push(set.clone());
+            }
+        }
+        if self.names.sets.is_empty() {
+            return false;
+        }
+        self.names.frame = Some(self.frame_id(Frame::Names));
+        true
+    }
+
+    /// Whether the grammar declares names.
+    #[inline]
+    pub(crate) fn has_names(&self) -> bool {
+        self.names.frame.is_some()
+    }
+
+    /// Whether an entry of a stack is the names on top of it.
+    pub(crate) fn is_names(&self, entry: Entry) -> bool {
+        self.names.frame.is_some_and(|frame| frame.0 == entry.head) && entry != Entry::BOTTOM
+    }
+
+    /// The set that a frame ends the declaration of a name of.
+    pub(crate) fn declares(&self, frame: FrameId) -> Option<&NameSet> {
+        let Frame::End(node) = self.frame(frame) else { return None };
+        match self.grammar().node(node) {
+            Node::Marked { mark: Mark::Declares(set), .. } => Some(set),
+            _ => None,
+        }
+    }
+
+    /// The reference that a frame stands for.
+    pub(crate) fn reference(&self, frame: FrameId) -> Option<NodeId> {
+        let Frame::Node(node) = self.frame(frame) else { return None };
+        matches!(self.grammar().node(node), Node::Marked { mark: Mark::Refers(_), .. }).then_some(node)
+    }
+
+    /// The set that a declaration or a reference is of, and its number.
+    pub(crate) fn set_of(&self, node: NodeId) -> (usize, &NameSet) {
+        let Node::Marked { mark: Mark::Declares(set) | Mark::Refers(set), .. } = self.grammar().node(node) else {
+            unreachable!("only what declares names or refers to them has a set of them")
+        };
+        let at = self.names.sets.iter().position(|known| known == set).expect("all sets were found beforehand");
+        (at, set)
+    }
+
+    /// What a reference matches, with these names.
+    pub(crate) fn reference_lexeme(
+        &mut self,
+        lexeme_cache: &mut LexemeCache,
+        node: NodeId,
+        names: NamesId,
+    ) -> Result<ExprId, EngineError> {
+        let Node::Marked { body, .. } = *self.grammar().node(node) else {
+            unreachable!("a reference is a marked part")
+        };
+        let body = match *self.grammar().node(self.left.resolve(body)) {
+            Node::Lexeme(expr) => Some(self.lexeme(lexeme_cache, expr)?),
+            _ => None,
+        };
+        if names == NamesId::ANY {
+            // A part of a long literal is no lexeme; then whatever is read is held against the names for real.
+            return Ok(body.unwrap_or(ExprId::ANYTHING));
+        }
+        let names = self.names.known[names.0 as usize].clone();
+        let quoted = self.set_of(node).1.quoted;
+        let exprs = &mut lexeme_cache.deriver().exprs;
+        if !quoted {
+            let names: Vec<ExprId> = names.iter().map(|name| exprs.literal(name)).collect();
+            return Ok(exprs.or(&names));
+        }
+        let (mut spelled, mut values) = (Vec::new(), Vec::new());
+        for name in names.iter() {
+            match String::from_utf8(json_text::value_of(name.trim_ascii())) {
+                Ok(value) => values.push(value),
+                // Half of a surrogate pair, which is spelled in one way.
+                Err(_) => spelled.push(exprs.literal(name.trim_ascii())),
+            }
+        }
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        if !values.is_empty() {
+            spelled.push(json_strings_of(exprs, &values));
+        }
+        let spelled = exprs.or(&spelled);
+        Ok(match body {
+            Some(body) => exprs.and(&[spelled, body]),
+            None => spelled,
+        })
+    }
+
+    /// Writes the names of a list, which decide what a reference matches.
+    pub(crate) fn describe_names(&self, stacks: &Stacks, names: u32, description: &mut Vec<u64>) {
+        if names == UNKNOWN_NAMES {
+            description.push(u64::MAX);
+            return;
+        }
+        let mut listed: Vec<Vec<u32>> = stacks.seen.entries(names).map(|entry| stacks.list(entry).collect()).collect();
+        listed.sort_unstable();
+        description.push(listed.len() as u64);
+        for name in listed {
+            description.push(name.len() as u64);
+            description.extend(name.into_iter().map(u64::from));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Names that a text declares: a reference matches those that were declared before it, on its own way through the grammar.
+//!
+//! All threads of a configuration have read the same bytes, but one may have declared a name in them where another has not. So
+//! the names lie on top of each stack, as a frame whose register is their list. What is pushed comes below it, and where a
+//! declaration ends while threads start, the list below it is one longer. A reference is a lexeme of its own for each set of
+//! names, the trie of their spellings, so masks, bytes and completions need know nothing more. The grammar says beforehand
+//! where there is some name to refer to (`ir/names.rs` of the grammar's crate).
+//!
+//! A mask does not know what a token spells on its way, so it takes whatever could be declared for declared where a
+//! declaration ends within a token. Tokens that then begin a reference are unverified, and are read for real.
+
+use stencilm_grammar::NodeId;
+
+use crate::error::EngineError;
+use crate::machine::expansion::Expansion;
+use crate::machine::frame::NamesId;
+use crate::machine::layout::{Continuation, Frame, FrameId};
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId, UNKNOWN_NAMES, UNKNOWN_TEXT};
+
+impl Run<'_> {
+    /// A stack with names on top.
+    pub(crate) fn with_names(&mut self, stack: SetId) -> SetId {
+        match self.machine.names.frame {
+            Some(frame) => self.stacks.push(frame.0, self.names, stack),
+            None => stack,
+        }
+    }
+
+    /// The stacks with the frames of a continuation below the names, for each list of names that a thread may have.
+    pub(crate) fn push_below_names(
+        &mut self,
+        expansion: &Expansion,
+        continuation: &Continuation,
+        thread: Entry,
+    ) -> Result<Option<SetId>, EngineError> {
+        self.stacks.look_at(thread.below);
+        let tops = self.stacks.entries(thread.below).to_vec();
+        self.stacks.spend(tops.len() + 1)?;
+        let mut pushed = Vec::with_capacity(tops.len());
+        for top in tops {
+            debug_assert!(self.machine.is_names(top), "names lie on top of every stack");
+            if let Some(below) = self.push_frames(expansion, continuation, Entry { below: top.below, ..thread })? {
+                pushed.push(Entry { below, ..top });
+            }
+        }
+        Ok(self.stacks.stack_of(pushed))
+    }
+
+    /// Adds the threads that start at a stack with names on top, each with the names that it has then.
+    pub(crate) fn start_with_names(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
+        let outer = self.names;
+        let mut work: Vec<(SetId, u32)> = Vec::new();
+        self.stacks.look_at(stack);
+        for top in self.stacks.entries(stack).to_vec() {
+            debug_assert!(self.machine.is_names(top), "names lie on top of every stack");
+            work.push((top.below, top.register));
+        }
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some((set, names)) = work.pop() {
+            if !seen.insert((set, names)) {
+                continue;
+            }
+            self.stacks.spend(self.stacks.entries(set).len() + 1)?;
+            self.stacks.look_at(set);
+            for mut frame in self.stacks.entries(set).to_vec() {
+                if frame == Entry::BOTTOM {
+                    threads.push(frame);
+                    continue;
+                }
+                if self.ends_unique_element(frame) {
+                    match self.end_element(frame)? {
+                        Some(ended) => frame = ended,
+                        None => continue,
+                    }
+                }
+                if self.machine.declares(FrameId(frame.head)).is_some() {
+                    let names = self.declared(frame, names);
+                    work.push((frame.below, names));
+                    continue;
+                }
+                self.names = names;
+                let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
+                let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
+                let mut next = Some(first);
+                while let Some(id) = next {
+                    next = self.begin(id, frame, threads);
+                    if !self.machine.fork(id).opens.is_empty() {
+                        self.open(id, frame, threads)?;
+                    }
+                }
+                if self.machine.fork(first).nullable {
+                    work.push((frame.below, names));
+                }
+            }
+        }
+        self.names = outer;
+        Ok(())
+    }
+
+    /// The names behind a declaration that ends here.
+    fn declared(&mut self, end: Entry, names: u32) -> u32 {
+        let text = self.text.filter(|_| self.recording && end.register != UNKNOWN_TEXT);
+        let (Some(text), false) = (text, names == UNKNOWN_NAMES) else { return UNKNOWN_NAMES };
+        let Frame::End(node) = self.machine.frame(FrameId(end.head)) else { return names };
+        let mut written = self.stacks.since(text, end.register);
+        written.reverse();
+        let name = self.stacks.intern_text(&written);
+        // No byte is as large, so this ends the name.
+        let set = 256 + self.machine.set_of(node).0 as u32;
+        let entry = self.stacks.append(name, set);
+        if self.stacks.seen.has(names, entry) { names } else { self.stacks.seen.append(names, entry) }
+    }
+
+    /// The frame of a reference that begins here, with the names that there are.
+    pub(crate) fn reference_here(&mut self, node: NodeId) -> FrameId {
+        let names = match self.names {
+            UNKNOWN_NAMES => {
+                self.doubt.element = true;
+                NamesId::ANY
+            }
+            names => {
+                let set = 256 + self.machine.set_of(node).0 as u32;
+                let mut listed: Vec<Box<[u8]>> = Vec::new();
+                for entry in self.stacks.seen.entries(names) {
+                    let mut name: Vec<u32> = self.stacks.list(entry).collect();
+                    if name.first() == Some(&set) {
+                        name.reverse();
+                        name.pop();
+                        listed.push(name.into_iter().map(|byte| byte as u8).collect());
+                    }
+                }
+                listed.sort_unstable();
+                self.machine.names.number(listed)
+            }
+        };
+        self.machine.frame_id(Frame::Reference { node, names })
+    }
+}
