@@ -1,5 +1,6 @@
 //! Any notation in, one [`Grammar`] out. This crate knows regular expressions and rules, never a vocabulary.
 
+mod holes;
 mod ir;
 mod json;
 mod json_schema;
@@ -7,6 +8,7 @@ mod notations;
 pub mod passes;
 mod serialize;
 
+pub use holes::{Holes, Piece};
 pub use ir::builder::GrammarBuilder;
 pub use ir::error::{ErrorKind, GrammarError};
 pub use ir::grammar::{
@@ -14,6 +16,7 @@ pub use ir::grammar::{
     NodeId, Rule, RuleId, Surface, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
+pub use json::string_value::string_value;
 pub use json_schema::{
     JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema,
 };

@@ -9,5 +9,6 @@
 pub(crate) mod formats;
 pub(crate) mod intervals;
 pub(crate) mod layout;
+pub(crate) mod string_value;
 pub(crate) mod strings;
 pub(crate) mod values;

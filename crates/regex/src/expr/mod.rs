@@ -17,3 +17,4 @@ pub(crate) mod hash_table;
 pub(crate) mod normal;
 pub(crate) mod print;
 pub(crate) mod required_bytes;
+pub(crate) mod reverse;

@@ -1,0 +1,426 @@
+//! Objects against a text with holes: their members from the last one on, and what those before the text may be.
+//!
+//! Which members there are decides whether an object is complete, so a state holds the list of those that were read. Members that
+//! stand wholly within a hole are not listed one by one: the list says that there are some, and what they must be is
+//! decided when the rest of the object is known.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::ExprId;
+
+use super::facts::Facts;
+use super::place::Place;
+use super::recogniser::{GoalId, Recogniser, Step, limit};
+use crate::ir::error::GrammarError;
+use crate::ir::grammar::{KeySpace, KnownMember, Members, MembersId, NodeId};
+use crate::json::string_value::string_value;
+
+/// Members of an object that were read, the last one first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(super) struct MemberList(u32);
+
+/// The hole within which something begins and ends so far, as its place and one; 0 for none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(super) struct Within(u32);
+
+impl Within {
+    fn hole(place: u32) -> Within {
+        Within(place + 1)
+    }
+
+    /// The same hole, if a place is still there.
+    fn still_at(self, place: u32) -> Within {
+        if self == Within::hole(place) { self } else { Within::default() }
+    }
+}
+
+/// A member that was read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Member {
+    /// A known one.
+    Known(u32),
+    /// One of a class of others.
+    Free {
+        class: u32,
+        /// Whether it has the value that one of the class must have.
+        meets: bool,
+        /// Its key as a string value; `None` where a hole is in it and it may be whichever key is new.
+        key: Option<u32>,
+    },
+    /// One or more within the hole at this place.
+    Some(u32),
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    behind: MemberList,
+    member: Member,
+    count: u32,
+}
+
+/// The lists of one recogniser: equal ones are one number.
+#[derive(Default)]
+pub(super) struct MemberLists {
+    links: Vec<Link>,
+    index: FxHashMap<(MemberList, Member), MemberList>,
+    keys: Vec<Box<[u8]>>,
+    key_index: FxHashMap<Box<[u8]>, u32>,
+}
+
+impl MemberLists {
+    pub fn with(&mut self, behind: MemberList, member: Member) -> MemberList {
+        let count = self.count(behind) + 1;
+        let MemberLists { links, index, .. } = self;
+        *index.entry((behind, member)).or_insert_with(|| {
+            links.push(Link { behind, member, count });
+            MemberList(links.len() as u32)
+        })
+    }
+
+    fn link(&self, list: MemberList) -> Option<&Link> {
+        self.links.get((list.0 as usize).checked_sub(1)?)
+    }
+
+    /// How many members are listed.
+    pub fn count(&self, list: MemberList) -> u32 {
+        self.link(list).map_or(0, |link| link.count)
+    }
+
+    /// The first member in the order of the text.
+    fn first(&self, list: MemberList) -> Option<Member> {
+        self.link(list).map(|link| link.member)
+    }
+
+    /// The members in the order of the text.
+    pub fn members(&self, list: MemberList) -> impl Iterator<Item = Member> {
+        let mut next = list;
+        std::iter::from_fn(move || {
+            let link = self.link(next)?;
+            next = link.behind;
+            Some(link.member)
+        })
+    }
+
+    pub fn key(&self, key: u32) -> &[u8] {
+        &self.keys[key as usize]
+    }
+
+    fn key_id(&mut self, key: &[u8]) -> u32 {
+        if let Some(&known) = self.key_index.get(key) {
+            return known;
+        }
+        let id = self.keys.len() as u32;
+        self.keys.push(key.into());
+        self.key_index.insert(key.into(), id);
+        id
+    }
+}
+
+/// Members whose values are read alike.
+pub(super) struct Group {
+    pub value: NodeId,
+    /// Known members.
+    pub known: Vec<u32>,
+    /// Classes of others, and whether the value is the one that one of them must have.
+    pub free: Vec<(u32, bool)>,
+    /// The plain names of the known ones, and how long these are.
+    plain: FxHashMap<Arc<str>, u32>,
+    lengths: Vec<usize>,
+}
+
+/// The members of the objects of one grammar, by their values.
+#[derive(Default)]
+pub(super) struct ObjectForms {
+    forms: FxHashMap<MembersId, Rc<[Group]>>,
+}
+
+impl ObjectForms {
+    pub fn of(&mut self, id: MembersId, members: &Members, facts: &Facts) -> Rc<[Group]> {
+        self.forms.entry(id).or_insert_with(|| groups(members, facts)).clone()
+    }
+}
+
+fn groups(members: &Members, facts: &Facts) -> Rc<[Group]> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut index: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut group = |value: NodeId, groups: &mut Vec<Group>| {
+        *index.entry(facts.base(value)).or_insert_with(|| {
+            let (known, free, plain, lengths) = Default::default();
+            groups.push(Group { value, known, free, plain, lengths });
+            groups.len() - 1
+        })
+    };
+    for (at, known) in members.known.iter().enumerate() {
+        let at_group = group(known.value, &mut groups);
+        let group = &mut groups[at_group];
+        group.known.push(at as u32);
+        if known.key.is_none() {
+            group.plain.insert(known.name.clone(), at as u32);
+            group.lengths.push(known.name.len());
+        }
+    }
+    for (class, free) in members.free.iter().enumerate() {
+        let at_group = group(free.value, &mut groups);
+        groups[at_group].free.push((class as u32, false));
+        if let Some(some) = free.some {
+            let at_group = group(some, &mut groups);
+            groups[at_group].free.push((class as u32, true));
+        }
+    }
+    for group in &mut groups {
+        group.lengths.sort_unstable();
+        group.lengths.dedup();
+    }
+    groups.into()
+}
+
+/// Whether what is asked of an object holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    Yes,
+    No,
+    /// It was not decided.
+    Doubt,
+}
+
+impl Recogniser<'_> {
+    pub(super) fn begin_object(&mut self, goal: GoalId, id: MembersId, end: Place) -> Result<(), GrammarError> {
+        let members = self.grammar.members(id);
+        self.read_lexeme(goal, Step::AfterValue(MemberList::default()), members.surface.close, end)?;
+        if is_complete(members, &[]) {
+            self.read_lexeme(goal, Step::Done, members.surface.empty, end)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter_object(
+        &mut self,
+        goal: GoalId,
+        id: MembersId,
+        step: Step,
+        at: Place,
+    ) -> Result<(), GrammarError> {
+        let members = self.grammar.members(id);
+        let place = at.position();
+        match step {
+            Step::AfterValue(list) => {
+                if members.max.is_some_and(|max| self.lists.count(list) >= max) {
+                    return Ok(());
+                }
+                let is_hole = self.template.is_hole(place);
+                let within = if is_hole { Within::hole(place) } else { Within::default() };
+                let groups = self.objects.of(id, members, self.facts);
+                for (index, group) in groups.iter().enumerate() {
+                    self.call(goal, Step::Value(list, index as u32, within), group.value, at)?;
+                }
+                let some = Member::Some(place);
+                if is_hole && self.lists.first(list) != Some(some) {
+                    let list = self.lists.with(list, some);
+                    self.go_on(goal, Step::Key(list), at);
+                }
+            }
+            Step::Value(list, group, within) => {
+                let within = within.still_at(place);
+                self.read_lexeme(goal, Step::Colon(list, group, within), members.surface.colon, at)?;
+            }
+            Step::Colon(list, group, within) => {
+                let within = within.still_at(place);
+                for (list, start) in self.keys(id, members, list, group, within, at)? {
+                    self.go_on(goal, Step::Key(list), start);
+                }
+            }
+            Step::Key(list) => {
+                self.read_lexeme(goal, Step::AfterValue(list), members.surface.item, at)?;
+                let listed: Vec<Member> = self.lists.members(list).collect();
+                let verdict = completed(members, &listed);
+                if verdict == Verdict::No {
+                    return Ok(());
+                }
+                for start in self.lexeme_starts(members.surface.open, place)?.iter() {
+                    let start = start.after(at);
+                    self.complete(goal, if verdict == Verdict::Doubt { start.doubted() } else { start })?;
+                }
+            }
+            _ => unreachable!("an object has no other steps"),
+        }
+        Ok(())
+    }
+
+    /// Every way to read a key that ends at a place: the list with its member, and where it begins.
+    fn keys(
+        &mut self,
+        id: MembersId,
+        members: &Members,
+        list: MemberList,
+        group: u32,
+        within: Within,
+        at: Place,
+    ) -> Result<Vec<(MemberList, Place)>, GrammarError> {
+        let groups = self.objects.of(id, members, self.facts);
+        let group = &groups[group as usize];
+        let mut found: Vec<(Member, Place)> = Vec::new();
+        let end = at.position();
+        // Members that stand wholly within a hole are listed together.
+        let is_outside = |start: Place| within == Within::default() || start.position() != end;
+        let longest = group.lengths.last().map_or(0, |length| length + 2) as u32;
+        let looks_up = !self.template.has_hole(end.saturating_sub(longest), end);
+        if looks_up {
+            for &length in &group.lengths {
+                let Some(start) = end.checked_sub(length as u32 + 2) else { continue };
+                let written = self.template.between(start, end);
+                let name = written.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+                let name = name.and_then(|name| str::from_utf8(name).ok());
+                if let Some(&index) = name.and_then(|name| group.plain.get(name)) {
+                    found.push((Member::Known(index), Place::new(start)));
+                }
+            }
+        }
+        for &index in &group.known {
+            let known = &members.known[index as usize];
+            if (known.key.is_none() && looks_up) || !self.allows(members, list, Member::Known(index)) {
+                continue;
+            }
+            let key = self.key_of(known);
+            for start in self.lexeme_starts(key, end)?.iter().copied().filter(|&start| is_outside(start)) {
+                found.push((Member::Known(index), start));
+            }
+        }
+        for &(class, meets) in &group.free {
+            let free = &members.free[class as usize];
+            let starts = self.lexemes.key_starts(free.key, self.template, end).map_err(limit)?;
+            for (start, is_endless) in starts {
+                if !is_outside(start) {
+                    continue;
+                }
+                if self.template.has_hole(start.position(), end) {
+                    let is_certain = is_endless && free.space == KeySpace::Endless;
+                    let start = if is_certain { start } else { start.doubted() };
+                    found.push((Member::Free { class, meets, key: None }, start));
+                    continue;
+                }
+                let key = string_value(self.template.between(start.position(), end));
+                if !free.taken.iter().any(|name| name.as_bytes() == key) {
+                    let key = Some(self.lists.key_id(&key));
+                    found.push((Member::Free { class, meets, key }, start));
+                }
+            }
+        }
+        found.retain(|&(member, _)| self.allows(members, list, member));
+        let with = found.into_iter().map(|(member, start)| (self.lists.with(list, member), start.after(at)));
+        Ok(with.collect())
+    }
+
+    /// How a known key is written, as an expression of the lexemes.
+    pub(super) fn key_of(&mut self, known: &KnownMember) -> ExprId {
+        known.key.unwrap_or_else(|| {
+            let written = ["\"", &known.name, "\""].concat();
+            self.lexemes.deriver.exprs.literal(written.as_bytes())
+        })
+    }
+
+    /// Whether a member may stand before those listed.
+    pub(super) fn allows(&self, members: &Members, list: MemberList, member: Member) -> bool {
+        let is_ordered = |index: u32| (index as usize) < members.ordered;
+        let before = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
+        match (member, before) {
+            (Member::Known(index), Some(Member::Known(next))) if is_ordered(next) && index >= next => return false,
+            (Member::Free { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
+            _ => {}
+        }
+        !self.lists.members(list).any(|listed| match (listed, member) {
+            (Member::Known(one), Member::Known(other)) => one == other,
+            (Member::Free { key: Some(one), .. }, Member::Free { key: Some(other), .. }) => one == other,
+            _ => false,
+        })
+    }
+}
+
+/// Whether an object may have these members and no others, of which none is within a hole.
+pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
+    let has = |index: usize| listed.contains(&Member::Known(index as u32));
+    let count = listed.len() as u32;
+    let met = |class: usize| {
+        listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class))
+    };
+    let is_met = members.free.iter().enumerate().all(|(class, free)| free.some.is_none() || met(class));
+    is_met
+        && count >= members.min
+        && members.max.is_none_or(|max| count <= max)
+        && members.known.iter().enumerate().all(|(index, known)| !known.required || has(index))
+}
+
+/// Whether an object may have these members and others where there are holes.
+pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
+    let is_hole = |member: &Member| matches!(member, Member::Some(_));
+    if !listed.iter().any(is_hole) {
+        return if is_complete(members, listed) { Verdict::Yes } else { Verdict::No };
+    }
+    if members.max.is_some() || members.free.iter().any(|free| free.some.is_some()) {
+        return Verdict::Doubt;
+    }
+    let used: FxHashSet<u32> =
+        listed.iter().filter_map(|member| if let Member::Known(index) = member { Some(*index) } else { None }).collect();
+    // Which members may stand in each hole.
+    let gaps: Vec<Gap> =
+        (0..listed.len()).filter(|&at| is_hole(&listed[at])).map(|at| Gap::of(members, listed, at)).collect();
+    let unused = |gap: &Gap| (0..members.known.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
+    let is_missing = |index: &u32| members.known[*index as usize].required && !used.contains(index);
+    let mut missing = (0..members.known.len() as u32).filter(is_missing);
+    if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(|gap| gap.others || unused(gap)) {
+        return Verdict::No;
+    }
+    if gaps.iter().any(|gap| gap.others) && gaps.iter().filter(|gap| !gap.others).count() < 2 {
+        return Verdict::Yes;
+    }
+    let available = (0..members.known.len() as u32)
+        .filter(|index| !used.contains(index) && gaps.iter().any(|gap| gap.allows(*index)))
+        .count();
+    let count = listed.iter().filter(|member| !is_hole(member)).count() + available;
+    match gaps.len() {
+        1 if count as u32 >= members.min => Verdict::Yes,
+        1 => Verdict::No,
+        // Which of the members is in which of the holes would have to be found out.
+        _ => Verdict::Doubt,
+    }
+}
+
+/// Which members may stand within a hole.
+pub(super) struct Gap {
+    /// Members in declared order between these, the second left out.
+    ordered: (u32, u32),
+    /// Known members in any order.
+    mixed: Option<u32>,
+    /// Others.
+    others: bool,
+}
+
+impl Gap {
+    pub fn of(members: &Members, listed: &[Member], at: usize) -> Gap {
+        let ordered = members.ordered as u32;
+        let is_hole = |member: &&Member| matches!(member, Member::Some(_));
+        let before = listed[..at].iter().rev().find(|member| !is_hole(member));
+        let behind = listed[at + 1..].iter().find(|member| !is_hole(member));
+        let from = match before {
+            None => 0,
+            Some(Member::Known(index)) if *index < ordered => index + 1,
+            Some(_) => ordered,
+        };
+        let (to, is_mixed) = match behind {
+            Some(Member::Known(index)) if *index < ordered => (*index, false),
+            _ => (ordered, true),
+        };
+        let is_endless = members.free.iter().any(|free| !matches!(free.space, KeySpace::Few(_)));
+        Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_endless }
+    }
+
+    /// Whether others may.
+    pub fn takes_others(&self) -> bool {
+        self.others
+    }
+
+    fn allows(&self, index: u32) -> bool {
+        (self.ordered.0..self.ordered.1).contains(&index) || self.mixed.is_some_and(|from| index >= from)
+    }
+}
