@@ -115,6 +115,8 @@ struct SavedFree {
     taken: Vec<String>,
     value: Index,
     some: Option<Index>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -242,6 +244,7 @@ fn saved(grammar: &Grammar) -> Saved {
             taken: free.taken.iter().map(ToString::to_string).collect(),
             value: free.value.0,
             some: free.some.map(|some| some.0),
+            last: free.last.as_ref().map(ToString::to_string),
         });
         let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
         let (known, free) = (known.collect(), free.collect());
@@ -479,7 +482,7 @@ fn load_members(
         known.push(KnownMember { name: name.into(), key, value, required });
     }
     let mut free = Vec::with_capacity(saved.free.len());
-    for SavedFree { key, taken, value, some } in saved.free {
+    for SavedFree { key, taken, value, some, last } in saved.free {
         let key = exprs.get(key, list, at)?;
         let mut taken: Vec<Arc<str>> = taken.into_iter().map(Arc::from).collect();
         taken.sort_unstable();
@@ -488,7 +491,8 @@ fn load_members(
         let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
         let refused = |error| GrammarError { place: format!("#/members/{at}"), ..error };
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
-        free.push(FreeMembers { key, space, taken: taken.into(), value, some });
+        let last = last.map(Into::into);
+        free.push(FreeMembers { key, space, taken: taken.into(), value, some, last });
     }
     let [empty, open, colon, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);

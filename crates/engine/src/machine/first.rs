@@ -158,9 +158,9 @@ impl Machine {
                     search.add(Frame::Node(body), again);
                 }
             }
-            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach }) => {
+            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach, may_end }) => {
                 let keys = self.keys(id, (next, known, tight, reach));
-                return self.key_forks(lexeme_cache, whole, blanks, id, keys, (owed, tight));
+                return self.key_forks(lexeme_cache, whole, blanks, id, keys, (owed, tight, may_end));
             }
             (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
                 let grammar = self.grammar.clone();
@@ -223,14 +223,15 @@ impl Machine {
         blanks: Option<Blanks>,
         id: MembersId,
         (filter, free_may_come): (Filter, bool),
-        (owed, tight): (u32, bool),
+        (owed, tight, may_end): (u32, bool, bool),
     ) -> Result<Vec<Expansion>, EngineError> {
         let facts = self.object(id);
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
         let after = self.frame_id(Frame::AfterValue(id));
         let mut expansions = Vec::new();
-        for (class, free) in members.free.iter().enumerate().filter(|_| free_may_come) {
+        let may_come = |last: bool| if last { may_end } else { free_may_come };
+        for (class, free) in members.free.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
             let met = facts.owed[class] & owed;
             let mut ways = Vec::with_capacity(2);
             // Where every member meets what is owed, one that does not is none.
@@ -239,6 +240,10 @@ impl Machine {
             }
             ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));
             let mut cases = Vec::with_capacity(2);
+            if free.last.is_some() {
+                ways.clear();
+                cases.push((free.key, vec![(self.frame_id(Frame::Node(free.value)), Register::Last)]));
+            }
             for (value, met) in ways {
                 let member = self.frame_id(Frame::Member { members: id, value });
                 cases.push((free.key, vec![(after, Register::Free { met }), (member, Register::Value(0))]));
@@ -401,11 +406,11 @@ impl Machine {
                         let members = grammar.members(*id);
                         let surface = members.surface;
                         let some = members.free.iter().any(|free| free.some.is_some());
-                        if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
+                        if members.min == 0 && !some && !members.is_cut() && !members.known.iter().any(|member| member.required) {
                             search.cases.push((surface.empty, continuation));
                         }
                         let any = !members.known.is_empty() || !members.free.is_empty();
-                        if any && members.max != Some(0) {
+                        if any && (members.max != Some(0) || members.is_cut()) {
                             let key = (self.frame_id(Frame::Key(*id)), Register::Value(0));
                             let inner = search.links.push(continuation, key);
                             search.cases.push((surface.open, inner));

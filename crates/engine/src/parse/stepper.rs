@@ -604,6 +604,29 @@ impl Run<'_> {
                     let tally = self.counted(object, old.tally, met);
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
                 }
+                Register::Last => {
+                    let old = self.stacks.members(thread.register);
+                    let Some(object) = expansion.members else { return Ok(None) };
+                    let free = &self.machine.grammar().members(object).free[expansion.class as usize];
+                    let behind = free.last.as_deref().unwrap_or_default();
+                    if self.recording {
+                        let written = self.stacks.text(old.text);
+                        let value = json_text::value_of(&[&written, behind.as_bytes()].concat());
+                        if self.machine.is_taken(object, expansion.class, &value) {
+                            return Ok(None);
+                        }
+                        let key = self.stacks.intern_key(&value);
+                        if self.stacks.seen.has(old.seen, key) {
+                            return Ok(None);
+                        }
+                    } else if behind.is_empty() {
+                        self.doubt.seen |= old.seen != NIL;
+                        self.doubt.taken |= expansion.has_taken;
+                    }
+                    // Where part of the key stands behind the object, the text may end here or not, and the key goes on to
+                    // others in any case.
+                    0
+                }
                 Register::FirstElement => self.begin_element(ItemsState::default()),
                 Register::NextElement => self.begin_element(self.stacks.items(thread.register)),
                 Register::OnlyElement { items, counts } => self.one_more_element(items, ItemsState::default(), counts),

@@ -7,8 +7,9 @@ use stencilm_regex::ExprId;
 
 use super::objects::{Gap, Group, Member, MemberList, Verdict, completed};
 use super::quotient::Quotient;
+use super::recogniser::limit;
 use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{FreeMembers, KeySpace, Members, MembersId, NodeId};
+use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
 
 /// What may come behind the key of the last member before the text, by the members within the text and that member.
 #[derive(Default)]
@@ -45,10 +46,33 @@ impl Quotient<'_, '_> {
         open: ExprId,
         item: ExprId,
     ) -> Result<Option<NodeId>, GrammarError> {
-        let Some(head) = self.members_before(id, list, last, open, item)? else { return Ok(None) };
+        let members = self.recogniser.grammar.members(id);
+        let behind = self.behind(list, last);
+        let count = behind.len() as u32;
+        // With no whole member before, it is known what there is.
+        let opened = match completed(members, &behind) {
+            _ if open == ExprId::NOTHING => false,
+            Verdict::Yes => true,
+            Verdict::No => false,
+            Verdict::Doubt => {
+                self.is_doubtful = true;
+                false
+            }
+        };
+        let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
+        let head = if has_others { self.members_before(members, &behind)? } else { None };
+        let head = head.filter(|head| !head.known.is_empty() || !head.free.is_empty());
         Ok(match head {
-            Head::Opened(open) => Some(self.builder.lexeme(open)),
-            Head::Members(members) => Some(self.builder.object(*members)),
+            None => opened.then(|| self.builder.lexeme(open)),
+            Some(mut head) => {
+                if opened {
+                    head.surface.empty = open;
+                } else {
+                    head.min = head.min.max(1);
+                }
+                head.surface.close = item;
+                Some(self.builder.object(head))
+            }
         })
     }
 
@@ -69,10 +93,11 @@ impl Quotient<'_, '_> {
                 let rest = self.builder.sequence(&[key, ending]);
                 self.with_key(id, list, member, rest)
             }
-            _ => {
-                self.is_doubtful = true;
-                Ok(None)
+            Member::Free { class, meets, .. } => {
+                let key = members.free[class as usize].key;
+                self.cut_behind_key(id, list, (class, meets), (key, ""), ending)
             }
+            Member::Some(_) => unreachable!("the last member is one"),
         }
     }
 
@@ -93,62 +118,111 @@ impl Quotient<'_, '_> {
         Ok(head.map(|head| self.builder.sequence(&[head, rest])))
     }
 
+    /// The same with what is left of the key of a last member that is not named, whose other part ends at a place.
     pub(super) fn cut_key(
-        &mut self,
-        _id: MembersId,
-        _list: MemberList,
-        _class: (u32, bool),
-        _place: u32,
-    ) -> Result<Option<NodeId>, GrammarError> {
-        self.is_doubtful = true;
-        Ok(None)
-    }
-
-    fn members_before(
         &mut self,
         id: MembersId,
         list: MemberList,
-        last: Option<Member>,
-        open: ExprId,
-        item: ExprId,
-    ) -> Result<Option<Head>, GrammarError> {
+        (class, meets): (u32, bool),
+        place: u32,
+    ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let behind: Vec<Member> = last.into_iter().chain(self.recogniser.lists.members(list)).collect();
-        let count = behind.len() as u32;
-        if members.max.is_some_and(|max| count > max) {
+        let free = &members.free[class as usize];
+        let key = self.cut_expr(free.key, place)?;
+        if key == ExprId::NOTHING {
             return Ok(None);
         }
-        // With no whole member before, it is known what there is.
-        let opened = match completed(members, &behind) {
-            Verdict::Yes => open,
-            Verdict::No => ExprId::NOTHING,
-            Verdict::Doubt => {
-                self.is_doubtful = true;
-                ExprId::NOTHING
-            }
-        };
-        let only_opened = (opened != ExprId::NOTHING).then_some(Head::Opened(opened));
-        if item == ExprId::NOTHING || members.max == Some(count) {
-            return Ok(only_opened);
+        // Whatever was written of it, endlessly many keys must go on: then one is new.
+        if free.space != KeySpace::Endless || !self.goes_on_endlessly(free.key, place)? {
+            self.is_doubtful = true;
+            return Ok(None);
         }
+        let template = self.recogniser.template;
+        if template.has_hole(0, place) {
+            let is_endless = {
+                let lexemes = &mut self.recogniser.lexemes;
+                let starts = lexemes.key_starts(free.key, template, place).map_err(limit)?;
+                // What may stand in the later hole makes the key new, whatever stands in this one.
+                starts.iter().any(|&(_, is_endless)| is_endless)
+            };
+            if !is_endless {
+                self.is_doubtful = true;
+                return Ok(None);
+            }
+            let key = self.builder.lexeme(key);
+            return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
+        }
+        let Ok(behind) = str::from_utf8(template.between(0, place)) else {
+            // The hole is within a character.
+            self.is_doubtful = true;
+            return Ok(None);
+        };
+        let end = self.builder.sequence(&[]);
+        self.cut_behind_key(id, list, (class, meets), (key, behind), end)
+    }
+
+    /// An object that ends behind the key of a member of a class, which some bytes complete.
+    fn cut_behind_key(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        (class, meets): (u32, bool),
+        (key, behind_key): (ExprId, &str),
+        value: NodeId,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let members = self.recogniser.grammar.members(id);
+        let member = Member::Free { class, meets, key: None };
+        if !self.recogniser.allows(members, list, member) {
+            return Ok(None);
+        }
+        let behind = self.behind(list, Some(member));
+        if members.max.is_some_and(|max| behind.len() as u32 > max) {
+            return Ok(None);
+        }
+        let free = &members.free[class as usize];
+        if let KeySpace::Few(_) = free.space {
+            // Whether a key is left for the last member would have to be known before it comes.
+            self.is_doubtful = true;
+            return Ok(None);
+        }
+        let Some(mut head) = self.members_before(members, &behind)? else { return Ok(None) };
+        let Some(last) = self.others_before(free, &behind, None)? else { return Ok(None) };
+        head.free.push(FreeMembers { key, value, last: Some(behind_key.into()), ..last });
+        Ok(Some(self.builder.object(head)))
+    }
+
+    /// Whether infinitely many texts of what is left of a key go on wherever it was begun.
+    fn goes_on_endlessly(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
+        let lexemes = &mut self.recogniser.lexemes;
+        let Some(cut) = lexemes.cut(key, self.recogniser.template, place).map_err(limit)? else { return Ok(false) };
+        lexemes.never_ends(cut).map_err(limit)
+    }
+
+    /// The members from the last one before the text on.
+    fn behind(&self, list: MemberList, last: Option<Member>) -> Vec<Member> {
+        last.into_iter().chain(self.recogniser.lists.members(list)).collect()
+    }
+
+    /// The object of the members that may come before others, as many as may be; `None` where those are impossible.
+    fn members_before(&mut self, members: &Members, behind: &[Member]) -> Result<Option<Members>, GrammarError> {
+        let count = behind.len() as u32;
         let ordered = members.ordered as u32;
         let mut head = members.clone();
-        let mut supplied = vec![false; members.known.len()];
+        let mut supplied = false;
+        head.min = members.min.saturating_sub(count);
         if behind.iter().any(|member| matches!(member, Member::Some(_))) {
-            let gaps: Vec<Gap> = (0..behind.len())
-                .filter(|&at| matches!(behind[at], Member::Some(_)))
-                .map(|at| Gap::of(members, &behind, at))
-                .collect();
-            // Where any member that is missing may stand in any of the holes, and any other one, the members before decide nothing.
+            let mut gaps = (0..behind.len()).filter(|&at| matches!(behind[at], Member::Some(_)));
+            // Where any member that is missing may stand in each of the holes, and any other one, the members before decide
+            // nothing.
             let is_free = ordered == 0
                 && members.max.is_none()
                 && members.free.iter().all(|free| free.some.is_none())
-                && gaps.iter().all(Gap::takes_others);
+                && gaps.all(|at| Gap::of(members, behind, at).takes_others());
             if !is_free {
                 self.is_doubtful = true;
-                return Ok(only_opened);
+                return Ok(None);
             }
-            supplied.fill(true);
+            supplied = true;
             head.min = 0;
         }
         let first = behind.iter().find(|member| !matches!(member, Member::Some(_)));
@@ -156,47 +230,37 @@ impl Quotient<'_, '_> {
             Some(Member::Known(index)) if *index < ordered => Some(*index),
             _ => None,
         };
-        let is_listed = |index: u32| behind.contains(&Member::Known(index));
-        let comes = |index: u32| !is_listed(index) && before.is_none_or(|before| index < before);
-        for (index, known) in members.known.iter().enumerate() {
-            let index = index as u32;
-            if known.required && !is_listed(index) && !comes(index) && !supplied[index as usize] {
-                return Ok(only_opened);
+        let mut listed = vec![false; members.known.len()];
+        for member in behind {
+            if let Member::Known(index) = member {
+                listed[*index as usize] = true;
             }
         }
-        let kept = |index: &u32| comes(*index);
-        head.ordered = (0..ordered).filter(kept).count();
-        let known = (0..members.known.len() as u32).filter(kept).map(|index| {
-            let mut known = members.known[index as usize].clone();
-            known.required &= !supplied[index as usize];
-            known
+        let comes = |index: u32| !listed[index as usize] && before.is_none_or(|before| index < before);
+        let mut known = members.known.iter().zip(0..);
+        if known.any(|(known, index)| known.required && !listed[index as usize] && !comes(index) && !supplied) {
+            return Ok(None);
+        }
+        head.ordered = (0..ordered).filter(|&index| comes(index)).count();
+        let known = (0..members.known.len() as u32).filter(|&index| comes(index)).map(|index| {
+            let known = &members.known[index as usize];
+            KnownMember { required: known.required && !supplied, ..known.clone() }
         });
         head.known = known.collect();
         let mut free = Vec::new();
         for (class, others) in members.free.iter().enumerate() {
-            let class = class as u32;
-            let is_met = behind.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of == class));
-            let owed = others.some.filter(|_| !is_met);
-            let left = if before.is_some() { None } else { self.others_before(others, &behind, owed)? };
+            let met = |member: &Member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class);
+            let owed = others.some.filter(|_| !behind.iter().any(met));
+            let left = if before.is_some() { None } else { self.others_before(others, behind, owed)? };
             match left {
                 Some(left) => free.push(left),
-                None if owed.is_some() => return Ok(only_opened),
+                None if owed.is_some() => return Ok(None),
                 None => {}
             }
         }
         head.free = free;
-        head.min = head.min.saturating_sub(count).max(1);
         head.max = members.max.map(|max| max - count);
-        if head.known.is_empty() && head.free.is_empty() {
-            return Ok(only_opened);
-        }
-        if opened != ExprId::NOTHING {
-            // At least one member, or none.
-            head.min -= u32::from(head.min == 1);
-        }
-        head.surface.empty = opened;
-        head.surface.close = item;
-        Ok(Some(Head::Members(Box::new(head))))
+        Ok(Some(head))
     }
 
     /// The members of a class of others whose keys are none of those listed; `None` where there are none.
@@ -235,14 +299,6 @@ impl Quotient<'_, '_> {
     /// An expression of the lexemes as one of the builder.
     fn imported(&mut self, expr: ExprId) -> Result<ExprId, GrammarError> {
         let exprs = &self.recogniser.lexemes.deriver.exprs;
-        self.builder.exprs.import_in_time(exprs, expr).map_err(super::recogniser::limit)
+        self.builder.exprs.import_in_time(exprs, expr).map_err(limit)
     }
-}
-
-/// The beginning of an object.
-enum Head {
-    /// Its first sign alone.
-    Opened(ExprId),
-    /// Members behind it, or none.
-    Members(Box<Members>),
 }

@@ -182,6 +182,28 @@ impl Lexemes {
         Ok(Some(self.deriver.exprs.or(&parts)))
     }
 
+    /// Whether infinitely many texts of an expression go on behind each beginning of one: no residual is without another.
+    pub fn never_ends(&mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
+        let mut seen = FxHashSet::from_iter([expr]);
+        let mut work = vec![expr];
+        while let Some(rest) = work.pop() {
+            check_time()?;
+            let mut goes_on = false;
+            for &(_, after) in self.deriver.derivatives(rest)?.iter() {
+                if self.deriver.is_live(after)? {
+                    goes_on = true;
+                    if seen.insert(after) {
+                        work.push(after);
+                    }
+                }
+            }
+            if !goes_on || seen.len() > MAX_FORWARD {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The same texts but for the empty one.
     fn without_empty(&mut self, expr: ExprId) -> Result<ExprId, LimitExceeded> {
         if !self.deriver.exprs.is_nullable(expr) {

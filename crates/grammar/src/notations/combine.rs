@@ -136,6 +136,7 @@ impl Members {
             taken: free.taken.clone(),
             value: node(&free.value),
             some: free.some.as_ref().map(&node),
+            last: free.last.clone(),
         });
         let Surface { empty, open, colon, item, close } = self.surface;
         let surface =

@@ -80,6 +80,8 @@ pub(crate) struct Others {
     pub taken: Option<Vec<String>>,
     pub value: PartId,
     pub some: Option<PartId>,
+    /// Of the last member of an object that is cut off, what completes its key.
+    pub last: Option<String>,
 }
 
 /// The entries of `%array { ... }`, in their order.
