@@ -55,7 +55,7 @@ impl Quotient<'_, '_> {
             Verdict::Yes => true,
             Verdict::No => false,
             Verdict::Doubt => {
-                self.is_doubtful = true;
+                self.refuse();
                 false
             }
         };
@@ -134,7 +134,7 @@ impl Quotient<'_, '_> {
         }
         // Whatever was written of it, endlessly many keys must go on: then one is new.
         if free.space != KeySpace::Endless || !self.goes_on_endlessly(free.key, place)? {
-            self.is_doubtful = true;
+            self.refuse();
             return Ok(None);
         }
         let template = self.recogniser.template;
@@ -146,7 +146,7 @@ impl Quotient<'_, '_> {
                 starts.iter().any(|&(_, is_endless)| is_endless)
             };
             if !is_endless {
-                self.is_doubtful = true;
+                self.refuse();
                 return Ok(None);
             }
             let key = self.builder.lexeme(key);
@@ -154,7 +154,7 @@ impl Quotient<'_, '_> {
         }
         let Ok(behind) = str::from_utf8(template.between(0, place)) else {
             // The hole is within a character.
-            self.is_doubtful = true;
+            self.refuse();
             return Ok(None);
         };
         let end = self.builder.sequence(&[]);
@@ -182,7 +182,7 @@ impl Quotient<'_, '_> {
         let free = &members.free[class as usize];
         if let KeySpace::Few(_) = free.space {
             // Whether a key is left for the last member would have to be known before it comes.
-            self.is_doubtful = true;
+            self.refuse();
             return Ok(None);
         }
         let Some(mut head) = self.members_before(members, &behind)? else { return Ok(None) };
@@ -219,7 +219,7 @@ impl Quotient<'_, '_> {
                 && members.free.iter().all(|free| free.some.is_none())
                 && gaps.all(|at| Gap::of(members, behind, at).takes_others());
             if !is_free {
-                self.is_doubtful = true;
+                self.refuse();
                 return Ok(None);
             }
             supplied = true;
@@ -277,7 +277,7 @@ impl Quotient<'_, '_> {
                 Ok(key) => taken.push(Arc::from(key)),
                 // Names are characters.
                 Err(_) => {
-                    self.is_doubtful = true;
+                    self.refuse();
                     return Ok(None);
                 }
             }

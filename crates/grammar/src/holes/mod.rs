@@ -27,6 +27,8 @@ mod template;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use facts::Facts;
 use lexemes::Lexemes;
 use objects::ObjectForms;
@@ -36,7 +38,7 @@ pub use template::Piece;
 use template::Template;
 
 use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::Grammar;
+use crate::ir::grammar::{Grammar, Members, NodeId};
 use crate::passes::drop_unreachable;
 
 /// What is kept from one question to the next may hold so many bytes.
@@ -54,8 +56,14 @@ impl Holes {
     /// The holes of the texts of a grammar.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where its lexemes are too large.
+    /// [`ErrorKind::Limit`] where its lexemes are too large, [`ErrorKind::Unsupported`] where it was itself made of texts with
+    /// a hole.
     pub fn new(grammar: Arc<Grammar>) -> Result<Holes, GrammarError> {
+        if grammar.members.iter().any(Members::is_cut) {
+            let message = "the grammar is that of the beginning of a text with a hole, and ends within an object; put the hole into \
+                           the pieces that it was made of";
+            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+        }
         let mut lexemes = Lexemes::new(grammar.exprs());
         let facts = Facts::new(&grammar, &mut lexemes).map_err(limit)?;
         Ok(Holes { grammar, lexemes, facts, objects: ObjectForms::default() })
@@ -77,7 +85,7 @@ impl Holes {
     /// [`ErrorKind::Unsupported`] where that hangs on something that cannot be decided, [`ErrorKind::Limit`] where it takes
     /// too much.
     pub fn is_completable(&mut self, pieces: &[Piece<'_>]) -> Result<bool, GrammarError> {
-        match self.found(pieces)? {
+        match self.found(pieces, &FxHashSet::default())? {
             Found { certain: true, .. } => Ok(true),
             Found { doubtful: false, .. } => Ok(false),
             _ => Err(undecided()),
@@ -104,9 +112,9 @@ impl Holes {
         let starts = recogniser.read()?;
         let mut quotient = Quotient::new(&mut recogniser);
         let root = quotient.root(&starts)?;
-        let (builder, is_doubtful) = (quotient.builder, quotient.is_doubtful);
+        let Quotient { builder, is_doubtful, refused, .. } = quotient;
         // What was left out is nothing where no text with these pieces needs it.
-        if is_doubtful && self.found(pieces)?.doubtful {
+        if is_doubtful && self.found(pieces, &refused)?.doubtful {
             return Err(undecided());
         }
         let made = builder.finish(root, self.grammar.report.clone()).map_err(|error| match error.kind {
@@ -119,12 +127,14 @@ impl Holes {
         Ok(drop_unreachable(&made))
     }
 
-    /// Whether the pieces can be completed, for certain or in doubt.
-    fn found(&mut self, pieces: &[Piece<'_>]) -> Result<Found, GrammarError> {
+    /// Whether the pieces can be completed, for certain or in doubt, as everything is in which these nodes hold the first hole.
+    fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
         self.begin()?;
         let template = Template::of(pieces)?;
         let Holes { grammar, lexemes, facts, objects } = self;
-        let starts = Recogniser::new(grammar, facts, lexemes, objects, &template).read()?;
+        let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
+        recogniser.doubted = template.first_hole().map(|hole| (hole, refused));
+        let starts = recogniser.read()?;
         let mut starts_here = starts.iter().filter(|start| start.position() == 0);
         let certain = starts_here.clone().any(|start| !start.is_doubtful());
         Ok(Found { certain, doubtful: starts_here.any(|start| start.is_doubtful()) })

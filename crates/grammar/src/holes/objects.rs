@@ -329,8 +329,14 @@ impl Recogniser<'_> {
             (Member::Free { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
             _ => {}
         }
+        // The value that one of a class must have is read where it is still missing.
         !self.lists.members(list).any(|listed| match (listed, member) {
             (Member::Known(one), Member::Known(other)) => one == other,
+            (Member::Free { class: one, meets: true, .. }, Member::Free { class: other, meets: true, .. })
+                if one == other =>
+            {
+                true
+            }
             (Member::Free { key: Some(one), .. }, Member::Free { key: Some(other), .. }) => one == other,
             _ => false,
         })

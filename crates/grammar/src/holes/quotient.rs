@@ -5,7 +5,7 @@
 //! (Bar-Hillel, Perles, Shamir 1961); which those are has been found by reading the text. Empty beginnings are left to what a node
 //! is a part of, so none is made twice.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ExprId, check_time};
 
 use super::arrays::{Slot, alternatives};
@@ -26,15 +26,20 @@ pub(super) struct Quotient<'q, 'a> {
     rules: FxHashMap<(NodeId, u32), RuleId>,
     work: Vec<(NodeId, u32, RuleId)>,
     imported: FxHashMap<ExprId, ExprId>,
+    /// The node that is being cut.
+    current: NodeId,
     /// Whether something was left out that could not be decided, or not be written as a grammar.
     pub is_doubtful: bool,
+    /// The nodes of which something was left out that cannot be written as a grammar.
+    pub refused: FxHashSet<NodeId>,
 }
 
 impl<'q, 'a> Quotient<'q, 'a> {
     pub fn new(recogniser: &'q mut Recogniser<'a>) -> Quotient<'q, 'a> {
         let builder = GrammarBuilder::from_grammar(recogniser.grammar.clone());
-        let (rules, work, imported) = Default::default();
-        Quotient { recogniser, builder, rules, work, imported, is_doubtful: false }
+        let (rules, work, imported, refused) = Default::default();
+        let current = recogniser.grammar.root();
+        Quotient { recogniser, builder, rules, work, imported, current, is_doubtful: false, refused }
     }
 
     /// The root of the quotient, where the root of the grammar may begin at these places.
@@ -152,7 +157,14 @@ impl<'q, 'a> Quotient<'q, 'a> {
         states
     }
 
+    /// Leaves out a part of what is being cut.
+    pub fn refuse(&mut self) {
+        self.is_doubtful = true;
+        self.refused.insert(self.current);
+    }
+
     fn cut_body(&mut self, node: NodeId, end: u32) -> Result<NodeId, GrammarError> {
+        self.current = node;
         let grammar = self.recogniser.grammar;
         let mut ways = Vec::new();
         match grammar.node(node) {
@@ -326,7 +338,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
                             for before in with.slots_before(items).into_iter().map(Some).chain([None]) {
                                 if items.unique && (before.is_some() || !elements.is_empty()) {
                                     // Which values there are before and behind would have to be compared.
-                                    self.is_doubtful = true;
+                                    self.refuse();
                                     continue;
                                 }
                                 let head = self.array_head(items, &with, before, surface.open, surface.item)?;
@@ -360,7 +372,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
             return Ok(None);
         }
         if items.unique {
-            self.is_doubtful |= !behind.is_empty();
+            self.refuse();
             return Ok(None);
         }
         let leading = items.prefix.len() as u32;

@@ -54,6 +54,7 @@ pub(super) type State = (Step, Place);
 
 pub(super) struct Goal {
     node: NodeId,
+    end: u32,
     /// All states met.
     pub states: FxHashSet<State>,
     starts: Vec<Place>,
@@ -75,6 +76,8 @@ pub(super) struct Recogniser<'a> {
     lexeme_starts: FxHashMap<(ExprId, u32), Rc<[Place]>>,
     work: Vec<(GoalId, State)>,
     states: usize,
+    /// A hole, and the nodes that are in doubt where it is in them.
+    pub doubted: Option<(u32, &'a FxHashSet<NodeId>)>,
 }
 
 impl<'a> Recogniser<'a> {
@@ -98,6 +101,7 @@ impl<'a> Recogniser<'a> {
             lexeme_starts: FxHashMap::default(),
             work: Vec::new(),
             states: 0,
+            doubted: None,
         }
     }
 
@@ -178,7 +182,7 @@ impl<'a> Recogniser<'a> {
         }
         let id = GoalId(self.goals.len() as u32);
         let (states, starts, waiting) = Default::default();
-        self.goals.push(Goal { node, states, starts, waiting });
+        self.goals.push(Goal { node, end, states, starts, waiting });
         self.index.insert((node, end), id);
         self.count()?;
         self.begin(id, Place::new(end))?;
@@ -238,6 +242,10 @@ impl<'a> Recogniser<'a> {
     /// A goal begins at a place.
     pub fn complete(&mut self, id: GoalId, at: Place) -> Result<(), GrammarError> {
         let goal = &mut self.goals[id.0 as usize];
+        let is_doubted = self.doubted.as_ref().is_some_and(|(hole, nodes)| {
+            nodes.contains(&goal.node) && (at.position()..=goal.end).contains(hole)
+        });
+        let at = if is_doubted { at.doubted() } else { at };
         if !goal.states.insert((Step::Done, at)) {
             return Ok(());
         }

@@ -48,6 +48,11 @@ impl Template {
         self.bytes.len() as u32
     }
 
+    /// The first place at which any bytes may stand.
+    pub fn first_hole(&self) -> Option<u32> {
+        self.holes.iter().min().copied()
+    }
+
     /// Whether any bytes may stand at a place.
     pub fn is_hole(&self, place: u32) -> bool {
         !self.holes.is_empty() && self.holes.contains(&place)
