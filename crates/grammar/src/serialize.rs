@@ -44,6 +44,8 @@ struct Saved {
     items: Vec<SavedItems>,
     root: Index,
     report: SavedReport,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    begun: Vec<u8>,
 }
 
 /// Only these two are read of a text that may be of another version.
@@ -277,6 +279,7 @@ fn saved(grammar: &Grammar) -> Saved {
         members: members.collect(),
         items: items.collect(),
         root: grammar.root.0,
+        begun: grammar.begun.to_vec(),
         report: SavedReport { enforced: rows(enforced), annotations: rows(annotations), relaxed: rows(relaxed) },
     }
 }
@@ -395,7 +398,8 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
     let SavedReport { enforced, annotations, relaxed } = saved.report;
     let report =
         Report { enforced: findings(enforced), annotations: findings(annotations), relaxed: findings(relaxed) };
-    builder.finish(root, report)
+    let grammar = builder.finish(root, report)?;
+    Ok(Grammar { begun: saved.begun.into(), ..grammar })
 }
 
 fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<ExprId>, GrammarError> {

@@ -147,8 +147,21 @@ fn is_led(leaders: &[Leader], mut leader: u32, expansion: ExpansionId, register:
 
 impl Run<'_> {
     /// The configuration before the first byte.
+    ///
+    /// What the grammar says to stand before every text is read first.
     pub fn initial(&mut self) -> Result<SetId, EngineError> {
-        self.initial_at(Machine::ROOT)
+        let first = self.initial_at(Machine::ROOT)?;
+        let grammar = self.machine.grammar().clone();
+        if grammar.begun().is_empty() {
+            return Ok(first);
+        }
+        let recording = std::mem::replace(&mut self.recording, true);
+        let begun = self.run(first, grammar.begun());
+        self.recording = recording;
+        match begun? {
+            SetId::EMPTY => Err(EngineError::NotRun("the text that stands before every text of the grammar, which none goes on,")),
+            begun => Ok(begun),
+        }
     }
 
     /// The configuration before the first byte of a part that stands alone.

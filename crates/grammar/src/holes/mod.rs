@@ -56,14 +56,8 @@ impl Holes {
     /// The holes of the texts of a grammar.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] where its lexemes are too large, [`ErrorKind::Unsupported`] where it was itself made of texts with
-    /// a hole.
+    /// [`ErrorKind::Limit`] where its lexemes are too large.
     pub fn new(grammar: Arc<Grammar>) -> Result<Holes, GrammarError> {
-        if grammar.members.iter().any(Members::is_cut) {
-            let message = "the grammar is that of the beginning of a text with a hole, and ends within an object; put the hole into \
-                           the pieces that it was made of";
-            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
-        }
         let mut lexemes = Lexemes::new(grammar.exprs());
         let facts = Facts::new(&grammar, &mut lexemes).map_err(limit)?;
         Ok(Holes { grammar, lexemes, facts, objects: ObjectForms::default() })
@@ -102,6 +96,11 @@ impl Holes {
             let message = "there is no hole in the text; put HOLE where something is to be filled in";
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         };
+        if self.grammar.members.iter().any(Members::is_cut) {
+            let message = "the grammar is itself one of what fills a hole, and ends within an object; put further holes into the \
+                           pieces that it was made of";
+            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+        }
         let behind = &pieces[hole..];
         let first = behind.iter().position(|piece| !matches!(piece, Piece::Hole | Piece::Text([])));
         let Some(first) = first else { return Ok((*self.grammar).clone()) };
@@ -117,6 +116,7 @@ impl Holes {
         if is_doubtful && self.found(pieces, &refused)?.doubtful {
             return Err(undecided());
         }
+        let begun = self.grammar.begun.clone();
         let made = builder.finish(root, self.grammar.report.clone()).map_err(|error| match error.kind {
             ErrorKind::Unsatisfiable => {
                 let message = "no text of the grammar ends with what stands behind the hole; change it, or put a hole there, too";
@@ -124,13 +124,30 @@ impl Holes {
             }
             _ => error,
         })?;
-        Ok(drop_unreachable(&made))
+        Ok(Grammar { begun, ..drop_unreachable(&made) })
+    }
+
+    /// The texts that may be put into the first hole: those of [`Holes::quotient`] that go on from what stands before it.
+    ///
+    /// # Errors
+    /// As [`Holes::quotient`].
+    pub fn filling(&mut self, pieces: &[Piece<'_>]) -> Result<Grammar, GrammarError> {
+        let quotient = self.quotient(pieces)?;
+        if !self.is_completable(pieces)? {
+            let message = "no text completes these pieces; change what stands around the hole, or put a hole there, too";
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
+        }
+        let before = pieces.iter().map_while(|piece| if let Piece::Text(text) = piece { Some(*text) } else { None });
+        let begun = [self.grammar.begun(), &before.collect::<Vec<_>>().concat()].concat();
+        Ok(Grammar { begun: begun.into(), ..quotient })
     }
 
     /// Whether the pieces can be completed, for certain or in doubt, as everything is in which these nodes hold the first hole.
     fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
         self.begin()?;
-        let template = Template::of(pieces)?;
+        let begun = self.grammar.clone();
+        let pieces: Vec<Piece<'_>> = std::iter::once(Piece::Text(begun.begun())).chain(pieces.iter().copied()).collect();
+        let template = Template::of(&pieces)?;
         let Holes { grammar, lexemes, facts, objects } = self;
         let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
         recogniser.doubted = template.first_hole().map(|hole| (hole, refused));

@@ -4,7 +4,6 @@
 //! stand wholly within a hole are not listed one by one: the list says that there are some, and what they must be is
 //! decided when the rest of the object is known.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -133,16 +132,16 @@ pub(super) struct Group {
 /// The members of the objects of one grammar, by their values.
 #[derive(Default)]
 pub(super) struct ObjectForms {
-    forms: FxHashMap<MembersId, Rc<[Group]>>,
+    forms: FxHashMap<MembersId, Arc<[Group]>>,
 }
 
 impl ObjectForms {
-    pub fn of(&mut self, id: MembersId, members: &Members, facts: &Facts) -> Rc<[Group]> {
+    pub fn of(&mut self, id: MembersId, members: &Members, facts: &Facts) -> Arc<[Group]> {
         self.forms.entry(id).or_insert_with(|| groups(members, facts)).clone()
     }
 }
 
-fn groups(members: &Members, facts: &Facts) -> Rc<[Group]> {
+fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
     let mut groups: Vec<Group> = Vec::new();
     let mut index: FxHashMap<NodeId, usize> = FxHashMap::default();
     let mut group = |value: NodeId, groups: &mut Vec<Group>| {
@@ -188,6 +187,12 @@ pub(super) enum Verdict {
 impl Recogniser<'_> {
     pub(super) fn begin_object(&mut self, goal: GoalId, id: MembersId, end: Place) -> Result<(), GrammarError> {
         let members = self.grammar.members(id);
+        if members.is_cut() {
+            for (class, free) in members.free.iter().enumerate().filter(|(_, free)| free.last.is_some()) {
+                self.call(goal, Step::Last(class as u32), free.value, end)?;
+            }
+            return Ok(());
+        }
         self.read_lexeme(goal, Step::AfterValue(MemberList::default()), members.surface.close, end)?;
         if is_complete(members, &[]) {
             self.read_lexeme(goal, Step::Done, members.surface.empty, end)?;
@@ -205,8 +210,16 @@ impl Recogniser<'_> {
         let members = self.grammar.members(id);
         let place = at.position();
         match step {
+            Step::Last(class) => {
+                let mut found = Vec::new();
+                self.free_keys(members, (class, false), at, &mut found)?;
+                for (member, start) in found {
+                    let list = self.lists.with(MemberList::default(), member);
+                    self.go_on(goal, Step::Key(list), start.after(at));
+                }
+            }
             Step::AfterValue(list) => {
-                if members.max.is_some_and(|max| self.lists.count(list) >= max) {
+                if members.max.is_some_and(|max| counted(members, self.lists.count(list)) >= max) {
                     return Ok(());
                 }
                 let is_hole = self.template.is_hole(place);
@@ -287,29 +300,38 @@ impl Recogniser<'_> {
                 found.push((Member::Known(index), start));
             }
         }
-        for &(class, meets) in &group.free {
-            let free = &members.free[class as usize];
-            let starts = self.lexemes.key_starts(free.key, self.template, end).map_err(limit)?;
-            for (start, is_endless) in starts {
-                if !is_outside(start) {
-                    continue;
-                }
-                if self.template.has_hole(start.position(), end) {
-                    let is_certain = is_endless && free.space == KeySpace::Endless;
-                    let start = if is_certain { start } else { start.doubted() };
-                    found.push((Member::Free { class, meets, key: None }, start));
-                    continue;
-                }
-                let key = string_value(self.template.between(start.position(), end));
-                if !free.taken.iter().any(|name| name.as_bytes() == key) {
-                    let key = Some(self.lists.key_id(&key));
-                    found.push((Member::Free { class, meets, key }, start));
-                }
-            }
+        for &(class, meets) in group.free.iter().filter(|(class, _)| members.free[*class as usize].last.is_none()) {
+            self.free_keys(members, (class, meets), at, &mut found)?;
         }
-        found.retain(|&(member, _)| self.allows(members, list, member));
+        found.retain(|&(member, start)| is_outside(start) && self.allows(members, list, member));
         let with = found.into_iter().map(|(member, start)| (self.lists.with(list, member), start.after(at)));
         Ok(with.collect())
+    }
+
+    /// Every way to read a key of a class of others that ends at a place.
+    fn free_keys(
+        &mut self,
+        members: &Members,
+        (class, meets): (u32, bool),
+        at: Place,
+        found: &mut Vec<(Member, Place)>,
+    ) -> Result<(), GrammarError> {
+        let (free, end) = (&members.free[class as usize], at.position());
+        for (start, is_endless) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
+            if self.template.has_hole(start.position(), end) {
+                let is_certain = is_endless && free.space == KeySpace::Endless;
+                let start = if is_certain { start } else { start.doubted() };
+                found.push((Member::Free { class, meets, key: None }, start));
+                continue;
+            }
+            let written = self.template.between(start.position(), end);
+            let key = string_value(&[written, free.last.as_deref().unwrap_or_default().as_bytes()].concat());
+            if !free.taken.iter().any(|name| name.as_bytes() == key) {
+                let key = Some(self.lists.key_id(&key));
+                found.push((Member::Free { class, meets, key }, start));
+            }
+        }
+        Ok(())
     }
 
     /// How a known key is written, as an expression of the lexemes.
@@ -343,10 +365,15 @@ impl Recogniser<'_> {
     }
 }
 
+/// So many members as the bounds of an object count: the last one of an object that is cut off is none.
+fn counted(members: &Members, listed: u32) -> u32 {
+    listed.saturating_sub(u32::from(members.is_cut()))
+}
+
 /// Whether an object may have these members and no others, of which none is within a hole.
 pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
     let has = |index: usize| listed.contains(&Member::Known(index as u32));
-    let count = listed.len() as u32;
+    let count = counted(members, listed.len() as u32);
     let met = |class: usize| {
         listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class))
     };
@@ -385,7 +412,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
         .count();
     let count = listed.iter().filter(|member| !is_hole(member)).count() + available;
     match gaps.len() {
-        1 if count as u32 >= members.min => Verdict::Yes,
+        1 if counted(members, count as u32) >= members.min => Verdict::Yes,
         1 => Verdict::No,
         // Which of the members is in which of the holes would have to be found out.
         _ => Verdict::Doubt,

@@ -35,6 +35,8 @@ pub(super) enum Step {
     Parts(u32),
     /// So many rounds of a repetition.
     Rounds(u32),
+    /// What an object that is cut off ends with, behind the key of its last member, which is of this class.
+    Last(u32),
     /// Members of an object; a value ends here.
     AfterValue(MemberList),
     /// Members, and a value of this kind, perhaps begun within a hole; a colon ends here.

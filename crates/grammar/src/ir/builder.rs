@@ -214,7 +214,16 @@ impl GrammarBuilder {
             .collect();
         let (members, items) = (self.members, self.items);
         let grammar =
-            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
+            Grammar {
+            exprs: self.exprs,
+            nodes: self.nodes,
+            rules,
+            members,
+            items,
+            root,
+            report: report.into(),
+            begun: Box::default(),
+        };
         Ok(split_literals(productive::without_dead_parts(grammar)?))
     }
 }

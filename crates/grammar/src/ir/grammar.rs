@@ -335,6 +335,8 @@ pub struct Grammar {
     pub(crate) items: Vec<Items>,
     pub(crate) root: NodeId,
     pub(crate) report: KeptReport,
+    /// What stands before every text: the texts are those that go on from it to one of the root.
+    pub(crate) begun: Box<[u8]>,
 }
 
 impl Grammar {
@@ -386,6 +388,11 @@ impl Grammar {
     /// Where every text starts.
     pub fn root(&self) -> NodeId {
         self.root
+    }
+
+    /// The bytes that texts go on from: the root matches these and the text behind them. Nearly always none.
+    pub fn begun(&self) -> &[u8] {
+        &self.begun
     }
 
     /// What became of the constraints in the input.

@@ -122,6 +122,8 @@ pub(crate) struct Text {
     pub places: Vec<usize>,
     /// The rules by their names: the body, and where the name was first seen.
     pub names: indexmap::IndexMap<String, (Option<PartId>, usize)>,
+    /// What stands before every text.
+    pub begun: Vec<u8>,
 }
 
 impl Text {
