@@ -60,19 +60,18 @@ impl Quotient<'_, '_> {
             }
         };
         let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
-        let head = if has_others { self.members_before(members, &behind)? } else { None };
-        let head = head.filter(|head| !head.known.is_empty() || !head.free.is_empty());
-        Ok(match head {
-            None => opened.then(|| self.builder.lexeme(open)),
-            Some(mut head) => {
-                if opened {
-                    head.surface.empty = open;
-                } else {
-                    head.min = head.min.max(1);
-                }
-                head.surface.close = item;
-                Some(self.builder.object(head))
-            }
+        let heads = if has_others { self.members_before(members, &behind)? } else { Vec::new() };
+        let mut ways = Vec::with_capacity(heads.len() + 1);
+        for mut head in heads.into_iter().filter(|head| !head.known.is_empty() || !head.free.is_empty()) {
+            head.min = head.min.max(1);
+            head.surface.close = item;
+            ways.push(self.builder.object(head));
+        }
+        ways.extend(opened.then(|| self.builder.lexeme(open)));
+        Ok(match ways[..] {
+            [] => None,
+            [only] => Some(only),
+            _ => Some(self.builder.choice(&ways)),
         })
     }
 
@@ -185,7 +184,7 @@ impl Quotient<'_, '_> {
             self.refuse();
             return Ok(None);
         }
-        let Some(mut head) = self.members_before(members, &behind)? else { return Ok(None) };
+        let Some(mut head) = self.members_before(members, &behind)?.pop() else { return Ok(None) };
         let Some(last) = self.others_before(free, &behind, None)? else { return Ok(None) };
         head.free.push(FreeMembers { key, value, last: Some(behind_key.into()), ..last });
         Ok(Some(self.builder.object(head)))
@@ -203,64 +202,91 @@ impl Quotient<'_, '_> {
         last.into_iter().chain(self.recogniser.lists.members(list)).collect()
     }
 
-    /// The object of the members that may come before others, as many as may be; `None` where those are impossible.
-    fn members_before(&mut self, members: &Members, behind: &[Member]) -> Result<Option<Members>, GrammarError> {
-        let count = behind.len() as u32;
+    /// The objects of the members that may come before others, as many as may be: one, where what is in a hole does not hang
+    /// on the last of them.
+    fn members_before(&mut self, members: &Members, behind: &[Member]) -> Result<Vec<Members>, GrammarError> {
         let ordered = members.ordered as u32;
-        let mut head = members.clone();
-        let mut supplied = false;
-        head.min = members.min.saturating_sub(count);
-        if behind.iter().any(|member| matches!(member, Member::Some(_))) {
-            let mut gaps = (0..behind.len()).filter(|&at| matches!(behind[at], Member::Some(_)));
-            // Where any member that is missing may stand in each of the holes, and any other one, the members before decide
-            // nothing.
-            let is_free = ordered == 0
-                && members.max.is_none()
-                && members.free.iter().all(|free| free.some.is_none())
-                && gaps.all(|at| Gap::of(members, behind, at).takes_others());
-            if !is_free {
-                self.refuse();
-                return Ok(None);
-            }
-            supplied = true;
-            head.min = 0;
-        }
-        let first = behind.iter().find(|member| !matches!(member, Member::Some(_)));
-        let before = match first {
-            Some(Member::Known(index)) if *index < ordered => Some(*index),
-            _ => None,
-        };
+        let holes = (0..behind.len()).filter(|&at| matches!(behind[at], Member::Some(_)));
+        let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, behind, at)).collect();
         let mut listed = vec![false; members.known.len()];
         for member in behind {
             if let Member::Known(index) = member {
                 listed[*index as usize] = true;
             }
         }
-        let comes = |index: u32| !listed[index as usize] && before.is_none_or(|before| index < before);
-        let mut known = members.known.iter().zip(0..);
-        if known.any(|(known, index)| known.required && !listed[index as usize] && !comes(index) && !supplied) {
-            return Ok(None);
-        }
-        head.ordered = (0..ordered).filter(|&index| comes(index)).count();
-        let known = (0..members.known.len() as u32).filter(|&index| comes(index)).map(|index| {
-            let known = &members.known[index as usize];
-            KnownMember { required: known.required && !supplied, ..known.clone() }
+        let unlisted = |index: &u32| !listed[*index as usize];
+        // What may stand in a hole right behind the members before hangs on the last of them.
+        let leading = matches!(behind.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
+        let all = || gaps.iter().chain(&leading);
+        let is_supplied = |index: u32| index >= ordered && all().any(|gap| gap.allows(index));
+        let mut has_ordered = gaps.iter().map(|gap| gap.ordered().filter(unlisted).count() as u32);
+        let are_filled = gaps.iter().all(|gap| gap.takes_others() || has_ordered.next().is_some_and(|count| count > 0));
+        let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
+        are_apart &= leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
+        let is_owed = members.free.iter().any(|free| free.some.is_some());
+        let needs = members.known.iter().zip(0..).any(|(known, index)| {
+            known.required && unlisted(&index) && all().any(|gap| gap.allows(index))
         });
-        head.known = known.collect();
-        let mut free = Vec::new();
-        for (class, others) in members.free.iter().enumerate() {
-            let met = |member: &Member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class);
-            let owed = others.some.filter(|_| !behind.iter().any(met));
-            let left = if before.is_some() { None } else { self.others_before(others, behind, owed)? };
-            match left {
-                Some(left) => free.push(left),
-                None if owed.is_some() => return Ok(None),
-                None => {}
+        let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
+        let is_free = all().any(Gap::takes_others);
+        let is_short = all().next().is_some() && !is_free && members.min > behind.len() as u32;
+        let is_closed = leading.as_ref().is_some_and(|gap| !gap.takes_others() && gap.is_mixed());
+        if !are_filled || !are_apart || is_bounded || is_short || is_closed {
+            self.refuse();
+            if !is_closed || !are_filled || !are_apart || is_bounded || is_short {
+                return Ok(Vec::new());
             }
         }
-        head.free = free;
-        head.max = members.max.map(|max| max - count);
-        Ok(Some(head))
+        let first = behind.iter().find(|member| !matches!(member, Member::Some(_)));
+        let before = match first {
+            Some(Member::Known(index)) if *index < ordered => Some(*index),
+            _ => None,
+        };
+        // The members before end before one of these, which is in the hole; or anywhere.
+        let mut ends: Vec<Option<u32>> = Vec::new();
+        if let Some(gap) = &leading {
+            let is_end = |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
+            ends.extend(gap.ordered().filter(is_end).map(Some));
+        }
+        if leading.as_ref().is_none_or(Gap::takes_others) {
+            ends.push(None);
+        }
+        let mut heads = Vec::with_capacity(ends.len());
+        for end in ends {
+            let comes = |index: u32| unlisted(&index) && end.or(before).is_none_or(|before| index < before);
+            let is_there = |index: u32| {
+                comes(index) || is_supplied(index) || gaps.iter().any(|gap| gap.allows(index)) || end.is_some_and(|end| {
+                    leading.as_ref().is_some_and(|gap| index >= end && gap.allows(index))
+                })
+            };
+            let mut required = members.known.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
+            if !required.all(|(_, index)| is_there(index)) {
+                continue;
+            }
+            let known = (0..members.known.len() as u32).filter(|&index| comes(index)).map(|index| {
+                let known = &members.known[index as usize];
+                KnownMember { required: known.required && !is_supplied(index), ..known.clone() }
+            });
+            let mut head = Members { known: known.collect(), free: Vec::new(), ..members.clone() };
+            head.ordered = (0..ordered).filter(|&index| comes(index)).count();
+            head.min = if is_free { 0 } else { members.min.saturating_sub(behind.len() as u32) };
+            head.max = members.max.map(|max| max - behind.len() as u32);
+            let mut is_possible = true;
+            for (class, others) in members.free.iter().enumerate() {
+                let met = |member: &Member| {
+                    matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class)
+                };
+                let is_met = behind.iter().any(met)
+                    || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
+                let owed = others.some.filter(|_| !is_met);
+                let has_none = before.is_some() || end.is_some();
+                let left = if has_none { None } else { self.others_before(others, behind, owed)? };
+                is_possible &= left.is_some() || owed.is_none();
+                head.free.extend(left);
+            }
+            heads.extend(is_possible.then_some(head));
+        }
+        Ok(heads)
     }
 
     /// The members of a class of others whose keys are none of those listed; `None` where there are none.

@@ -13,7 +13,7 @@ use super::facts::Facts;
 use super::place::Place;
 use super::recogniser::{GoalId, Recogniser, Step, limit};
 use crate::ir::error::GrammarError;
-use crate::ir::grammar::{KeySpace, KnownMember, Members, MembersId, NodeId};
+use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
 use crate::json::string_value::string_value;
 
 /// Members of an object that were read, the last one first.
@@ -390,9 +390,6 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     if !listed.iter().any(is_hole) {
         return if is_complete(members, listed) { Verdict::Yes } else { Verdict::No };
     }
-    if members.max.is_some() || members.free.iter().any(|free| free.some.is_some()) {
-        return Verdict::Doubt;
-    }
     let used: FxHashSet<u32> =
         listed.iter().filter_map(|member| if let Member::Known(index) = member { Some(*index) } else { None }).collect();
     // Which members may stand in each hole.
@@ -401,22 +398,59 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     let unused = |gap: &Gap| (0..members.known.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
     let is_missing = |index: &u32| members.known[*index as usize].required && !used.contains(index);
     let mut missing = (0..members.known.len() as u32).filter(is_missing);
-    if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(|gap| gap.others || unused(gap)) {
+    // The values that others must have.
+    let met = |class: u32| {
+        listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of == class))
+    };
+    let owed = members.free.iter().zip(0..).filter(|(free, class)| free.some.is_some() && !met(*class)).count() as u32;
+    if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
         return Verdict::No;
     }
-    if gaps.iter().any(|gap| gap.others) && gaps.iter().filter(|gap| !gap.others).count() < 2 {
+    if owed > 0 && has_few(members) {
+        return Verdict::Doubt;
+    }
+    if let Some(max) = members.max {
+        let concrete = counted(members, (listed.len() - gaps.len()) as u32);
+        let needed = missing.clone().count() as u32 + owed;
+        if concrete + needed.max(gaps.len() as u32) > max {
+            return Verdict::No;
+        }
+        if concrete + needed + gaps.len() as u32 > max {
+            return Verdict::Doubt;
+        }
+    }
+    // Others whose keys run out, as many as are left of them.
+    let few: u32 = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum();
+    let is_possible = |gap: &Gap| gap.takes_others() || unused(gap) || (gap.is_mixed() && few > 0);
+    if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(is_possible) {
+        return Verdict::No;
+    }
+    if gaps.iter().any(Gap::takes_others) && gaps.iter().filter(|gap| !gap.takes_others()).count() < 2 {
         return Verdict::Yes;
     }
     let available = (0..members.known.len() as u32)
         .filter(|index| !used.contains(index) && gaps.iter().any(|gap| gap.allows(*index)))
         .count();
+    let others = if gaps.iter().any(Gap::is_mixed) { few } else { 0 };
     let count = listed.iter().filter(|member| !is_hole(member)).count() + available;
     match gaps.len() {
-        1 if counted(members, count as u32) >= members.min => Verdict::Yes,
+        1 if counted(members, count as u32).saturating_add(others) >= members.min => Verdict::Yes,
         1 => Verdict::No,
         // Which of the members is in which of the holes would have to be found out.
         _ => Verdict::Doubt,
     }
+}
+
+/// Whether the keys of some class run out in all.
+fn has_few(members: &Members) -> bool {
+    members.free.iter().any(|free| matches!(free.space, KeySpace::Few(_)))
+}
+
+/// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
+fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
+    let KeySpace::Few(count) = free.space else { return 0 };
+    let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
+    count.saturating_sub(listed.iter().filter(is_one).count() as u32)
 }
 
 /// Which members may stand within a hole.
@@ -425,7 +459,7 @@ pub(super) struct Gap {
     ordered: (u32, u32),
     /// Known members in any order.
     mixed: Option<u32>,
-    /// Others.
+    /// Others, of which there is no end.
     others: bool,
 }
 
@@ -444,16 +478,32 @@ impl Gap {
             Some(Member::Known(index)) if *index < ordered => (*index, false),
             _ => (ordered, true),
         };
-        let is_endless = members.free.iter().any(|free| !matches!(free.space, KeySpace::Few(_)));
+        let is_endless = members.whole_others().any(|free| !matches!(free.space, KeySpace::Few(_)));
         Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_endless }
     }
 
-    /// Whether others may.
+    /// The members in declared order that may.
+    pub fn ordered(&self) -> impl Iterator<Item = u32> + use<> {
+        self.ordered.0..self.ordered.1
+    }
+
+    /// Whether another gap takes the same members.
+    pub fn is_same(&self, other: &Gap) -> bool {
+        self.ordered == other.ordered && self.mixed == other.mixed
+    }
+
+    /// Whether members in any order may.
+    pub fn is_mixed(&self) -> bool {
+        self.mixed.is_some()
+    }
+
+    /// Whether others may, of which there is no end.
     pub fn takes_others(&self) -> bool {
         self.others
     }
 
-    fn allows(&self, index: u32) -> bool {
+    /// Whether a known member may.
+    pub fn allows(&self, index: u32) -> bool {
         (self.ordered.0..self.ordered.1).contains(&index) || self.mixed.is_some_and(|from| index >= from)
     }
 }
