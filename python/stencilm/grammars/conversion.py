@@ -49,6 +49,11 @@ def converted(grammar: Grammar, notation: NotationName) -> str:
     """
     if notation not in _WRITERS:
         raise ValueError(f"notation is {notation!r}, but must be one of {', '.join(NOTATIONS)}")
+    if notation != "ebnf" and str(grammar).startswith("%begun"):
+        raise UnsupportedFeature(
+            f"{notation} has no words for texts that go on from what stands before a hole; print "
+            "the grammar as ebnf, or convert the one that it was made from"
+        )
     return _WRITERS[notation](grammar)
 
 

@@ -119,6 +119,16 @@ fn last_from(
         Node::Choice(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&of(part))),
         Node::Repeat { body, .. } | Node::Marked { body, .. } => of(body),
         Node::Rule(rule) => of(&grammar.rule(*rule).body),
+        Node::Members(id) if grammar.members(*id).is_cut() => {
+            let mut found = ByteSet::EMPTY;
+            for free in grammar.members(*id).free.iter().filter(|free| free.last.is_some()) {
+                found = found.union(&of(&free.value));
+                if nullable[free.value.0 as usize] {
+                    found = found.union(&lexemes.last(free.key)?);
+                }
+            }
+            found
+        }
         Node::Members(id) => {
             let surface = grammar.members(*id).surface;
             lexemes.last(surface.close)?.union(&lexemes.last(surface.empty)?)
