@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ExprId;
 
+use super::lexemes::KeyHoles;
 use super::objects::{Gap, Group, Member, MemberList, Verdict, completed};
 use super::quotient::Quotient;
 use super::recogniser::limit;
@@ -142,7 +143,7 @@ impl Quotient<'_, '_> {
                 let lexemes = &mut self.recogniser.lexemes;
                 let starts = lexemes.key_starts(free.key, template, place).map_err(limit)?;
                 // What may stand in the later hole makes the key new, whatever stands in this one.
-                starts.iter().any(|&(_, is_endless)| is_endless)
+                starts.iter().any(|&(_, holes)| holes == KeyHoles::Endless)
             };
             if !is_endless {
                 self.refuse();
@@ -230,6 +231,15 @@ impl Quotient<'_, '_> {
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > behind.len() as u32;
+        // Where nothing may stand in a hole, there are no members before.
+        let few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
+        let mixed = (ordered..members.known.len() as u32).any(|index| unlisted(&index));
+        let is_impossible = |gap: &Gap| {
+            !gap.takes_others() && !gap.ordered().any(|index| unlisted(&index)) && !(gap.is_mixed() && (few || mixed))
+        };
+        if all().any(is_impossible) {
+            return Ok(Vec::new());
+        }
         let is_closed = leading.as_ref().is_some_and(|gap| !gap.takes_others() && gap.is_mixed());
         if !are_filled || !are_apart || is_bounded || is_short || is_closed {
             self.refuse();

@@ -4,8 +4,12 @@
 //! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left where
 //! the text begins, read forwards again, is the right quotient: the texts that the bytes behind them complete.
 
+use std::collections::VecDeque;
+
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, LimitExceeded, Limits, Reversal, check_time, split};
+use stencilm_regex::{
+    ByteSet, Deriver, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Relaxed, Reversal, check_time, split,
+};
 
 use super::place::Place;
 use super::template::Template;
@@ -13,12 +17,34 @@ use super::template::Template;
 /// Most pairs of a place and a residual that one lexeme is followed through forwards.
 const MAX_FORWARD: usize = 10_000;
 /// The same from its end on.
-const MAX_PAIRS: usize = 2_000_000;
+const MAX_REACHED: usize = 500_000;
+
+/// A place that a lexeme is followed to from its end.
+#[derive(Clone, Copy)]
+struct Reached {
+    place: u32,
+    /// What is left of it there.
+    rest: ExprId,
+    /// The fewest bytes in holes on the way.
+    filled: u32,
+}
+
+/// What holes are to a key that is read over them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum KeyHoles {
+    /// No part of it is in a hole.
+    None,
+    /// A part is, and there may be only few keys.
+    Some,
+    /// A part is, and there are endlessly many: some residual leads to itself.
+    Endless,
+}
 
 /// The expressions of one grammar and what was derived of them.
 pub(super) struct Lexemes {
     pub deriver: Deriver,
     reversal: Reversal,
+    relaxation: Relaxation,
     last: FxHashMap<ExprId, ByteSet>,
     /// Those that could not be cut: whatever has a hole in one of them is in doubt.
     pub undecided: FxHashSet<ExprId>,
@@ -27,13 +53,13 @@ pub(super) struct Lexemes {
 impl Lexemes {
     pub fn new(exprs: &ExprSet) -> Lexemes {
         let deriver = Deriver::over(exprs.clone(), Limits::default());
-        let (reversal, last, undecided) = Default::default();
-        Lexemes { deriver, reversal, last, undecided }
+        let (reversal, relaxation, last, undecided) = Default::default();
+        Lexemes { deriver, reversal, relaxation, last, undecided }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.deriver.memory_bytes() + self.reversal.memory_bytes()
+        self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes()
     }
 
     /// The bytes with which a match may end.
@@ -63,15 +89,7 @@ impl Lexemes {
             }
         }
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
-        let walked = self.walk(reversed.expr, template, end)?;
-        let mut starts: Vec<u32> = Vec::new();
-        for &(place, rest) in &walked {
-            if self.deriver.exprs.is_nullable(rest) {
-                starts.push(place);
-            }
-        }
-        starts.sort_unstable();
-        starts.dedup();
+        let starts = self.places(reversed.expr, template, end)?;
         if reversed.is_exact {
             return Ok(starts.into_iter().map(Place::new).collect());
         }
@@ -87,61 +105,108 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// As [`Lexemes::starts`] for the keys of an object that are not named: each start with whether there are holes on the way,
-    /// and if so whether these give infinitely many texts for certain.
+    /// Where matches of an expression that is read backwards may begin.
+    fn places(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<u32>, LimitExceeded> {
+        // In a hole every count of a long repetition would be a residual of its own, and without greatest counts there are few. What
+        // is no longer than both read alike is no different.
+        let mut relaxed = Relaxed { expr: reversed, agreement: u32::MAX };
+        if template.has_holes() {
+            relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed);
+        }
+        let mut is_same = true;
+        let mut starts: FxHashMap<u32, u32> = FxHashMap::default();
+        for Reached { place, rest, filled } in self.walk(relaxed.expr, template, end)? {
+            if self.deriver.exprs.is_nullable(rest) {
+                let shortest = starts.entry(place).or_insert(filled);
+                *shortest = filled.min(*shortest);
+            }
+        }
+        for (place, filled) in &starts {
+            is_same &= (end - place).saturating_add(*filled) <= relaxed.agreement;
+        }
+        let mut places: Vec<u32> = match is_same {
+            true => starts.into_keys().collect(),
+            false => {
+                let walked = self.walk(reversed, template, end)?;
+                walked.iter().filter(|one| self.deriver.exprs.is_nullable(one.rest)).map(|one| one.place).collect()
+            }
+        };
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
+    }
+
+    /// As [`Lexemes::starts`] for the keys of an object that are not named: each start with what holes are to the key.
     pub fn key_starts(
         &mut self,
         expr: ExprId,
         template: &Template,
         end: u32,
-    ) -> Result<Vec<(Place, bool)>, LimitExceeded> {
+    ) -> Result<Vec<(Place, KeyHoles)>, LimitExceeded> {
         let mut found = Vec::new();
         for start in self.starts(expr, template, end)? {
-            let is_endless = template.has_hole(start.position(), end)
-                && self.is_endless(expr, template, start.position(), end)?;
-            found.push((start, is_endless));
+            if !template.has_hole(start.position(), end) {
+                found.push((start, KeyHoles::None));
+                continue;
+            }
+            let kinds = self.key_holes(expr, template, start.position(), end)?;
+            found.extend(kinds.into_iter().map(|kind| (start, kind)));
         }
         Ok(found)
     }
 
-    /// Whether infinitely many texts of an expression fit between two places, for certain: some residual at a hole leads to itself.
-    fn is_endless(
+    /// What the holes between two places may be to a key.
+    fn key_holes(
         &mut self,
         expr: ExprId,
         template: &Template,
         start: u32,
         end: u32,
-    ) -> Result<bool, LimitExceeded> {
+    ) -> Result<Vec<KeyHoles>, LimitExceeded> {
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
-        if !reversed.is_exact {
-            return Ok(false);
-        }
-        let first = (end, reversed.expr, false);
+        let first = (end, reversed.expr, KeyHoles::None);
         let mut seen = FxHashSet::from_iter([first]);
         let mut work = vec![first];
-        while let Some((place, rest, mut pumped)) = work.pop() {
+        let mut kinds: Vec<KeyHoles> = Vec::new();
+        while let Some((place, rest, mut kind)) = work.pop() {
             check_time()?;
+            if seen.len() > MAX_FORWARD || !reversed.is_exact {
+                return Ok(vec![KeyHoles::Some]);
+            }
             let derivatives = self.deriver.derivatives(rest)?;
             let mut next = Vec::new();
             if template.is_hole(place) {
-                for &(_, after) in derivatives.iter() {
-                    pumped |= after == rest;
-                    next.push((place, after));
+                if derivatives.iter().any(|&(_, after)| after == rest) {
+                    // As well without what is read again and again: then the key is what it was.
+                    if kind == KeyHoles::None && place == start && self.deriver.exprs.is_nullable(rest) {
+                        kinds.push(KeyHoles::None);
+                    }
+                    if let Some(byte) = template.before(place).filter(|_| place > start && kind != KeyHoles::Endless) {
+                        next.push((place - 1, self.deriver.after(rest, byte)?, kind));
+                    }
+                    kind = KeyHoles::Endless;
                 }
+                next.extend(derivatives.iter().map(|&(_, after)| (place, after, kind.max(KeyHoles::Some))));
             }
-            if pumped && place == start && self.deriver.exprs.is_nullable(rest) {
-                return Ok(true);
+            if place == start && self.deriver.exprs.is_nullable(rest) {
+                kinds.push(kind);
             }
             if let Some(byte) = template.before(place).filter(|_| place > start) {
-                next.push((place - 1, self.deriver.after(rest, byte)?));
+                next.push((place - 1, self.deriver.after(rest, byte)?, kind));
             }
-            for (place, rest) in next {
-                if rest != ExprId::NOTHING && seen.insert((place, rest, pumped)) {
-                    work.push((place, rest, pumped));
+            for state in next {
+                if state.1 != ExprId::NOTHING && seen.insert(state) {
+                    work.push(state);
                 }
             }
         }
-        Ok(false)
+        kinds.sort_unstable();
+        kinds.dedup();
+        // Of those with a part in a hole, endlessly many are as good as any.
+        if kinds.contains(&KeyHoles::Endless) {
+            kinds.retain(|kind| *kind != KeyHoles::Some);
+        }
+        Ok(kinds)
     }
 
     /// The texts, none of them empty, that the bytes up to a place behind the first complete to a match: an expression of
@@ -153,13 +218,18 @@ impl Lexemes {
             return Ok(Some(ExprId::NOTHING));
         }
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
+        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr);
+        if template.has_holes() && !self.walk(relaxed.expr, template, end)?.iter().any(|reached| reached.place == 0) {
+            return Ok(Some(ExprId::NOTHING));
+        }
         let mut rests = Vec::new();
-        for (place, rest) in self.walk(reversed.expr, template, end)? {
+        for Reached { place, rest, .. } in self.walk(reversed.expr, template, end)? {
             if place == 0 && self.deriver.is_live(rest)? {
-                rests.push(self.reversal.of(&mut self.deriver.exprs, rest)?.expr);
+                rests.push(rest);
             }
         }
-        let heads = self.deriver.exprs.or(&rests);
+        let rest = self.deriver.exprs.or(&rests);
+        let heads = self.reversal.of(&mut self.deriver.exprs, rest)?.expr;
         let heads = self.without_empty(heads)?;
         if reversed.is_exact || heads == ExprId::NOTHING {
             return Ok(Some(heads));
@@ -217,34 +287,36 @@ impl Lexemes {
         Ok(self.deriver.exprs.or(&parts))
     }
 
-    /// Every place that a reversed expression is followed to from its end, and what is left of it there.
-    fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<(u32, ExprId)>, LimitExceeded> {
-        let mut pairs = vec![(end, reversed)];
+    /// Every place that a reversed expression is followed to from its end, and what is left of it there, the shortest way first.
+    fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
+        let mut found: Vec<Reached> = Vec::new();
         // Without holes each place is met once.
-        let mut seen: Option<FxHashSet<(u32, ExprId)>> = None;
-        let mut next = 0;
-        while let Some(&(place, rest)) = pairs.get(next) {
-            next += 1;
+        let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();
+        let mut work = VecDeque::from([Reached { place: end, rest: reversed, filled: 0 }]);
+        while let Some(reached @ Reached { place, rest, filled }) = work.pop_front() {
             check_time()?;
-            if pairs.len() > MAX_PAIRS {
-                return Err(LimitExceeded::States(MAX_PAIRS));
+            if template.has_holes() && !seen.insert((place, rest)) {
+                continue;
             }
+            if found.len() > MAX_REACHED {
+                return Err(LimitExceeded::States(MAX_REACHED));
+            }
+            found.push(reached);
             if template.is_hole(place) {
-                let seen = seen.get_or_insert_with(|| pairs.iter().copied().collect());
                 for &(_, after) in self.deriver.derivatives(rest)?.iter() {
-                    if self.deriver.is_live(after)? && seen.insert((place, after)) {
-                        pairs.push((place, after));
+                    if !seen.contains(&(place, after)) && self.deriver.is_live(after)? {
+                        work.push_back(Reached { place, rest: after, filled: filled + 1 });
                     }
                 }
             }
-            let Some(byte) = template.before(place) else { continue };
-            let after = self.deriver.after(rest, byte)?;
-            let pair = (place - 1, after);
-            if after != ExprId::NOTHING && seen.as_mut().is_none_or(|seen| seen.insert(pair)) {
-                pairs.push(pair);
+            if let Some(byte) = template.before(place) {
+                let after = self.deriver.after(rest, byte)?;
+                if after != ExprId::NOTHING {
+                    work.push_front(Reached { place: place - 1, rest: after, filled });
+                }
             }
         }
-        Ok(pairs)
+        Ok(found)
     }
 
     /// Whether an expression matches what stands between two places; `None` where that takes too long to tell.

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ExprId;
 
 use super::facts::Facts;
+use super::lexemes::KeyHoles;
 use super::place::Place;
 use super::recogniser::{GoalId, Recogniser, Step, limit};
 use crate::ir::error::GrammarError;
@@ -317,9 +318,9 @@ impl Recogniser<'_> {
         found: &mut Vec<(Member, Place)>,
     ) -> Result<(), GrammarError> {
         let (free, end) = (&members.free[class as usize], at.position());
-        for (start, is_endless) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
-            if self.template.has_hole(start.position(), end) {
-                let is_certain = is_endless && free.space == KeySpace::Endless;
+        for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
+            if holes != KeyHoles::None {
+                let is_certain = holes == KeyHoles::Endless && free.space == KeySpace::Endless;
                 let start = if is_certain { start } else { start.doubted() };
                 found.push((Member::Free { class, meets, key: None }, start));
                 continue;
@@ -345,6 +346,13 @@ impl Recogniser<'_> {
     /// Whether a member may stand before those listed.
     pub(super) fn allows(&self, members: &Members, list: MemberList, member: Member) -> bool {
         let is_ordered = |index: u32| (index as usize) < members.ordered;
+        // Between two members in order that follow each other nothing stands.
+        if let (Member::Known(index), Some(Member::Some(_))) = (member, self.lists.first(list)) {
+            let next = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
+            if matches!(next, Some(Member::Known(next)) if is_ordered(next) && index + 1 >= next) {
+                return false;
+            }
+        }
         let before = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
         match (member, before) {
             (Member::Known(index), Some(Member::Known(next))) if is_ordered(next) && index >= next => return false,
@@ -425,7 +433,14 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(is_possible) {
         return Verdict::No;
     }
-    if gaps.iter().any(Gap::takes_others) && gaps.iter().filter(|gap| !gap.takes_others()).count() < 2 {
+    // Holes that take known members only must not need the same one.
+    let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
+    let has_own = |gap: &&Gap| gap.ordered().any(|index| !used.contains(&index));
+    let are_apart = needy.len() < 2 || (needy.iter().all(has_own) && needy.windows(2).all(|pair| !pair[0].is_same(pair[1])));
+    if !are_apart {
+        return Verdict::Doubt;
+    }
+    if needy.len() < gaps.len() {
         return Verdict::Yes;
     }
     let available = (0..members.known.len() as u32)
@@ -433,12 +448,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
         .count();
     let others = if gaps.iter().any(Gap::is_mixed) { few } else { 0 };
     let count = listed.iter().filter(|member| !is_hole(member)).count() + available;
-    match gaps.len() {
-        1 if counted(members, count as u32).saturating_add(others) >= members.min => Verdict::Yes,
-        1 => Verdict::No,
-        // Which of the members is in which of the holes would have to be found out.
-        _ => Verdict::Doubt,
-    }
+    if counted(members, count as u32).saturating_add(others) >= members.min { Verdict::Yes } else { Verdict::No }
 }
 
 /// Whether the keys of some class run out in all.

@@ -53,6 +53,11 @@ impl Template {
         self.holes.iter().min().copied()
     }
 
+    /// Whether there is any hole.
+    pub fn has_holes(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
     /// Whether any bytes may stand at a place.
     pub fn is_hole(&self, place: u32) -> bool {
         !self.holes.is_empty() && self.holes.contains(&place)
