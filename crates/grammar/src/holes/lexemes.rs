@@ -5,6 +5,7 @@
 //! the text begins, read forwards again, is the right quotient: the texts that the bytes behind them complete.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{
@@ -29,6 +30,13 @@ struct Reached {
     filled: u32,
 }
 
+/// What any bytes leave of an expression, each with the fewest bytes that do.
+struct Filling {
+    rests: Box<[(ExprId, u32)]>,
+    /// The fewest bytes behind which a match may end.
+    shortest_end: Option<u32>,
+}
+
 /// What holes are to a key that is read over them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum KeyHoles {
@@ -45,6 +53,9 @@ pub(super) struct Lexemes {
     pub deriver: Deriver,
     reversal: Reversal,
     relaxation: Relaxation,
+    fillings: FxHashMap<ExprId, Arc<Filling>>,
+    before_fillings: FxHashMap<(ExprId, u8), Arc<[(ExprId, u32)]>>,
+    filling_bytes: usize,
     last: FxHashMap<ExprId, ByteSet>,
     /// Those that could not be cut: whatever has a hole in one of them is in doubt.
     pub undecided: FxHashSet<ExprId>,
@@ -53,13 +64,14 @@ pub(super) struct Lexemes {
 impl Lexemes {
     pub fn new(exprs: &ExprSet) -> Lexemes {
         let deriver = Deriver::over(exprs.clone(), Limits::default());
-        let (reversal, relaxation, last, undecided) = Default::default();
-        Lexemes { deriver, reversal, relaxation, last, undecided }
+        let (reversal, relaxation, fillings, before_fillings, last, undecided) = Default::default();
+        Lexemes { deriver, reversal, relaxation, fillings, before_fillings, filling_bytes: 0, last, undecided }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes()
+        let derived = self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes();
+        derived + self.filling_bytes
     }
 
     /// The bytes with which a match may end.
@@ -301,14 +313,18 @@ impl Lexemes {
             if found.len() > MAX_REACHED {
                 return Err(LimitExceeded::States(MAX_REACHED));
             }
-            found.push(reached);
             if template.is_hole(place) {
-                for &(_, after) in self.deriver.derivatives(rest)?.iter() {
-                    if !seen.contains(&(place, after)) && self.deriver.is_live(after)? {
-                        work.push_back(Reached { place, rest: after, filled: filled + 1 });
+                let filling = self.filling(rest)?;
+                let end = filling.shortest_end.map(|more| Reached { place, rest: ExprId::EMPTY, filled: filled + more });
+                found.extend(end);
+                if let Some(byte) = template.before(place) {
+                    for &(after, more) in self.filled_before(rest, &filling, byte)?.iter() {
+                        work.push_back(Reached { place: place - 1, rest: after, filled: filled + more });
                     }
                 }
+                continue;
             }
+            found.push(reached);
             if let Some(byte) = template.before(place) {
                 let after = self.deriver.after(rest, byte)?;
                 if after != ExprId::NOTHING {
@@ -316,6 +332,61 @@ impl Lexemes {
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// What is left of an expression behind any bytes.
+    fn filling(&mut self, rest: ExprId) -> Result<Arc<Filling>, LimitExceeded> {
+        if let Some(known) = self.fillings.get(&rest) {
+            return Ok(known.clone());
+        }
+        let mut seen = FxHashSet::from_iter([rest]);
+        let mut rests = vec![(rest, 0)];
+        let mut shortest_end = None;
+        let mut next = 0;
+        while let Some(&(rest, filled)) = rests.get(next) {
+            next += 1;
+            check_time()?;
+            if rests.len() > MAX_REACHED {
+                return Err(LimitExceeded::States(MAX_REACHED));
+            }
+            if self.deriver.exprs.is_nullable(rest) && shortest_end.is_none() {
+                shortest_end = Some(filled);
+            }
+            for &(_, after) in self.deriver.derivatives(rest)?.iter() {
+                if seen.insert(after) && self.deriver.is_live(after)? {
+                    rests.push((after, filled + 1));
+                }
+            }
+        }
+        self.filling_bytes += rests.len() * size_of::<(ExprId, u32)>();
+        let filling = Arc::new(Filling { rests: rests.into(), shortest_end });
+        self.fillings.insert(rest, filling.clone());
+        Ok(filling)
+    }
+
+    /// What is left of an expression behind any bytes and one before them.
+    fn filled_before(
+        &mut self,
+        rest: ExprId,
+        filling: &Filling,
+        byte: u8,
+    ) -> Result<Arc<[(ExprId, u32)]>, LimitExceeded> {
+        if let Some(known) = self.before_fillings.get(&(rest, byte)) {
+            return Ok(known.clone());
+        }
+        let mut seen = FxHashSet::default();
+        let mut found = Vec::new();
+        for &(rest, filled) in filling.rests.iter() {
+            check_time()?;
+            let after = self.deriver.after(rest, byte)?;
+            if after != ExprId::NOTHING && seen.insert(after) {
+                found.push((after, filled));
+            }
+        }
+        self.filling_bytes += found.len() * size_of::<(ExprId, u32)>();
+        let found: Arc<[(ExprId, u32)]> = found.into();
+        self.before_fillings.insert((rest, byte), found.clone());
         Ok(found)
     }
 
