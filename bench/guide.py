@@ -30,7 +30,7 @@ from bench import records
 from stencilm.generation.loop import Decoding
 from stencilm.guiding.api import local_guide
 from stencilm.guiding.task import Options
-from stencilm.guiding.texts import compiler_of
+from stencilm.matching.texts import compiler_of
 
 SIZES = (10, 20, 30, 40)
 WAYS = ("naive", "mask", "mask + forced", "guide")

@@ -26,6 +26,7 @@ from stencilm import (
     LimitExceeded,
     Limits,
     OperationCancelled,
+    TokenIndex,
     TokenizerInfo,
 )
 from stencilm.grammars.output_types import JsonSchema
@@ -126,6 +127,11 @@ def slow_mask(limits: Limits) -> None:
         matcher.accept_string("abcxyzuvw")
 
 
+def slow_index(limits: Limits) -> None:
+    pattern = "(?:[a-z]{1,200}[0-9]{1,200}x){1,200}"
+    TokenIndex.from_regex(pattern, INFO, max_states=1 << 20, max_bytes=1 << 32, limits=limits)
+
+
 def slow_batch(limits: Limits) -> None:
     compiled = GrammarCompiler(INFO, limits=limits).compile_regex(".*[abc].{40}[xyz].*[uvw].{30}")
     matchers = [GrammarMatcher(compiled) for _ in range(3)]
@@ -152,7 +158,7 @@ def slow_schema(limits: Limits) -> None:
         GrammarCompiler(INFO, limits=limits).compile_json_schema(text)
 
 
-@pytest.mark.parametrize("call", [slow_mask, slow_batch, slow_schema])
+@pytest.mark.parametrize("call", [slow_mask, slow_batch, slow_schema, slow_index])
 @pytest.mark.parametrize("on_main_thread", [True, False])
 def test_what_is_under_way_ends(call: Callable[[Limits], None], on_main_thread: bool) -> None:
     # Far more than the 50 ms that are promised: machines that run tests are loaded.

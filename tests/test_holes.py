@@ -77,7 +77,12 @@ CASES: list[tuple[str, Grammar, list[Any], bool]] = [
     ("a member twice", json_is(property_order="any"), ['{"age": 1', HOLE, '"age": 2}'], True),
     ("truly twice", json_is(property_order="any"), ['{"age": 1, ', HOLE, ', "age": 2}'], False),
     ("others twice", json_is(), ['{"name": "x", "age": 1, "z": 1, ', HOLE, ', "z": 2}'], False),
-    ("as a value", json_is(), ['{"name": "x", "age": 1, "y": {"z": 1, ', HOLE, ', "z": 2}}'], False),
+    (
+        "as a value",
+        json_is(),
+        ['{"name": "x", "age": 1, "y": {"z": 1, ', HOLE, ', "z": 2}}'],
+        False,
+    ),
     ("by an escape", json_is(), ['{"name": "x", "age": 1, "z": 1, ', HOLE, '"\\u007a": 2}'], True),
     ("other others", json_is(), ['{"name": "x", "age": 1, "z": 1, ', HOLE, ', "y": 2}'], True),
     ("closed", json_is(strict_mode=True), ['{"name": "x", ', HOLE, '"b": 1}'], False),
@@ -100,7 +105,9 @@ CASES: list[tuple[str, Grammar, list[Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("grammar", "pieces", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize(
+    ("grammar", "pieces", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
 def test_which_texts_can_be_completed(grammar: Grammar, pieces: list[Any], expected: bool) -> None:
     assert grammar.is_completable(pieces) is expected
     if HOLE not in pieces:
@@ -160,7 +167,9 @@ def masks(matcher: GrammarMatcher, info: TokenizerInfo) -> set[int]:
         (schema({"type": "array", "maxItems": 3, "minItems": 2}), ["[12, ", HOLE, "2]"]),
     ],
 )
-def test_masks_are_those_of_questions(grammar: Grammar, pieces: list[Any], info: TokenizerInfo) -> None:
+def test_masks_are_those_of_questions(
+    grammar: Grammar, pieces: list[Any], info: TokenizerInfo
+) -> None:
     at = pieces.index(HOLE)
     matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar.fill(pieces)))
     inside = b""
@@ -171,7 +180,9 @@ def test_masks_are_those_of_questions(grammar: Grammar, pieces: list[Any], info:
         assert allowed - {len(VOCABULARY)} == expected
         ends = grammar.is_completable([*pieces[:at], inside, *pieces[at + 1 :]])
         assert (len(VOCABULARY) in allowed) == matcher.is_completed() == ends
-        token = max(expected, key=lambda token: (len(VOCABULARY[token]) * 7 + token * (step + 3)) % 11)
+        token = max(
+            expected, key=lambda token: (len(VOCABULARY[token]) * 7 + token * (step + 3)) % 11
+        )
         assert matcher.accept_token(token)
         inside += VOCABULARY[token]
 
@@ -187,14 +198,16 @@ def test_brute_force_on_all_short_texts() -> None:
         for grammar in (Grammar.from_regex(pattern), Grammar.from_ebnf(ebnf)):
             for before, behind in itertools.product([t for t in texts if len(t) < 3], repeat=2):
                 known = any(
-                    text.startswith(before) and text.endswith(behind) and len(text) >= len(before + behind)
+                    text.startswith(before)
+                    and text.endswith(behind)
+                    and len(text) >= len(before + behind)
                     for text in members
                 )
-                longer = any(
-                    re.fullmatch(pattern, before + inside + behind)
-                    for inside in texts
+                longer = any(re.fullmatch(pattern, before + inside + behind) for inside in texts)
+                assert grammar.is_completable([before, HOLE, behind]) == (known or longer), (
+                    before,
+                    behind,
                 )
-                assert grammar.is_completable([before, HOLE, behind]) == (known or longer), (before, behind)
 
 
 def test_it_is_a_grammar_like_any_other(info: TokenizerInfo) -> None:
@@ -261,7 +274,9 @@ def test_limits_end_what_takes_too_long() -> None:
     lists = Grammar.from_ebnf('root ::= root root | "a"')
     text = "a" * 20_000
     with pytest.raises(LimitExceeded):
-        Grammar.from_source(lists.source, Limits(milliseconds=300)).is_completable([text, HOLE, text])
+        Grammar.from_source(lists.source, Limits(milliseconds=300)).is_completable(
+            [text, HOLE, text]
+        )
 
 
 def test_long_texts_take_time_in_proportion() -> None:
@@ -270,7 +285,9 @@ def test_long_texts_take_time_in_proportion() -> None:
     half = len(document) // 2
     assert len(document) > 80_000
     assert grammar.is_completable([document[:half], HOLE, document[half + 7 :]])
-    assert grammar.fill([document[:half], HOLE, document[half + 7 :]]).is_completable(document[half : half + 7])
+    assert grammar.fill([document[:half], HOLE, document[half + 7 :]]).is_completable(
+        document[half : half + 7]
+    )
 
 
 def test_models_fill_holes() -> None:

@@ -286,6 +286,13 @@ def test_budgets_are_named() -> None:
         TokenIndex.from_grammar(nested, info, max_states=500)
 
 
+def test_building_ends_in_time() -> None:
+    info = tokenizer_info("tiny")
+    with pytest.raises(stencilm.LimitExceeded, match=r"takes more than 0.1 s; .*max_seconds"):
+        TokenIndex.from_regex("(?:[a-z]{1,200}[0-9]{1,200}x){1,200}", info, max_seconds=0.1)
+    assert TokenIndex.from_regex("a", info, max_seconds=100.0).num_states == 2
+
+
 def test_what_cannot_be_is_told_by_name() -> None:
     info = tokenizer_info("tiny")
     for name in ("max_states", "max_bytes"):
@@ -295,6 +302,10 @@ def test_what_cannot_be_is_told_by_name() -> None:
         wrong = {name: "x"}
         with pytest.raises(TypeError, match=f"{name} is 'x', but must be an int"):
             TokenIndex.from_regex("a", info, **wrong)
+    with pytest.raises(ValueError, match="max_seconds is 0, but must be above 0"):
+        TokenIndex.from_regex("a", info, max_seconds=0)
+    with pytest.raises(TypeError, match="max_seconds is 'x', but must be a number"):
+        TokenIndex.from_regex("a", info, max_seconds="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="progress is 3, but must be a function"):
         TokenIndex.from_regex("a", info, progress=3)  # type: ignore[arg-type]
     index = TokenIndex.from_regex("a", info, max_states=9, max_bytes=1 << 20)

@@ -57,7 +57,8 @@ impl Case {
 /// Cuts a text at random places, and now and then puts in a piece of another one.
 fn random_case(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> (Case, bool) {
     let text = choices.pick(texts);
-    let mut cuts: Vec<usize> = (0..if choices.chance(3) { 4 } else { 2 }).map(|_| choices.below(text.len() + 1)).collect();
+    let mut cuts: Vec<usize> =
+        (0..if choices.chance(3) { 4 } else { 2 }).map(|_| choices.below(text.len() + 1)).collect();
     cuts.sort_unstable();
     let ends = cuts.iter().copied().skip(2).step_by(2).chain([text.len()]);
     let starts = cuts.iter().copied().skip(1).step_by(2);
@@ -174,7 +175,8 @@ pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Count
     let tokens = Tokens::random(choices, &texts);
     for _ in 0..3 {
         let (case, is_cut_only) = random_case(choices, &texts);
-        if check_case(&grammar, &mut holes, &tokens, &texts, (case, is_cut_only), choices, &what, &mut counts).is_err() {
+        if check_case(&grammar, &mut holes, &tokens, &texts, (case, is_cut_only), choices, &what, &mut counts).is_err()
+        {
             counts.limits += 1;
         }
     }

@@ -81,9 +81,11 @@ pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     }
     let workers = Workers::new(Some(1 + choices.below(4)));
     for _ in 0..1 + choices.below(4) {
-        let jobs: Vec<&mut GrammarMatcher> = together.iter_mut().collect();
-        let masks =
-            workers.each(jobs, |matcher| if matcher.is_terminated() { Ok(None) } else { mask(matcher).map(Some) });
+        let jobs = together.iter_mut().map(|matcher| (workers.line(matcher.compiled()), matcher)).collect();
+        let masks = workers.each(
+            jobs,
+            |matcher: &mut GrammarMatcher| if matcher.is_terminated() { Ok(None) } else { mask(matcher).map(Some) },
+        );
         let mut tokens = Vec::new();
         for (matcher, found) in alone.iter_mut().zip(masks) {
             let expected = if matcher.is_terminated() { None } else { Some(mask(matcher)?) };
@@ -96,8 +98,8 @@ pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
                 false => *choices.pick(&allowed),
             });
         }
-        let jobs: Vec<(&mut GrammarMatcher, u32)> = together.iter_mut().zip(tokens.iter().copied()).collect();
-        let accepted = workers.each(jobs, |(matcher, token)| matcher.accept_token(token));
+        let jobs = together.iter_mut().zip(&tokens).map(|job| (workers.line(job.0.compiled()), job)).collect();
+        let accepted = workers.each(jobs, |(matcher, &token)| matcher.accept_token(token));
         for ((matcher, &token), accepted) in alone.iter_mut().zip(&tokens).zip(accepted) {
             assert_eq!(accepted?, matcher.accept_token(token)?, "token {token} of a batch: {what}");
         }

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 from stencilm.errors import ModelError
 from stencilm.generation.sampling import Sampling
-from stencilm.grammars.output_types import Output, resolve
+from stencilm.grammars.outputs import Output, resolve
 from stencilm.integrations.ray.rows import (
     COUNTS,
     Answer,
@@ -383,7 +383,7 @@ def _sameness(job: _Job) -> Any:
 
 def _type_text(output_type: Any) -> str:
     """An output type as text that is the same in every process and on every day."""
-    from stencilm.grammars.output_types import type_adapter
+    from stencilm.grammars.python_types import type_adapter
 
     output = resolve(output_type)
     if output.is_json and isinstance(output.json_type, type):

@@ -18,7 +18,7 @@ from stencilm import Budget, Capabilities, Grammar, Prices
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.endpoints.requests import tool_grammar
 from stencilm.generation.trace import Called
-from stencilm.guiding.texts import byte_matcher
+from stencilm.matching.texts import byte_matcher
 
 openai = pytest.importorskip("openai")
 
@@ -161,7 +161,7 @@ def test_a_native_answer_is_not_taken_on_trust() -> None:
 
 def SCHEMA_FITS(text: str) -> bool:
     from stencilm.guiding.parsers import as_grammar
-    from stencilm.guiding.texts import byte_matcher
+    from stencilm.matching.texts import byte_matcher
 
     return byte_matcher(as_grammar(SCHEMA)).longest_valid_prefix(text).status == "complete"
 

@@ -17,8 +17,7 @@ from stencilm import Grammar
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.endpoints.requests import native_form, schema_of
 from stencilm.endpoints.schema_subset import subset_schema, unwrapped
-from stencilm.grammars.output_types import grammar_of
-from stencilm.guiding.texts import byte_matcher
+from stencilm.matching.texts import byte_matcher
 
 pytest.importorskip("openai")
 
@@ -118,7 +117,7 @@ STRICT: list[Any] = [
 
 
 def sent(output_type: Any) -> dict[str, Any]:
-    form = native_form(grammar_of(output_type), PRESETS["openai"])
+    form = native_form(stencilm.Grammar.from_type(output_type), PRESETS["openai"])
     assert form is not None
     described: dict[str, Any] = form["response_format"]["json_schema"]
     return described
@@ -250,13 +249,15 @@ def test_answers_are_unwrapped(text: str, inner: str) -> None:
 
 
 def test_anthropic_is_sent_its_own_subset() -> None:
-    schema = json.dumps(schema_of(grammar_of(Item)))
+    schema = json.dumps(schema_of(stencilm.Grammar.from_type(Item)))
     made = subset_schema(schema, "anthropic")
     assert made is not None and not made.is_wrapped
     assert made.schema["required"] == ["name"]
     assert "maxItems" not in json.dumps(made.schema) and "default" not in json.dumps(made.schema)
     assert "#/properties/tags/maxItems" in made.left_out
-    assert subset_schema(json.dumps(schema_of(grammar_of(Tree))), "anthropic") is None
+    assert (
+        subset_schema(json.dumps(schema_of(stencilm.Grammar.from_type(Tree))), "anthropic") is None
+    )
 
 
 def test_hostile_schemas_are_bounded() -> None:

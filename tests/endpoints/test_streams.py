@@ -198,7 +198,7 @@ def test_options_are_checked_before_anything_is_sent() -> None:
 
 def test_partials_begin_anew_where_all_is_taken_back() -> None:
     from stencilm.generation.partial import MISSING
-    from stencilm.grammars.output_types import resolve
+    from stencilm.grammars.outputs import resolve
 
     shown = Partials(resolve(Person))
     assert shown.feed('{"name": "Bo').name == "Bo"

@@ -277,7 +277,7 @@ class Page(BaseModel):
 
 
 def test_no_part_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stencilm.grammars.output_types import type_adapter
+    from stencilm.grammars.python_types import type_adapter
 
     made: Counter[str] = Counter()
 

@@ -12,7 +12,7 @@ import stencilm
 from stencilm import Grammar, GrammarMatcher, TokenizerInfo
 from stencilm.guiding.guesses import Guesser
 from stencilm.guiding.lookup import Lookup, Odds
-from stencilm.guiding.texts import compiler_of
+from stencilm.matching.texts import compiler_of
 
 TEXTS = [*(bytes([byte]) for byte in range(256)), b'": "', b'", "', b"ab", b"cd", b"</s>"]
 IDS = {text: number for number, text in enumerate(TEXTS)}

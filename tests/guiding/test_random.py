@@ -13,7 +13,7 @@ from generation.test_random_schemas import SchemaMaker
 from stencilm import Budget, Grammar
 from stencilm.errors import StencilError
 from stencilm.guiding.parsers import as_grammar
-from stencilm.guiding.texts import byte_matcher
+from stencilm.matching.texts import byte_matcher
 
 CASES = 300
 NOISE = '{}[]",:0123456789 abcxyz\n\\é~tfn-.eE'

@@ -14,7 +14,7 @@ from guiding.test_text import script
 from stencilm import Grammar, JsonSchema
 from stencilm.guiding.loose_json import MAX_DEPTH, Members, documents, read
 from stencilm.guiding.parsers import as_grammar
-from stencilm.guiding.texts import byte_matcher
+from stencilm.matching.texts import byte_matcher
 
 
 class Person(BaseModel):

@@ -35,7 +35,7 @@ blanks ::= " "+
 
 def fits(grammar: Any, result: Guided) -> bool:
     from stencilm.guiding.parsers import as_grammar
-    from stencilm.guiding.texts import byte_matcher
+    from stencilm.matching.texts import byte_matcher
 
     wanted = {"valid": {"complete"}, "closed": {"complete"}, "truncated": {"viable", "complete"}}
     verdict = byte_matcher(as_grammar(grammar)).longest_valid_prefix(result.response)

@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field
 
 from endpoints.provider_rules import check_gbnf
 from stencilm import Grammar, UnsupportedFeature
-from stencilm.grammars.conversion import NOTATIONS, choices_of, converted
-from stencilm.guiding.texts import byte_matcher
+from stencilm.grammars.conversion import NOTATIONS
+from stencilm.grammars.described import choices_of
+from stencilm.matching.texts import byte_matcher
 
 
 class Pet(BaseModel):
@@ -98,9 +99,9 @@ def test_the_texts_are_the_same(name: str, notation: Any) -> None:
     grammar, expressible = GRAMMARS[name]
     if notation != "ebnf" and notation not in expressible.split():
         with pytest.raises(UnsupportedFeature):
-            converted(grammar, notation)
+            grammar.converted(notation)
         return
-    text = converted(grammar, notation)
+    text = grammar.converted(notation)
     if notation == "gbnf":
         check_gbnf(text)
     back = READERS[notation](text)

@@ -29,14 +29,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammars.output_types import (
-    Choice,
-    JsonSchema,
-    Regex,
-    alternatives,
-    json_schema_of,
-    resolve,
-)
+from stencilm.grammars.output_types import Choice, JsonSchema, Regex, alternatives
+from stencilm.grammars.outputs import resolve
+from stencilm.grammars.python_types import json_schema_of
 
 T = TypeVar("T")
 

@@ -52,7 +52,7 @@ from pydantic import (
 
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammars.output_types import resolve
+from stencilm.grammars.outputs import resolve
 
 COMPILER = GrammarCompiler(
     TokenizerInfo([*(bytes([byte]) for byte in range(256)), None], stop_token_ids=[256])

@@ -10,7 +10,6 @@ import pytest
 
 import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, JsonSchema, TokenizerInfo
-from stencilm.grammars.output_types import grammar_of
 
 INFO = TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny")
 COMPILER = GrammarCompiler(INFO, cache_enabled=False)
@@ -29,7 +28,7 @@ def test_nullable_is_read_where_asked_for(nullable: bool) -> None:
         Grammar.from_json_schema(NULLABLE, nullable=nullable),
         COMPILER.compile_json_schema(NULLABLE, nullable=nullable),
         COMPILER.compile_json_schema(json.dumps(NULLABLE), nullable=nullable),
-        grammar_of(JsonSchema(NULLABLE, nullable=nullable)),
+        stencilm.Grammar.from_type(JsonSchema(NULLABLE, nullable=nullable)),
     ]
     for grammar in grammars:
         assert accepts(grammar, None) is nullable

@@ -17,9 +17,9 @@ from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.stats import Stats
 from stencilm.generation.trace import Trace
+from stencilm.models import chat as conversations
+from stencilm.models.chat import Chat, Talk
 from stencilm.models.prompts import Conversation
-from stencilm.tool_calls import chat as conversations
-from stencilm.tool_calls.chat import Chat, Talk
 from stencilm.tool_calls.functions import read_docstring, tool_of
 
 STATS = Stats(
@@ -48,11 +48,10 @@ class Scripted:
             self.backend = type("Backend", (), {"tokenizer": tokenizer})()
 
     def generate(self, prompt: Any, output_type: Any = str, **_: Any) -> Generation[Any]:
-        from stencilm.grammars.output_types import grammar_of
 
         self.prompts.append(prompt)
         text = next(self.texts)
-        compiled = self.compiler.compile(grammar_of(output_type))
+        compiled = self.compiler.compile(stencilm.Grammar.from_type(output_type))
         matcher = stencilm.GrammarMatcher(compiled)
         assert matcher.accept_string(text) and matcher.is_completed(), text
         return Generation(

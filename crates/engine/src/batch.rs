@@ -1,10 +1,10 @@
 //! Many sequences at once: the same call for every one, on a few threads that wait for the next batch.
 
-use std::sync::Arc;
+use std::sync::{self, Arc, PoisonError};
 
 use rayon::ThreadPool;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use crate::compiled::CompiledGrammar;
 use crate::cpus::available_cpus;
 use crate::locks::{Mutex, lock};
 
@@ -35,16 +35,47 @@ impl Workers {
         self.threads
     }
 
-    /// Does `work` for every job, each by one thread, and gives the results in the order of the jobs.
-    pub fn each<J: Send, R: Send>(&self, jobs: Vec<J>, work: impl Fn(J) -> R + Send + Sync) -> Vec<R> {
-        if self.threads == 1 || jobs.len() < 2 {
-            return jobs.into_iter().map(work).collect();
+    /// In which line the jobs of a grammar wait: those of one line work with the same lexemes, so each thread has a line of its
+    /// own, as long as there are jobs in it.
+    pub fn line(&self, compiled: &CompiledGrammar) -> usize {
+        if self.threads == 1 {
+            return 0;
         }
-        match self.pool() {
-            Some(pool) => pool.install(|| jobs.into_par_iter().map(work).collect()),
-            // The system refuses more threads: this one does the work.
-            None => jobs.into_iter().map(work).collect(),
+        compiled.spread(self.threads);
+        compiled.lane()
+    }
+
+    /// Does `work` for every job, each in its [line](Workers::line) and by one thread, and gives the results in the order of the
+    /// jobs. The calling thread is one of those that work, so that little work waits for nobody.
+    pub fn each<J: Send, R: Send>(&self, jobs: Vec<(usize, J)>, work: impl Fn(J) -> R + Send + Sync) -> Vec<R> {
+        let pool = if self.threads == 1 || jobs.len() < 2 { None } else { self.pool() };
+        // Where the system refuses more threads, this one does the work.
+        let Some(pool) = pool else { return jobs.into_iter().map(|(_, job)| work(job)).collect() };
+        let mut results: Vec<Option<R>> = jobs.iter().map(|_| None).collect();
+        let mut lines = Vec::new();
+        for ((line, job), result) in jobs.into_iter().zip(&mut results) {
+            if line >= lines.len() {
+                lines.resize_with(line + 1, Vec::new);
+            }
+            lines[line].push((job, result));
         }
+        lines.retain(|line| !line.is_empty());
+        let lines: Vec<_> = lines.into_iter().map(|line| sync::Mutex::new(line.into_iter())).collect();
+        let next = |line: usize| lines[line].lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work_from = |first: usize| {
+            for line in (0..lines.len()).map(|after| (first + after) % lines.len()) {
+                while let Some((job, result)) = next(line) {
+                    *result = Some(work(job));
+                }
+            }
+        };
+        pool.in_place_scope(|scope| {
+            let work_from = &work_from;
+            (1..self.threads).for_each(|first| scope.spawn(move |_| work_from(first)));
+            work_from(0);
+        });
+        drop(lines);
+        results.into_iter().map(|result| result.expect("every job was done")).collect()
     }
 
     fn pool(&self) -> Option<Arc<ThreadPool>> {
@@ -55,7 +86,7 @@ impl Workers {
             std::mem::forget(foreign);
         }
         if pool.is_none() {
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(self.threads);
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(self.threads - 1);
             let threads = builder.thread_name(|index| format!("stencilm-{index}")).build().ok()?;
             *pool = Some(Pool { process, threads: Arc::new(threads) });
         }
@@ -68,12 +99,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_jobs() {
+    fn results_come_in_the_order_of_the_jobs_whatever_line_they_wait_in() {
         for threads in [1, 3] {
             let workers = Workers::new(Some(threads));
-            for count in [0, 1, 2, 100] {
-                let doubled = workers.each((0..count).collect(), |job: u32| job * 2);
-                assert_eq!(doubled, (0..count).map(|job| job * 2).collect::<Vec<_>>());
+            for lines in [1, 2, 5] {
+                for count in [0, 1, 2, 100] {
+                    let jobs = (0..count).map(|job: usize| (job * job % lines, job)).collect();
+                    let doubled = workers.each(jobs, |job| job * 2);
+                    assert_eq!(doubled, (0..count).map(|job| job * 2).collect::<Vec<_>>());
+                }
             }
         }
     }
@@ -82,7 +116,8 @@ mod tests {
     fn jobs_may_write_to_rows_of_their_own() {
         let mut words = vec![0u32; 64];
         let workers = Workers::new(Some(2));
-        workers.each(words.chunks_mut(4).enumerate().collect(), |(row, words)| words.fill(row as u32));
+        let rows = words.chunks_mut(4).enumerate().map(|(row, words)| (row % 2, (row, words)));
+        workers.each(rows.collect(), |(row, words)| words.fill(row as u32));
         assert!(words.iter().enumerate().all(|(index, &word)| word as usize == index / 4));
     }
 

@@ -1,28 +1,30 @@
 //! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::{CancelToken, Watch, memory};
 
-use crate::canonical::CanonicalMasks;
+use crate::canonical::mask::masks::CanonicalMasks;
 use crate::completion::narrowing::Endings;
 use crate::error::EngineError;
-use crate::lexeme::shared::{Lexemes, SharedLexemes};
+use crate::lexeme::shared::{Lane, Lexemes, SharedLexemes, User, let_go};
 use crate::lexeme::single_tokens;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::limits::{LexiconLimits, Limits};
 use crate::locks::{Mutex, lock, try_lock};
+use crate::machine::capturing::capturing;
 use crate::machine::layout::Machine;
+use crate::machine::marks::Marks;
 use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
-use crate::parse::annotations::Marks;
-use crate::parse::stepper::{Doubt, Run};
+use crate::parse::stepper::{Doubt, Run, Scratch};
 use crate::parse::unverified::{Unverified, VerifyReason};
-use crate::query::captures;
 use crate::shared::Vocabulary;
 use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
@@ -50,33 +52,108 @@ pub struct CompiledGrammar {
 /// Rows that were given out by number can be had for so many masks, wherever they are kept.
 const MAX_GIVEN: usize = 64;
 
+/// A grammar changes its lane so often at most: its matchers read their texts once more, and its masks are found once more.
+const MAX_MOVES: usize = 4;
+
+/// A thread that waited for lexemes for so long leaves them to the others, where there is another lane.
+const CROWDED: Duration = Duration::from_millis(2);
+
 /// The layouts of one grammar: at most one for each generation of the lexemes. Only they keep a layout, so that it goes
 /// with its lexemes; matchers keep none but while they are working.
-#[derive(Default)]
-pub(crate) struct Layouts(Mutex<Vec<Arc<Layout>>>);
+pub(crate) struct Layouts {
+    known: Mutex<Vec<Arc<Layout>>>,
+    /// The lane of the grammar.
+    lane: AtomicUsize,
+    moves: AtomicUsize,
+    /// Whether a batch has given it its lane.
+    is_spread: AtomicBool,
+}
 
 impl Layouts {
+    /// None yet, of a new grammar.
+    fn new(shared: &SharedLexemes) -> Layouts {
+        let spread = shared.next_lane();
+        let lane = spread.unwrap_or_else(|| shared.lane_of_thread());
+        Layouts {
+            known: Mutex::default(),
+            lane: AtomicUsize::new(lane.0),
+            moves: AtomicUsize::new(0),
+            is_spread: AtomicBool::new(spread.is_some()),
+        }
+    }
+
+    fn lane(&self) -> Lane {
+        Lane(self.lane.load(Ordering::Relaxed))
+    }
+
+    /// Lays the grammar out in another lane from now on. Its matchers read their texts there when they are used next.
+    fn move_to(&self, lane: Lane) {
+        if self.lane.swap(lane.0, Ordering::Relaxed) != lane.0 {
+            let gone = std::mem::take(&mut *lock(&self.known));
+            drop(gone);
+        }
+    }
+
+    /// As the lexemes know it.
+    fn as_user(self: &Arc<Layouts>) -> Weak<dyn User> {
+        let layouts: Arc<dyn User> = self.clone();
+        Arc::downgrade(&layouts)
+    }
+
     /// The layout in these lexemes.
     fn of(&self, lexemes: &Arc<Lexemes>) -> Option<Arc<Layout>> {
-        lock(&self.0).iter().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)).cloned()
+        lock(&self.known).iter().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)).cloned()
     }
 
     /// Adds a layout, or gives the one that there is in its lexemes.
     fn add(&self, layout: Arc<Layout>) -> (Arc<Layout>, bool) {
-        let mut layouts = lock(&self.0);
+        let mut layouts = lock(&self.known);
         if let Some(known) = layouts.iter().find(|known| Arc::ptr_eq(&known.lexemes, &layout.lexemes)) {
             return (known.clone(), false);
         }
         layouts.push(layout.clone());
         (layout, true)
     }
+}
 
-    /// Takes out the layouts in these lexemes.
-    pub fn take(&self, lexemes: &Arc<Lexemes>) -> Vec<Arc<Layout>> {
-        let mut layouts = lock(&self.0);
-        let (taken, kept) = layouts.drain(..).partition(|layout| Arc::ptr_eq(&layout.lexemes, lexemes));
+impl User for Layouts {
+    fn take(&self, lexemes: &Arc<Lexemes>) -> Box<dyn Send> {
+        let mut layouts = lock(&self.known);
+        let (taken, kept): (Vec<_>, _) = layouts.drain(..).partition(|layout| Arc::ptr_eq(&layout.lexemes, lexemes));
         *layouts = kept;
-        taken
+        Box::new(taken.into_iter().filter_map(Arc::into_inner).collect::<Vec<Layout>>())
+    }
+}
+
+/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
+pub(crate) struct HeldLayout(Option<Arc<Layout>>);
+
+impl HeldLayout {
+    pub fn new(layout: Arc<Layout>) -> HeldLayout {
+        HeldLayout(Some(layout))
+    }
+
+    /// The layout itself.
+    pub fn layout(&self) -> &Arc<Layout> {
+        self.0.as_ref().expect("a layout is held until it is dropped")
+    }
+}
+
+impl Deref for HeldLayout {
+    type Target = Layout;
+
+    #[inline]
+    fn deref(&self) -> &Layout {
+        self.layout()
+    }
+}
+
+impl Drop for HeldLayout {
+    fn drop(&mut self) {
+        if let Some(layout) = self.0.take().and_then(Arc::into_inner) {
+            let bytes = layout.lexemes().held();
+            let_go(layout, bytes);
+        }
     }
 }
 
@@ -89,6 +166,8 @@ pub(crate) struct Layout {
     machine: Mutex<Machine>,
     shared: Arc<SharedLexemes>,
     lexemes: Arc<Lexemes>,
+    /// The layouts of the grammar, of which it is one.
+    siblings: Weak<Layouts>,
     masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
     /// What is known of the ways to the end of texts, where a budget asked for it.
@@ -103,6 +182,15 @@ pub(crate) struct Layout {
 struct Masks {
     known: MaskCache,
     suffixes: KnownSuffixes,
+}
+
+/// What an operation leaves behind.
+struct Worked<T> {
+    result: Result<T, EngineError>,
+    /// Whether the lexemes hold more than before.
+    has_grown: bool,
+    /// How long it waited for them.
+    waited: Duration,
 }
 
 /// A mask as [`Layout::fill_mask`] wrote it.
@@ -156,12 +244,14 @@ impl CompiledGrammar {
         let grammar = single_tokens::without_missing_tokens(grammar, &vocabulary)?;
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary)?);
         let lexeme_cache = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
-        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits, &lexeme_cache, lexeme_cache.current())?;
+        let layouts = Arc::new(Layouts::new(&lexeme_cache));
+        let lexemes = lexeme_cache.current(layouts.lane());
+        let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits, &lexeme_cache, lexemes, &layouts)?;
         if grammar.all_items().iter().any(|items| items.unique) {
             refuse_in_unique_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
         }
-        let capturing = captures::capturing(&grammar);
+        let capturing = capturing(&grammar);
         let compiled = CompiledGrammar {
             marks: layout.marks,
             grammar,
@@ -172,7 +262,7 @@ impl CompiledGrammar {
             grammar_bytes: OnceLock::new(),
             measured: AtomicUsize::new(0),
             lexeme_cache,
-            layouts: Arc::default(),
+            layouts,
             given: Mutex::default(),
         };
         compiled.enter(layout);
@@ -212,7 +302,7 @@ impl CompiledGrammar {
     /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
     /// other grammars share. Waits for nobody: while another thread works with the grammar, it is what it was before.
     pub fn memory_bytes(&self) -> usize {
-        let layouts = try_lock(&self.layouts.0).map(|layouts| layouts.clone());
+        let layouts = try_lock(&self.layouts.known).map(|layouts| layouts.clone());
         if let Some(layouts) = layouts
             && let Some(held) = layouts.iter().map(|layout| layout.memory_bytes()).sum::<Option<usize>>()
         {
@@ -236,12 +326,12 @@ impl CompiledGrammar {
     /// The layout for a new matcher.
     pub(crate) fn layout(&self) -> Arc<Layout> {
         loop {
-            let lexemes = self.lexeme_cache.current();
+            let lexemes = self.lexeme_cache.current(self.layouts.lane());
             if let Some(known) = self.layouts.of(&lexemes) {
                 return known;
             }
-            let (grammar, vocabulary) = (&self.grammar, &self.vocabulary);
-            let fresh = Layout::new(grammar, vocabulary, &self.tokens, &self.limits, &self.lexeme_cache, lexemes);
+            let (grammar, vocabulary, shared) = (&self.grammar, &self.vocabulary, &self.lexeme_cache);
+            let fresh = Layout::new(grammar, vocabulary, &self.tokens, &self.limits, shared, lexemes, &self.layouts);
             let fresh = fresh.expect("what is wrong with the marks of a grammar showed the first time");
             if let Some(layout) = self.enter(fresh) {
                 return layout;
@@ -252,11 +342,32 @@ impl CompiledGrammar {
     /// Keeps a layout for as long as its lexemes are kept; `None` where they have gone meanwhile.
     fn enter(&self, fresh: Layout) -> Option<Arc<Layout>> {
         let (layout, is_new) = self.layouts.add(Arc::new(fresh));
-        if is_new && !self.lexeme_cache.enter(&layout.lexemes, Arc::downgrade(&self.layouts)) {
+        if is_new && !self.lexeme_cache.enter(&layout.lexemes, self.layouts.as_user()) {
             self.layouts.take(&layout.lexemes);
             return None;
         }
         Some(layout)
+    }
+
+    /// Gives the grammar a lane of its own among those of other grammars, once, for a batch with so many threads.
+    pub(crate) fn spread(&self, threads: usize) {
+        if self.layouts.is_spread.load(Ordering::Relaxed) || self.layouts.is_spread.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.lexeme_cache.spread(threads);
+        if let Some(lane) = self.lexeme_cache.next_lane() {
+            self.layouts.move_to(lane);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn move_to(&self, lane: Lane) {
+        self.layouts.move_to(lane);
+    }
+
+    /// The number of its lane: threads that work with grammars of different lanes do not wait for each other.
+    pub(crate) fn lane(&self) -> usize {
+        self.layouts.lane().0
     }
 
     /// Begins new lexemes for matchers to come, because those of a layout have reached a limit: one text that asks for too
@@ -287,6 +398,7 @@ impl Layout {
         limits: &Limits,
         shared: &Arc<SharedLexemes>,
         lexemes: Arc<Lexemes>,
+        siblings: &Arc<Layouts>,
     ) -> Result<Layout, EngineError> {
         let machine = Machine::new(grammar.clone(), tokens.clone())?;
         Ok(Layout {
@@ -295,6 +407,7 @@ impl Layout {
             machine: Mutex::new(machine),
             shared: shared.clone(),
             lexemes,
+            siblings: Arc::downgrade(siblings),
             masks: Mutex::new(Masks {
                 known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
                 suffixes: KnownSuffixes::new(vocabulary.trie().max_depth()),
@@ -337,27 +450,41 @@ impl Layout {
         stacks: &mut Stacks,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let (result, has_grown) = self.with_locked(stacks, operation);
+        CancelToken::check(self.cancel.as_ref())?;
+        let Worked { result, has_grown, waited } = self.with_locked(stacks, operation);
         if has_grown {
-            self.shared.make_room();
+            self.shared.make_room(&self.lexemes);
+        }
+        if waited > CROWDED {
+            self.leave();
         }
         result
     }
 
-    /// The same, and whether the lexemes hold more than before.
+    /// Moves the grammar to another lane, because others worked for long with the lexemes of this one.
+    #[cold]
+    fn leave(&self) {
+        let Some(siblings) = self.siblings.upgrade() else { return };
+        if siblings.moves.fetch_add(1, Ordering::Relaxed) < MAX_MOVES
+            && let Some(lane) = self.shared.lane_beside(siblings.lane())
+        {
+            siblings.move_to(lane);
+        }
+    }
+
+    /// The same, with what is to be done when no lock is held any more.
     fn with_locked<T>(
         &self,
         stacks: &mut Stacks,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
-    ) -> (Result<T, EngineError>, bool) {
-        if let Err(cancelled) = CancelToken::check(self.cancel.as_ref()) {
-            return (Err(cancelled.into()), false);
-        }
+    ) -> Worked<T> {
         let mut machine = lock(&self.machine);
         let mut lexeme_cache = self.lexemes.lock();
         lexeme_cache.begin();
         stacks.begin(self.max_stack_bytes);
+        let mut scratch = lexeme_cache.extensions.take::<Scratch>();
         let mut run = Run {
+            scratch: &mut scratch,
             machine: &mut machine,
             lexeme_cache: &mut lexeme_cache,
             stacks,
@@ -369,7 +496,9 @@ impl Layout {
             known: None,
         };
         let result = Watch::new(self.milliseconds, None).until(self.cancel.clone()).over(|| operation(&mut run));
-        (result, self.lexemes.note(&mut lexeme_cache))
+        lexeme_cache.extensions.put(scratch);
+        let (waited, has_grown) = (lexeme_cache.waited(), self.lexemes.note(&mut lexeme_cache));
+        Worked { result, has_grown, waited }
     }
 
     /// Runs an operation with all memory in hand, and with what is known of the ways to the end of texts.
@@ -442,14 +571,14 @@ impl Layout {
                 let finished = finished?;
                 computed = match &reads {
                     Some(reads) => {
-                        let kept = Arc::new(KeptMask::new(mask, &finished, &mut run.lexeme_cache.scratch.bases));
+                        let kept = Arc::new(KeptMask::new(mask, &finished, run.lexeme_cache.extensions.get()));
                         masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                         fresh = told.then_some(kept.clone());
                         kept.allowed()
                     }
                     None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
                 };
-                (unverified, run.lexeme_cache.scratch.flipped) = (finished.unverified, finished.flipped);
+                (unverified, run.scratch.flipped) = (finished.unverified, finished.flipped);
                 found_reads = reads;
             }
             run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
@@ -466,7 +595,7 @@ impl Layout {
                 let saturated = run.stacks.configuration(&mut threads)?;
                 found_reads = masks.known.looks(run.machine, run.stacks, saturated);
             }
-            run.lexeme_cache.scratch.saturated = threads;
+            run.scratch.saturated = threads;
             let within_key = run.is_within_free_key(configuration);
             let strings = if run.machine.keeps_text() { run.strings_seen(configuration)? } else { None };
             let mut asked = Vec::new();

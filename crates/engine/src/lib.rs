@@ -10,6 +10,7 @@ mod completion;
 mod cpus;
 mod distinct;
 mod error;
+mod extensions;
 mod index;
 mod lexeme;
 mod limits;

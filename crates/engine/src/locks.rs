@@ -59,7 +59,16 @@ fn now() -> u64 {
 /// A lock that is held.
 pub(crate) struct Guard<'a, T> {
     guard: MutexGuard<'a, T>,
+    waited: Duration,
     _held: Held,
+}
+
+impl<T> Guard<'_, T> {
+    /// How long the thread waited for it.
+    #[inline]
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
 }
 
 impl<T> Deref for Guard<'_, T> {
@@ -88,13 +97,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
 #[cold]
 fn wait<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     before_waiting();
+    let begun = now();
     let turn = mutex.turn.lock().unwrap_or_else(PoisonError::into_inner);
     // Never 0, which means that nobody waits.
     mutex.due.store((now() + PATIENCE.as_nanos() as u64).max(1), Ordering::Relaxed);
     let guard = mutex.inner.lock().unwrap_or_else(PoisonError::into_inner);
     mutex.due.store(0, Ordering::Relaxed);
     drop(turn);
-    Guard { guard, _held: Held::new() }
+    Guard { guard, waited: Duration::from_nanos(now() - begun), _held: Held::new() }
 }
 
 /// The same, where nobody else holds it.
@@ -105,7 +115,7 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return None,
     };
-    Some(Guard { guard, _held: Held::new() })
+    Some(Guard { guard, waited: Duration::ZERO, _held: Held::new() })
 }
 
 #[cfg(test)]

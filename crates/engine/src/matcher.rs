@@ -8,19 +8,19 @@ use std::sync::{Arc, Weak};
 use stencilm_grammar::Temperature;
 use stencilm_regex::{LimitExceeded, check_time, memory};
 
-use crate::canonical::{CanonicalVerdict, Trail};
-use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
+use crate::canonical::cursor::history::Trail;
+use crate::canonical::mask::masks::CanonicalVerdict;
+use crate::compiled::{CompiledGrammar, DecidedMask, HeldLayout, Layout};
 use crate::error::{EngineError, MatcherError};
 use crate::lexeme::mask::MAX_LISTED;
-use crate::lexeme::shared::HeldLayout;
-use crate::mask::delta::{MaskPatch, difference};
+use crate::mask::delta::MaskPatch;
 use crate::parse::stepper::Run;
-use crate::query::captures::captures;
 use crate::state::record::Record;
 use crate::state::stacks::{Mark, SetId, Stacks};
 use crate::vocabulary::token_set;
 
 mod budget;
+mod canonical_mask;
 pub(crate) mod preparation;
 
 thread_local! {
@@ -464,7 +464,7 @@ impl GrammarMatcher {
         if !vocabulary.write_row(row, &mut words) {
             row = 0;
         }
-        Ok(MaskPatch { row, flipped: difference(&mask, &words) })
+        Ok(MaskPatch { row, flipped: token_set::difference(&mask, &words) })
     }
 
     /// What is decided of the mask without canonical tokens, budgets and stop tokens.
@@ -654,21 +654,19 @@ impl GrammarMatcher {
         Ok(mask.iter().map(|word| word.count_ones() as usize).sum())
     }
 
-    /// The texts of the parts that the grammar names, as far as they are complete: by where they begin, outer ones first.
-    /// A name comes as often as its part does. Where the text can be read in several ways, the first alternative counts,
-    /// and the end of a sequence takes as little as it can. A special token adds nothing to a text.
-    ///
-    /// They are found on demand, in time that grows with the text; nothing is changed.
-    ///
-    /// # Errors
-    /// [`MatcherError::Engine`] when a limit is reached.
-    pub fn get_captures(&self) -> Result<Vec<(String, Vec<u8>)>, MatcherError> {
-        let Some(record) = &self.record else { return Ok(Vec::new()) };
-        let (grammar, capturing) = (self.compiled.grammar(), self.compiled.capturing());
-        // The text is read from its beginning, so the states of the matcher do not matter.
+    /// Runs an operation that reads what was accepted from its beginning, so that the states of the matcher do not matter.
+    pub(crate) fn reread<T>(
+        &self,
+        operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, MatcherError> {
         let layout = HeldLayout::new(self.layout.upgrade().unwrap_or_else(|| self.compiled.layout()));
-        let found = layout.with(&mut Stacks::new(), |run| captures(run, grammar, capturing, record));
+        let found = layout.with(&mut Stacks::new(), operation);
         Ok(found.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
+    }
+
+    /// What was accepted, where the grammar has captures.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        self.record.as_deref()
     }
 
     /// The temperature at which the grammar wants the next token sampled: that of the innermost part around it that has one,

@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::sync::{Arc, Once, OnceLock};
 
-use crate::canonical;
-use crate::canonical::{Encoding, EncodingSource};
-use crate::index::Ranks;
+use crate::canonical::encoder::source::EncodingSource;
+use crate::canonical::encoding::Encoding;
 use crate::lexeme::shared::SharedLexemes;
 use crate::limits::LexiconLimits;
 use crate::locks::{Mutex, lock};
 use crate::mask::delta::NamedRows;
+use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};
 
 /// Lexemes that nobody uses are kept for so many different limits, the latest ones.
@@ -56,19 +56,9 @@ impl Vocabulary {
         &self.prepared
     }
 
-    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned
-    /// first stays.
-    ///
-    /// # Errors
-    /// A sentence that says what is not known how to do.
-    pub fn learn_encoding(self: &Arc<Vocabulary>, source: &EncodingSource) -> Result<(), String> {
-        if self.encoding.get().is_none() {
-            let encoding = Arc::new(Encoding::new(source, self.tokens.clone())?);
-            self.encoding.get_or_init(|| encoding);
-            // What a watch of this thread keeps it from finding is found when a mask asks for it.
-            let _ = canonical::lay_out_common(self);
-        }
-        Ok(())
+    /// Keeps how its tokenizer makes tokens of text; what was learned first stays.
+    pub(crate) fn set_encoding(&self, encoding: Encoding) {
+        self.encoding.get_or_init(|| Arc::new(encoding));
     }
 
     /// The tokens of a text as its tokenizer writes them where nothing stands before it; `None` where it cannot, or where
@@ -148,7 +138,8 @@ impl Deref for Vocabulary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lexeme::shared::HeldLayout;
+    use crate::compiled::HeldLayout;
+    use crate::lexeme::shared::Lane;
     use crate::limits::Limits;
     use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
@@ -169,15 +160,92 @@ mod tests {
         };
         let first = mask_in_a_string();
         let lexeme_cache = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
-        lexeme_cache.retire(&lexeme_cache.current());
-        let rows: Vec<Arc<crate::lexeme::mask::Row>> = lexeme_cache.current().lock().rows.values().cloned().collect();
+        lexeme_cache.retire(&lexeme_cache.current(Lane(0)));
+        let rows: Vec<Arc<crate::lexeme::mask::Row>> =
+            lexeme_cache.current(Lane(0)).lock().rows.values().cloned().collect();
         assert!(!rows.is_empty(), "the row of the body of a string is taken over");
-        assert!(lexeme_cache.current().lock().dfas.is_empty(), "and nothing else");
+        assert!(lexeme_cache.current(Lane(0)).lock().dfas.is_empty(), "and nothing else");
         assert_eq!(mask_in_a_string(), first);
-        lexeme_cache.retire(&lexeme_cache.current());
-        let current = lexeme_cache.current();
+        lexeme_cache.retire(&lexeme_cache.current(Lane(0)));
+        let current = lexeme_cache.current(Lane(0));
         let known = current.lock();
         assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
+    }
+
+    fn in_a_string(compiled: &Arc<CompiledGrammar>, text: &[u8]) -> (GrammarMatcher, Vec<u32>) {
+        let mut matcher = GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap();
+        assert!(matcher.accept_bytes(text).unwrap());
+        let mut mask = vec![0; 257usize.div_ceil(32)];
+        matcher.fill_mask(&mut mask).unwrap();
+        (matcher, mask)
+    }
+
+    fn of_pattern(vocabulary: &Arc<Vocabulary>, limits: &Limits, pattern: &str) -> Arc<CompiledGrammar> {
+        let grammar = Arc::new(stencilm_grammar::from_regex(pattern).unwrap());
+        Arc::new(CompiledGrammar::with_limits(grammar, vocabulary.clone(), limits.clone()).unwrap())
+    }
+
+    fn bytes_as_tokens() -> Arc<Vocabulary> {
+        let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap())
+    }
+
+    #[test]
+    fn grammars_of_a_batch_get_lanes_in_turn_and_their_matchers_go_on() {
+        let (vocabulary, limits) = (bytes_as_tokens(), Limits::default());
+        let first = of_pattern(&vocabulary, &limits, "[ab]{3}c*");
+        let (mut matcher, mask) = in_a_string(&first, b"ab");
+        let before = first.lane();
+        first.spread(2);
+        let lanes = vocabulary.lexeme_cache(LexiconLimits::from(&limits)).lanes();
+        let others: Vec<usize> =
+            (0..4).map(|number| of_pattern(&vocabulary, &limits, &format!("x{number}")).lane()).collect();
+        let all: Vec<usize> = [before].into_iter().chain(others).collect();
+        // Where the process has one processor, there is one lane.
+        assert!(all.iter().all(|&lane| lane < lanes) && (lanes == 1 || all[1] != all[2]), "{all:?} of {lanes}");
+        let mut again = vec![0; mask.len()];
+        matcher.fill_mask(&mut again).unwrap();
+        assert_eq!(again, mask);
+        assert!(matcher.accept_bytes(b"bcc").unwrap());
+        matcher.rollback(2).unwrap();
+        assert!(matcher.accept_bytes(b"aabc").unwrap() && matcher.is_completed());
+    }
+
+    #[test]
+    fn a_grammar_that_changes_its_lane_reads_what_it_has_accepted_again() {
+        let (vocabulary, limits) = (bytes_as_tokens(), Limits::default());
+        let compiled = of_pattern(&vocabulary, &limits, "([ab]{3}c*)*");
+        let (mut matcher, mask) = in_a_string(&compiled, b"abaccab");
+        for lane in [1, 2, 0, 1] {
+            let layout = Arc::downgrade(HeldLayout::new(compiled.layout()).layout());
+            compiled.move_to(Lane(lane));
+            assert!(layout.upgrade().is_none(), "nobody keeps the layout of the lane that was left");
+            let mut again = vec![0; mask.len()];
+            matcher.fill_mask(&mut again).unwrap();
+            assert_eq!(again, mask);
+            assert_eq!(compiled.lane(), lane);
+        }
+        assert_eq!(in_a_string(&compiled, b"abaccab").1, mask);
+    }
+
+    #[test]
+    fn all_lanes_together_hold_no_more_than_the_budget() {
+        let vocabulary = bytes_as_tokens();
+        let limits = Limits { lexicon_bytes: 4 << 20, ..Limits::default() };
+        let shared = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
+        shared.spread(4);
+        let mut most = 0;
+        for number in 0..12 {
+            let compiled = of_pattern(&vocabulary, &limits, &format!(".*[ab]{number}.{{12}}"));
+            let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
+            let mut state = 1u32;
+            for _ in 0..4000 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                assert!(matcher.accept_bytes(&[b"ab0123456789"[(state >> 16) as usize % 12]]).unwrap());
+            }
+            most = most.max(shared.memory_bytes());
+        }
+        assert!(most < 2 * limits.lexicon_bytes, "{most} bytes");
     }
 
     #[test]

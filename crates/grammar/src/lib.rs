@@ -1,5 +1,6 @@
 //! Any notation in, one [`Grammar`] out. This crate knows regular expressions and rules, never a vocabulary.
 
+mod error;
 mod holes;
 mod ir;
 mod json;
@@ -7,19 +8,23 @@ mod json_schema;
 mod notations;
 pub mod passes;
 mod serialize;
+mod word_trie;
 
+pub use error::{ErrorKind, GrammarError};
 pub use holes::{Holes, Piece};
 pub use ir::builder::GrammarBuilder;
-pub use ir::error::{ErrorKind, GrammarError};
 pub use ir::grammar::{
     ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId, Node,
-    NodeId, Rule, RuleId, Surface, Temperature, TokenPattern,
+    NodeId, Rule, RuleId, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
+pub use json::spelling::Spelling;
 pub use json::string_value::string_value;
-pub use json_schema::{
-    JsonSchemaOptions, Spelling, any_json, canonical_json, common_exprs, common_string, from_json_schema,
-};
+pub use json::surface::Surface;
+pub use json::values::{common_exprs, common_string};
+pub use json_schema::options::JsonSchemaOptions;
+pub use json_schema::read::canonical::canonical_json;
+pub use json_schema::{any_json, from_json_schema};
 pub use notations::ebnf::MAX_EBNF_BYTES;
 pub use notations::lark::{LarkOptions, NamedGrammar};
 pub use notations::regex::{RegexError, from_regex};

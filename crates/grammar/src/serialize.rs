@@ -9,16 +9,18 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time};
 
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::exprs;
+use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, Node, NodeId, RuleId, Surface,
-    Temperature, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, Node, NodeId, RuleId, Temperature,
+    TokenPattern,
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
-use crate::passes::{drop_unreachable, expressions};
+use crate::json::surface::Surface;
+use crate::passes::drop_unreachable;
 
 /// What a text must say it is.
 const FORMAT: &str = "stencilm-grammar";

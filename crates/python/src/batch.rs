@@ -325,9 +325,10 @@ impl BatchMatcher {
             jobs.map(|(matcher, argument)| Job { matcher, argument, result: None }).collect();
         let round = || {
             watch::share(|call| {
-                let open: Vec<&mut Job<'_, A, R>> = jobs.iter_mut().filter(|job| job.result.is_none()).collect();
+                let open = jobs.iter_mut().filter(|job| job.result.is_none());
+                let open = open.map(|job| (self.workers.line(job.matcher.compiled()), job)).collect();
                 let number = ROUNDS.fetch_add(1, Ordering::Relaxed);
-                self.workers.each(open, |job| {
+                self.workers.each(open, |job: &mut Job<'_, A, R>| {
                     let watch = watch_over(job.matcher, number);
                     job.result = call.run(|| watch.over(|| operation(job.matcher, &mut job.argument)));
                 });

@@ -6,84 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use stencilm_engine::{self as engine, EngineError, SavedError};
 use stencilm_grammar::{self as grammar, GrammarError};
-use stencilm_regex as regex;
 
-use crate::cancel::CancelToken;
 use crate::errors;
 use crate::grammar::{Grammar, JsonSchemaOptions};
+use crate::limits::Limits;
 use crate::vocabulary::Vocabulary;
 use crate::watch;
-
-/// The attributes of `stencilm.limits.Limits`.
-#[derive(FromPyObject)]
-struct Bounds {
-    schema_bytes: usize,
-    grammar_expressions: usize,
-    derived_expressions: usize,
-    search_steps: usize,
-    automaton_states: usize,
-    working_bytes: usize,
-    stack_bytes: usize,
-    lexicon_bytes: usize,
-    mask_cache_bytes: usize,
-    milliseconds: u64,
-    cancel: Option<Py<CancelToken>>,
-}
-
-/// How much work and memory a grammar may cost: read once, and used for many grammars.
-#[pyclass(frozen, module = "stencilm._core")]
-pub struct Limits {
-    pub schema_bytes: usize,
-    pub compiling: engine::Limits,
-}
-
-#[pymethods]
-impl Limits {
-    #[new]
-    fn new(limits: Bounds) -> Limits {
-        let compiling = engine::Limits {
-            grammar_expressions: limits.grammar_expressions,
-            derived_expressions: limits.derived_expressions,
-            search_steps: limits.search_steps,
-            automaton_states: limits.automaton_states,
-            working_bytes: limits.working_bytes,
-            stack_bytes: limits.stack_bytes,
-            lexicon_bytes: limits.lexicon_bytes,
-            mask_cache_bytes: limits.mask_cache_bytes,
-            milliseconds: limits.milliseconds,
-            cancel: limits.cancel.map(|token| token.get().inner.clone()),
-        };
-        Limits { schema_bytes: limits.schema_bytes, compiling }
-    }
-}
-
-impl Limits {
-    /// Reads a notation within these limits.
-    ///
-    /// # Errors
-    /// `OperationCancelled`, and what the handler of a signal raises.
-    pub fn read<T: Send, E: Send>(
-        &self,
-        py: Python<'_>,
-        read: impl Fn() -> Result<T, E> + Send + Sync,
-    ) -> PyResult<Result<T, E>> {
-        self.unless_cancelled(py, || watch::reading(&self.compiling, &read))
-    }
-
-    /// Runs an operation, which whatever it says has not failed but was cancelled where that is so.
-    fn unless_cancelled<T: Send, E: Send>(
-        &self,
-        py: Python<'_>,
-        operation: impl FnMut() -> Result<T, E> + Send,
-    ) -> PyResult<Result<T, E>> {
-        let is_cancelled = || self.compiling.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled);
-        if is_cancelled() {
-            return Err(errors::cancelled(py));
-        }
-        let result = watch::long(py, operation)?;
-        if result.is_err() && is_cancelled() { Err(errors::cancelled(py)) } else { Ok(result) }
-    }
-}
 
 /// A grammar compiled for a vocabulary; immutable and usable from many threads at once.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]

@@ -9,8 +9,8 @@ use stencilm_grammar::{
     self as grammar, Finding, GrammarError, Holes, LarkOptions, NamedGrammar, Piece, Spelling, StructuralTagOptions,
 };
 
-use crate::compiled::Limits;
 use crate::errors;
+use crate::limits::Limits;
 use crate::watch;
 
 /// Keyword, place, note.
@@ -199,12 +199,7 @@ impl Grammar {
     }
 
     /// Whether something can be put into the holes, each `None`, so that a text of the grammar comes of it.
-    fn is_completable(
-        &self,
-        py: Python<'_>,
-        pieces: Vec<Option<PyBackedBytes>>,
-        limits: &Limits,
-    ) -> PyResult<bool> {
+    fn is_completable(&self, py: Python<'_>, pieces: Vec<Option<PyBackedBytes>>, limits: &Limits) -> PyResult<bool> {
         self.ask(py, &pieces, limits, Holes::is_completable)
     }
 

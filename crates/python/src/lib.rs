@@ -8,6 +8,7 @@ mod compiled;
 mod errors;
 mod grammar;
 mod index;
+mod limits;
 mod matcher;
 mod preparation;
 #[cfg(feature = "switches")]
@@ -43,7 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grammar::Grammar>()?;
     module.add_class::<grammar::JsonSchemaOptions>()?;
     module.add_class::<vocabulary::Vocabulary>()?;
-    module.add_class::<compiled::Limits>()?;
+    module.add_class::<limits::Limits>()?;
     module.add_class::<compiled::CompiledGrammar>()?;
     module.add_class::<matcher::Matcher>()?;
     module.add_class::<batch::BatchMatcher>()?;

@@ -5,6 +5,7 @@
 
 mod analysis;
 mod derivative;
+mod error;
 mod expr;
 mod hash;
 mod host;
@@ -21,19 +22,24 @@ pub use analysis::texts::Texts;
 pub use derivative::deriver::{Derivatives, Deriver};
 pub use derivative::dfa::{Dfa, StateId, Tag};
 pub use derivative::split::{Group, split};
+pub use error::LimitExceeded;
 pub use expr::arena::SharedExprs;
 pub use expr::byte_set::ByteSet;
 pub use expr::clamp::{Relaxation, Relaxed, Saturation};
-pub use expr::expr_set::{Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
+pub use expr::expr_set::ExprSet;
 pub use expr::hash_table::{Map, Set, Table};
+pub use expr::node::{Expr, ExprId, LONG_TEXT, PIECE, pieces};
 pub use expr::reverse::{Reversal, Reversed};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};
 pub use host::{Held, Host, after_freeing, assert_none_held, before_waiting, set_host};
-pub use limits::{LimitExceeded, Limits};
+pub use limits::Limits;
 pub use numbers::{
     Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
 };
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
 };
-pub use watch::{CancelToken, Parts, Watch, check as check_time, check_now as check_time_now, unwatched};
+pub use watch::{
+    CancelToken, Parts, Watch, check as check_time, check_after as check_time_after, check_now as check_time_now,
+    unwatched,
+};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::error::LimitExceeded;
 use crate::host;
-use crate::limits::LimitExceeded;
 use crate::thread_time::thread_time;
 
 /// So many checks go by between two looks at the clock.
@@ -229,6 +229,16 @@ pub fn check() -> Result<(), LimitExceeded> {
         return Ok(());
     }
     look(false)
+}
+
+/// The same after work that took as long as so many of the usual steps.
+///
+/// # Errors
+/// As [`check`].
+#[inline]
+pub fn check_after(steps: u32) -> Result<(), LimitExceeded> {
+    LEFT.with(|left| left.set(left.get().saturating_sub(steps.saturating_sub(1))));
+    check()
 }
 
 /// The same between two steps of which each may take long: the clock is read at once.

@@ -39,8 +39,6 @@ def convert(
 
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
-    from stencilm.grammars.conversion import converted
-
     if target not in _targets():
         raise Failure(f"--to is {target!r}: give one of {', '.join(_targets())}", USAGE)
     try:
@@ -48,7 +46,7 @@ def convert(
         if target == "structural-tag":
             text = _structural_tag(grammar.notation, grammar.source, made)
         else:
-            text = converted(made, target)  # type: ignore[arg-type]  # it is one of them
+            text = made.converted(target)  # type: ignore[arg-type]  # it is one of them
     except (StencilError, Failure) as error:
         if as_json:
             place = getattr(error, "place", None)
@@ -64,13 +62,13 @@ def convert(
 
 
 def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
-    from stencilm.grammars.sources import schema_value
     from stencilm.grammars.structural_tag import (
         GrammarFormat,
         JSONSchemaFormat,
         RegexFormat,
         StructuralTag,
     )
+    from stencilm.grammars.texts import schema_value
 
     if notation == "structural-tag":
         return StructuralTag.from_json(given).to_json()

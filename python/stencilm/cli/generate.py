@@ -139,7 +139,7 @@ def generate(
         )
     _quiet_loading()
     from stencilm.generation.loop import DEFAULT_MAX_TOKENS
-    from stencilm.grammars.output_types import resolve
+    from stencilm.grammars.outputs import resolve
     from stencilm.models.model import load
 
     bounds = grammar.limits

@@ -73,7 +73,7 @@ def generate_guided(
 
     `grammar` is that of the output type where limits were given for it.
     """
-    from stencilm.grammars.output_types import resolve
+    from stencilm.grammars.outputs import resolve
     from stencilm.guiding.api import guide
     from stencilm.guiding.task import Budget
     from stencilm.guiding.values import unwritten

@@ -31,7 +31,7 @@ from stencilm.errors import EndpointError, ModelRefused, StencilError, Unsupport
 from stencilm.generation.result import Generation
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.output_types import Output, resolve
+from stencilm.grammars.outputs import Output, resolve
 from stencilm.guiding.api import aguide, guide, text_guide
 from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
@@ -40,8 +40,8 @@ from stencilm.guiding.pieces import GuidedPiece, aguided_pieces, guided_pieces
 from stencilm.guiding.task import Budget, Guided
 from stencilm.guiding.task import Options as GuideOptions
 from stencilm.guiding.text import TextGuide
-from stencilm.guiding.texts import byte_matcher
 from stencilm.guiding.values import generation_of
+from stencilm.matching.texts import byte_matcher
 from stencilm.models.typed_model import Drawing, Job, OnEvent, TypedModel, options_of
 from stencilm.models.typed_model import Piece as TextPiece
 from stencilm.tokenizers import TokenizerInfo

@@ -14,7 +14,7 @@ from stencilm.endpoints.reasoning import extra_tokens, reasoning_arguments
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
 from stencilm.errors import UnsupportedFeature
 from stencilm.generation.sampling import Sampling
-from stencilm.grammars.conversion import choices_of, described, gbnf, is_free_text, regex
+from stencilm.grammars.described import choices_of, described, is_free_text
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.choosers import numbered
@@ -149,12 +149,12 @@ def _plain_regex(grammar: Grammar) -> str | None:
     """A grammar that is a pattern without what other engines read otherwise, as one."""
     if not isinstance(grammar.source, RegexSource):
         return None
-    return None if _NOT_PLAIN.search(grammar.source.pattern) else regex(grammar)
+    return None if _NOT_PLAIN.search(grammar.source.pattern) else grammar.converted("regex")
 
 
 def _plain_gbnf(grammar: Grammar) -> str | None:
     try:
-        return gbnf(grammar)
+        return grammar.converted("gbnf")
     except UnsupportedFeature:
         return None
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.json_values import read_json
-from stencilm.grammars.output_types import type_adapter
+from stencilm.grammars.python_types import type_adapter
 
 MISSING: Any = object()
 """Stands for a part of which nothing can be shown yet."""

@@ -11,7 +11,7 @@ import numpy as np
 from stencilm.generation.partial_types import MISSING
 from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled, Stopped
-from stencilm.grammars.output_types import Output
+from stencilm.grammars.outputs import Output
 
 Known: TypeAlias = Callable[[str], Any]
 

@@ -3,5 +3,7 @@
 One idea: a grammar is known by its source, the notation with all its options, which is checked
 when it is made and built when it is asked for. No tokenizer is known here.
 
-Entry points: `grammar.Grammar`, `sources`, `output_types.resolve`, `structural_tag.StructuralTag`.
+Entry points: `grammar.Grammar`, `sources`, `output_types` with their readers in `outputs.resolve`,
+`structural_tag.StructuralTag`. Each file uses those before it: `texts`, `sources`, `output_types`,
+`conversion`, `grammar`, `outputs`, `described`.
 """

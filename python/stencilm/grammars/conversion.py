@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
+from stencilm import _core
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.plain import (
     ALL,
     Choice,
@@ -27,7 +27,8 @@ from stencilm.grammars.plain import (
     references,
     without,
 )
-from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, LarkSource, RegexSource
+from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource, Source
+from stencilm.limits import DEFAULT_LIMITS
 
 NotationName: TypeAlias = Literal["ebnf", "gbnf", "regex", "lark", "json-schema"]
 
@@ -35,11 +36,12 @@ NOTATIONS: tuple[str, ...] = get_args(NotationName)
 _MAX_REGEX = 1 << 20
 
 
-def converted(grammar: Grammar, notation: NotationName) -> str:
+def converted(source: Source, core: _core.Grammar, notation: NotationName) -> str:
     """The text of a grammar in another notation.
 
     Args:
-        grammar: The grammar.
+        source: What the grammar was made of.
+        core: What the core made of it.
         notation: "ebnf" for the notation that every grammar prints in; "gbnf" for what llama.cpp
             and others read; "regex"; "lark"; "json-schema".
 
@@ -49,26 +51,31 @@ def converted(grammar: Grammar, notation: NotationName) -> str:
     """
     if notation not in _WRITERS:
         raise ValueError(f"notation is {notation!r}, but must be one of {', '.join(NOTATIONS)}")
-    if notation != "ebnf" and str(grammar).startswith("%begun"):
+    if notation != "ebnf" and core.to_ebnf().startswith("%begun"):
         raise UnsupportedFeature(
             f"{notation} has no words for texts that go on from what stands before a hole; print "
             "the grammar as ebnf, or convert the one that it was made from"
         )
-    return _WRITERS[notation](grammar)
+    return _WRITERS[notation](source, core)
 
 
-def gbnf(grammar: Grammar) -> str:
+def _to_ebnf(_: Source, core: _core.Grammar) -> str:
+    """A grammar as it prints."""
+    return core.to_ebnf()
+
+
+def _to_gbnf(_: Source, core: _core.Grammar) -> str:
     """A grammar as plain GBNF, with nothing that only this package reads."""
-    plain = plain_grammar(grammar)
+    plain = plain_grammar(core.to_ebnf())
     _check_left_recursion(plain)
     return _rules(plain, _GBNF_NAMES, " ::=", _gbnf)
 
 
-def regex(grammar: Grammar) -> str:
+def _to_regex(source: Source, core: _core.Grammar) -> str:
     """A grammar as a regular expression, if its rules do not lead back to themselves."""
-    if isinstance(grammar.source, RegexSource):
-        return grammar.source.pattern
-    plain = plain_grammar(grammar)
+    if isinstance(source, RegexSource):
+        return source.pattern
+    plain = plain_grammar(core.to_ebnf())
     order = _order(plain)
     if order is None:
         raise UnsupportedFeature(
@@ -84,22 +91,21 @@ def regex(grammar: Grammar) -> str:
     return written[plain.root]
 
 
-def lark(grammar: Grammar) -> str:
+def _to_lark(source: Source, core: _core.Grammar) -> str:
     """A grammar as Lark text. Texts are what counts: Lark's own lexer may cut them otherwise."""
-    source = grammar.source
     if isinstance(source, LarkSource) and source.start == "start" and not source.grammars:
         return source.text
+    printed = core.to_ebnf()
     if isinstance(source, JsonSchemaSource) and json.loads(source.text) is not True:
         text = f"start: %json {source.text}\n"
         # Its options are not part of the schema, so this must be the same grammar without them.
-        if str(Grammar.from_lark(text)) == str(grammar):
+        if LarkSource.of(text).build(DEFAULT_LIMITS).to_ebnf() == printed:
             return text
-    return _rules(plain_grammar(grammar), _LARK_NAMES, ":", _lark)
+    return _rules(plain_grammar(printed), _LARK_NAMES, ":", _lark)
 
 
-def json_schema(grammar: Grammar) -> str:
+def _to_json_schema(source: Source, _: _core.Grammar) -> str:
     """The JSON Schema that a grammar was made from."""
-    source = grammar.source
     if not isinstance(source, JsonSchemaSource):
         raise UnsupportedFeature(
             "the grammar was not made from a JSON Schema or a type that is written as JSON, and "
@@ -108,12 +114,12 @@ def json_schema(grammar: Grammar) -> str:
     return source.text
 
 
-_WRITERS: dict[str, Callable[[Grammar], str]] = {
-    "ebnf": str,
-    "gbnf": gbnf,
-    "regex": regex,
-    "lark": lark,
-    "json-schema": json_schema,
+_WRITERS: dict[str, Callable[[Source, _core.Grammar], str]] = {
+    "ebnf": _to_ebnf,
+    "gbnf": _to_gbnf,
+    "regex": _to_regex,
+    "lark": _to_lark,
+    "json-schema": _to_json_schema,
 }
 
 
@@ -358,50 +364,3 @@ def _beginnings(part: Part, nullable: set[str]) -> set[str]:
             if isinstance(part, Sequence) and not _is_nullable(one, nullable):
                 break
     return found
-
-
-def choices_of(grammar: Grammar) -> list[str] | None:
-    """The texts of a grammar that lists them, as a `Choice` does; None for another grammar."""
-    source = grammar.source
-    if not isinstance(source, RegexSource):
-        return None
-    match = re.fullmatch(r"\(\?:((?:[^\\()|\[\]{}.*+?^$]|\\[^\w]|\|)*)\)", source.pattern, re.S)
-    if match is None:
-        return None
-    options = re.split(r"(?<!\\)((?:\\\\)*)\|", match[1])
-    texts = [options[0]]
-    for run, option in zip(options[1::2], options[2::2], strict=True):
-        texts[-1] += run
-        texts.append(option)
-    return [re.sub(r"\\(.)", r"\1", text, flags=re.S) for text in texts]
-
-
-def is_free_text(grammar: Grammar) -> bool:
-    """Whether every text is one of the grammar's."""
-    from stencilm.grammars.output_types import FREE_TEXT
-
-    return isinstance(grammar.source, RegexSource) and grammar.source.pattern == FREE_TEXT
-
-
-def described(grammar: Grammar) -> str | None:
-    """A grammar in words for a model that is to follow it; None where there is nothing to say."""
-    if is_free_text(grammar):
-        return None
-    source: Any = grammar.source
-    options = choices_of(grammar)
-    if options is not None:
-        return "\n".join(["Answer with exactly one of these lines, and nothing else:", *options])
-    if isinstance(source, JsonSchemaSource):
-        return (
-            "Answer with JSON only, and nothing before or after it. It must be valid under this "
-            f"JSON Schema:\n{source.text}"
-        )
-    if isinstance(source, RegexSource):
-        return (
-            "Answer only with a text that this regular expression matches as a whole:\n"
-            f"{source.pattern}"
-        )
-    if isinstance(source, LarkSource):
-        return f"Answer only with a text of this grammar, in Lark's notation:\n{source.text}"
-    text = source.text if isinstance(source, EbnfSource) else str(grammar)
-    return f"Answer only with a text of this grammar:\n{text}"

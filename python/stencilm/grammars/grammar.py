@@ -13,27 +13,26 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from stencilm import _core
 from stencilm.grammars.holes import HoleSource, Pieces, checked_pieces
+from stencilm.grammars.conversion import NotationName, converted
 from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.output_types import Lark, laid_out, limits_of, source_of
 from stencilm.grammars.sources import (
     CombinedSource,
     EbnfSource,
     JsonSchemaSource,
     LarkSource,
     RegexSource,
-    Schema,
     SchemaOptions,
     SerializedSource,
     Source,
     StructuralTagSource,
-    check_length,
-    checked_text,
     combine,
 )
+from stencilm.grammars.texts import Schema, check_length, checked_text
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.shown import Shown, in_a_line
 
 if TYPE_CHECKING:
-    from stencilm.grammars.conversion import NotationName
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
 
 
@@ -181,9 +180,20 @@ class Grammar(Shown, OutputForm[str]):
             Unsatisfiable: It has no value.
             LimitExceeded: It is too large or too deep.
         """
-        from stencilm.grammars.output_types import grammar_of, laid_out
-
-        return grammar_of(laid_out(tp, options), None if limits is None else checked_limits(limits))
+        output_type = laid_out(tp, options)
+        if limits is not None:
+            checked_limits(limits)
+        if isinstance(output_type, Grammar):
+            return output_type
+        within = limits or limits_of(output_type) or DEFAULT_LIMITS
+        if isinstance(output_type, Lark):  # its grammars are there already
+            return Grammar.from_lark(
+                output_type.text,
+                start=output_type.start,
+                grammars=output_type.grammars,
+                limits=within,
+            )
+        return Grammar.from_source(source_of(output_type), within)
 
     @staticmethod
     def from_regex(pattern: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
@@ -387,9 +397,7 @@ class Grammar(Shown, OutputForm[str]):
             UnsupportedFeature: The notation has no words for it; names what is in the way.
             ValueError: There is no such notation.
         """
-        from stencilm.grammars.conversion import converted
-
-        return converted(self, notation)
+        return converted(self.source, self.core, notation)
 
     @property
     def notation(self) -> str:

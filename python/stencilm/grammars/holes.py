@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from stencilm import _core
-from stencilm.grammars.sources import Source, checked_text
+from stencilm.grammars.sources import Source
+from stencilm.grammars.texts import checked_text
 
 if TYPE_CHECKING:
     from stencilm.limits import Limits

@@ -1,18 +1,17 @@
-"""What a user may ask for as output, turned into a notation for the grammar and a way to read it.
+"""What a user may ask for as output, and the notation of its texts.
 
-One idea: an output type is a pair, the notation of its texts and the function from such a text to
-the value. Python types go through pydantic for both halves, so what it can describe it can read.
-Strings at the top level are written bare: `Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
+One idea: every output type is known by a source, so a grammar of a type is a grammar of a notation.
+How a text becomes a value again is in `outputs`. Strings at the top level are written bare:
+`Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -21,20 +20,28 @@ from typing import (
     Unpack,
     get_args,
     get_origin,
-    get_type_hints,
     overload,
 )
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.json_values import json_ready, read_json
 from stencilm.grammars.output_form import OutputForm, V_co
-from stencilm.grammars.sources import SchemaOptions, json_schema_options
-from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.grammars.python_types import arguments_of, json_schema_of, type_adapter
+from stencilm.grammars.sources import (
+    EbnfSource,
+    JsonSchemaSource,
+    LarkSource,
+    RegexSource,
+    SchemaOptions,
+    Source,
+    StructuralTagSource,
+    json_schema_options,
+)
+from stencilm.limits import Limits
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
     from typing_extensions import TypeForm
+
+    from stencilm.grammars.grammar import Grammar
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -223,266 +230,56 @@ class Choice(OutputForm[V_co]):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """An output type made ready.
-
-    Attributes:
-        name: How messages call it.
-        make: Makes the grammar of its texts within limits.
-        parse: The value of a whole text; raises ValueError where the type refuses it.
-        dump: A value in JSON-ready form.
-        accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
-        is_json: The value is read from JSON, by `json_type`; else the text itself is shown while it
-            is written.
-        json_type: The type that JSON is read by; `Any` for the data itself.
-        limits: Those that the output type itself names.
-    """
-
-    name: str
-    make: Callable[[Limits], Grammar]
-    parse: Callable[[str], Any]
-    dump: Callable[[Any], Any] = lambda value: value
-    accepts_cut_text: bool = False
-    is_json: bool = False
-    json_type: Any = Any
-    limits: Limits | None = None
-
-    def grammar(self, limits: Limits | None = None) -> Grammar:
-        """The grammar of its texts; raises StencilError where the type is refused.
-
-        Args:
-            limits: How large and how costly it may be; where None those of the output type, or the
-                defaults.
-        """
-        return self.make(limits or self.limits or DEFAULT_LIMITS)
-
-
-def _is_structural_tag(value: Any) -> bool:
-    from stencilm.grammars.structural_tag import StructuralTag
-
-    return isinstance(value, StructuralTag)
-
-
-def resolve(output_type: Any) -> Output:
-    """The notation and the reader of an output type.
-
-    Raises UnsupportedFeature for what is not an output type; a type that pydantic or the grammar
-    cannot express is refused when `grammar` is called.
-    """
-    if isinstance(output_type, Grammar):
-        return Output(
-            name="Grammar", make=lambda _: output_type, parse=str, limits=output_type.limits
-        )
-    if isinstance(output_type, Regex):
-        return Output(
-            name=f"Regex({output_type.pattern!r})",
-            make=lambda limits: Grammar.from_regex(output_type.pattern, limits=limits),
-            parse=str,
-            limits=output_type.limits,
-        )
-    if isinstance(output_type, JsonSchema) and output_type.is_of_type:
-        adapter = type_adapter(output_type.schema)
-        return Output(
-            name=type_name(output_type.schema),
-            make=lambda limits: _schema_grammar(output_type, limits),
-            parse=adapter.validate_json,
-            dump=lambda value: adapter.dump_python(value, mode="json"),
-            is_json=True,
-            json_type=output_type.schema,
-            limits=output_type.limits,
-        )
-    if isinstance(output_type, JsonSchema):
-        return Output(
-            name="JsonSchema",
-            make=lambda limits: _schema_grammar(output_type, limits),
-            parse=read_json,
-            dump=json_ready,
-            is_json=True,
-            limits=output_type.limits,
-        )
-    if hasattr(output_type, "to_json") and _is_structural_tag(output_type):
-        return Output(
-            name="StructuralTag",
-            make=lambda limits: Grammar.from_structural_tag(output_type, limits=limits),
-            parse=str,
-        )
-    if isinstance(output_type, Choice):
-        options = output_type.by_text()
-        return Output(
-            name="Choice",
-            make=lambda limits: Grammar.from_regex(alternatives(list(options)), limits=limits),
-            parse=options.__getitem__,
-            limits=output_type.limits,
-        )
-    if isinstance(output_type, Ebnf):
-        return Output(
-            name="Ebnf",
-            make=lambda limits: Grammar.from_ebnf(
-                output_type.text, root_rule_name=output_type.root_rule_name, limits=limits
-            ),
-            parse=str,
-            limits=output_type.limits,
-        )
-    if isinstance(output_type, Lark):
-        return Output(
-            name="Lark",
-            make=lambda limits: Grammar.from_lark(
-                output_type.text,
-                start=output_type.start,
-                grammars=output_type.grammars,
-                limits=limits,
-            ),
-            parse=str,
-            limits=output_type.limits,
-        )
-    if isinstance(output_type, (str, Mapping)):
-        shown = "a str" if isinstance(output_type, str) else "a dict"
-        raise UnsupportedFeature(
-            f"{shown} is not an output type: wrap it in Regex, JsonSchema, Choice, Ebnf or Lark"
-        )
-    return _resolve_type(output_type)
-
-
-def grammar_of(output_type: Any, limits: Limits | None = None) -> Grammar:
-    """The grammar of an output type's texts, as `Model` uses it."""
-    return resolve(output_type).grammar(limits)
-
-
-def json_schema_of(tp: Any) -> dict[str, Any]:
-    """The JSON Schema of a Python type, as pydantic describes it for validation.
-
-    It differs from pydantic's own text where that allows what pydantic does not read, or refuses
-    what it writes: objects with declared fields are closed unless the type asks for extra ones,
-    because reading would drop them; tagged unions are `anyOf`, because their tags already tell them
-    apart; a Decimal is a string of digits, which keeps each of them, and a number only where it has
-    bounds; dates and times, durations, URLs, networks and keys are what their types read.
-    Raises UnsupportedFeature for a type that JSON cannot carry.
-    """
-    from pydantic.errors import PydanticUserError
-
-    from stencilm.grammars.type_schemas import schema_generator
-
-    adapter = type_adapter(tp)
-    try:
-        return adapter.json_schema(schema_generator=schema_generator())
-    except PydanticUserError as error:
-        raise UnsupportedFeature(
-            f"{type_name(tp)} has no JSON form: {_first_line(error)}"
-        ) from error
-
-
-def type_adapter(tp: Any) -> TypeAdapter[Any]:
-    """pydantic's reader of a Python type, kept. Raises UnsupportedFeature where it has none."""
-    try:
-        # With its text, because Union[A, B] == Union[B, A], though they read apart.
-        return _kept_adapter(tp, repr(tp))
-    except TypeError:  # a type that cannot be hashed
-        return _new_adapter(tp)
-
-
-@lru_cache(maxsize=512)
-def _kept_adapter(tp: Any, written: str) -> TypeAdapter[Any]:
-    return _new_adapter(tp)
-
-
-def _new_adapter(tp: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-    from pydantic.errors import PydanticUserError
-
-    try:
-        return TypeAdapter(tp)
-    except (PydanticUserError, TypeError, NameError) as error:
-        raise UnsupportedFeature(
-            f"{type_name(tp)} is not an output type: {_first_line(error)}"
-        ) from error
-
-
-def arguments_of(function: Callable[..., Any]) -> Any:
-    """A type of dicts that hold the arguments of a function, by the names of its parameters.
-
-    Arguments that have defaults may be left out; `*args` and `**kwargs` are. A parameter without an
-    annotation takes any value. Raises UnsupportedFeature for a function that cannot be called by
-    names, or whose parameters are not known.
-    """
-    from typing import NotRequired
-
-    from typing_extensions import TypedDict as ExtendedTypedDict
-
-    name = type_name(function)
-    try:
-        parameters = inspect.signature(function).parameters.values()
-        hints = get_type_hints(function, include_extras=True)
-    except (TypeError, ValueError, NameError) as error:
-        raise UnsupportedFeature(
-            f"the parameters of the function {name} are not known: {_first_line(error)}"
-        ) from error
-    members: dict[str, Any] = {}
-    for one in parameters:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            continue
-        if one.kind is one.POSITIONAL_ONLY:
-            raise UnsupportedFeature(
-                f"the function {name} takes {one.name!r} by its position only, and arguments are "
-                "given by name: remove the '/' from its parameters, or wrap it"
-            )
-        tp = hints.get(one.name, Any)
-        members[one.name] = tp if one.default is one.empty else NotRequired[tp]
-    made: Any = ExtendedTypedDict(name.rpartition(".")[2], members)  # type: ignore[misc]
-    made.__doc__ = inspect.getdoc(function)
-    return made
-
-
 def alternatives(texts: Sequence[str]) -> str:
     """A regular expression that matches exactly these texts."""
     return f"(?:{'|'.join(_literal(text) for text in texts)})"
 
 
-def type_name(tp: Any) -> str:
-    """A short name of a type for messages."""
-    is_plain = isinstance(tp, type) or inspect.isroutine(tp)
-    return str(tp.__name__) if is_plain and not get_args(tp) else str(tp)
+def source_of(output_type: Any) -> Source:
+    """The notation of an output type's texts, for any but a `Grammar`.
 
-
-def _resolve_type(tp: Any) -> Output:
-    if tp is str:
-        return Output(
-            name="str",
-            make=lambda limits: Grammar.from_regex(FREE_TEXT, limits=limits),
-            parse=str,
-            accepts_cut_text=True,
-        )
-    if inspect.isroutine(tp):
-        # pydantic would call the function with what the model wrote, which nobody asked for.
-        return replace(_resolve_type(arguments_of(tp)), name=type_name(tp))
-    adapter = type_adapter(tp)
-    texts = _bare_texts(tp)
+    Raises UnsupportedFeature for what is not an output type, and for a type that has no JSON form.
+    """
+    if isinstance(output_type, Regex):
+        return RegexSource.of(output_type.pattern)
+    if isinstance(output_type, JsonSchema):
+        schema, options = output_type.schema, output_type.options
+        if output_type.is_of_type:
+            schema, options = json_schema_of(schema), {"spelling": "digits", **options}
+        return JsonSchemaSource.of(schema, documents=output_type.documents, **options)
+    if isinstance(output_type, Choice):
+        return RegexSource.of(alternatives(list(output_type.by_text())))
+    if isinstance(output_type, Ebnf):
+        return EbnfSource.of(output_type.text, output_type.root_rule_name)
+    if isinstance(output_type, Lark):
+        return LarkSource.of(output_type.text, output_type.start, output_type.grammars)
+    if is_structural_tag(output_type):
+        return StructuralTagSource.of(output_type)
+    check_is_no_notation(output_type)
+    if output_type is str:
+        return RegexSource.of(FREE_TEXT)
+    tp = arguments_of(output_type) if inspect.isroutine(output_type) else output_type
+    type_adapter(tp)  # refused here where it has no values
+    texts = bare_texts(tp)
     if texts is not None:
-        return Output(
-            name=type_name(tp),
-            make=lambda limits: Grammar.from_regex(alternatives(texts), limits=limits),
-            parse=adapter.validate_python,
-            dump=lambda value: adapter.dump_python(value, mode="json"),
+        return RegexSource.of(alternatives(texts))
+    return JsonSchemaSource.of(json_schema_of(tp), spelling="digits")
+
+
+def check_is_no_notation(output_type: Any) -> None:
+    """Refuses a notation that was not said to be one, such as a schema as a dict."""
+    if isinstance(output_type, (str, Mapping)):
+        shown = "a str" if isinstance(output_type, str) else "a dict"
+        raise UnsupportedFeature(
+            f"{shown} is not an output type: wrap it in Regex, JsonSchema, Choice, Ebnf or Lark"
         )
-    return Output(
-        name=type_name(tp),
-        make=lambda limits: Grammar.from_json_schema(
-            json_schema_of(tp), spelling="digits", limits=limits
-        ),
-        parse=adapter.validate_json,
-        dump=lambda value: adapter.dump_python(value, mode="json"),
-        is_json=True,
-        json_type=tp,
-    )
 
 
-def _schema_grammar(output_type: JsonSchema[Any], limits: Limits) -> Grammar:
-    schema, options = output_type.schema, output_type.options
-    if output_type.is_of_type:
-        schema, options = json_schema_of(schema), {"spelling": "digits", **options}
-    return Grammar.from_json_schema(
-        schema, documents=output_type.documents, limits=limits, **options
-    )
+def limits_of(output_type: Any) -> Limits | None:
+    """The limits that the output type itself names."""
+    if isinstance(output_type, (Regex, JsonSchema, Choice, Ebnf, Lark)):
+        return output_type.limits
+    return None
 
 
 def laid_out(output_type: Any, options: SchemaOptions) -> Any:
@@ -519,10 +316,19 @@ def _is_python_type(output_type: Any) -> bool:
     """Whether it is a type that is written as JSON."""
     if output_type is str or isinstance(output_type, (OutputForm, str, Mapping)):
         return False
-    return not _is_structural_tag(output_type) and _bare_texts(output_type) is None
+    return bare_texts(output_type) is None
 
 
-def _bare_texts(tp: Any) -> list[str] | None:
+def is_structural_tag(value: Any) -> bool:
+    """Whether it is one; its file, which imports pydantic, is imported only for what may be one."""
+    if not isinstance(value, OutputForm) or not hasattr(value, "to_json"):
+        return False
+    from stencilm.grammars.structural_tag import StructuralTag
+
+    return isinstance(value, StructuralTag)
+
+
+def bare_texts(tp: Any) -> list[str] | None:
     """The texts of a Literal or Enum whose values are all strings, else None."""
     values: tuple[Any, ...] = ()
     if get_origin(tp) is Literal:
@@ -540,8 +346,3 @@ _SYNTAX = frozenset(r"\.+*?()|[]{}^$#&-~/")
 
 def _literal(text: str) -> str:
     return "".join(f"\\{character}" if character in _SYNTAX else character for character in text)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__

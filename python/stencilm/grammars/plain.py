@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammars.grammar import Grammar
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Sorted, disjoint ranges of code points, both ends included."""
@@ -78,12 +77,12 @@ class PlainGrammar:
     root: str = "root"
 
 
-def plain_grammar(grammar: Grammar) -> PlainGrammar:
-    """A grammar as such a tree.
+def plain_grammar(printed: str) -> PlainGrammar:
+    """A grammar, as it prints, as such a tree.
 
     Raises UnsupportedFeature, with the name of the part, where it holds something else.
     """
-    return _Reader(str(grammar)).read()
+    return _Reader(printed).read()
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0",

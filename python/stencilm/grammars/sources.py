@@ -6,7 +6,6 @@ cache can tell what it has seen before it builds anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -23,14 +22,21 @@ from typing import (
 )
 
 from stencilm import _core
-from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.texts import (
+    Schema,
+    check_length,
+    checked_mapping,
+    checked_text,
+    document_texts,
+    json_text,
+    schema_text,
+)
 from stencilm.limits import Limits
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
 
-Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 PropertyOrder: TypeAlias = Literal["declared", "any"]
 Spelling: TypeAlias = Literal["natural", "digits", "any"]
 Escapes: TypeAlias = Literal["any", "minimal"]
@@ -40,8 +46,6 @@ OnUnsupported: TypeAlias = Literal["error", "relax"]
 DEFAULT_MAX_WHITESPACE = 64
 _BLANKS = " \t\n\r"
 _MAX_COUNT = 2**32 - 1
-# Of EBNF, Lark and patterns, whatever the limits say.
-_LONGEST_TEXT = 1 << 20
 
 
 class Source(Protocol):
@@ -206,9 +210,9 @@ class JsonSchemaSource:
         if isinstance(schema, type) and options.get("spelling", "natural") == "natural":
             options["spelling"] = "digits"  # what Python reads as an int
         return JsonSchemaSource(
-            _schema_text(schema, "schema"),
+            schema_text(schema, "schema"),
             json_schema_options(**options),
-            _document_texts(documents) if documents is not None else (),
+            document_texts(documents) if documents is not None else (),
         )
 
     @property
@@ -290,7 +294,7 @@ class LarkSource:
     ) -> LarkSource:
         """The source of `Grammar.from_lark`; raises TypeError."""
         named: list[tuple[str, Source | str]] = []
-        for name, given in _checked_mapping("grammars", grammars).items():
+        for name, given in checked_mapping("grammars", grammars).items():
             checked_text("a key of grammars", name)
             source = getattr(given, "source", None)
             if isinstance(given, str):
@@ -369,7 +373,7 @@ class StructuralTagSource:
         if isinstance(tag, str):
             return StructuralTagSource(checked_text("tag", tag))
         if isinstance(tag, Mapping):
-            return StructuralTagSource(_json_text(dict(tag), "tag"))
+            return StructuralTagSource(json_text(dict(tag), "tag"))
         from stencilm.grammars.structural_tag import StructuralTag, is_format
 
         if is_format(tag):
@@ -430,86 +434,6 @@ def combine(
     return join(parts, limits.core)
 
 
-def check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
-    """Refuses a text that is longer than the limits allow, or than they can."""
-    length = len(text) if text.isascii() else len(text.encode())
-    bound = min(limits.schema_bytes, longest)
-    if length > bound:
-        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
-        raise LimitExceeded(
-            f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
-        )
-
-
-def _schema_text(schema: Schema, name: str) -> str:
-    """The JSON text of a schema that was given in any of its forms."""
-    if isinstance(schema, str):
-        return checked_text(name, schema)
-    if isinstance(schema, type):
-        from stencilm.grammars.output_types import json_schema_of
-
-        schema = json_schema_of(schema)
-    elif isinstance(schema, Mapping):
-        schema = dict(schema)
-    elif not isinstance(schema, bool):
-        raise TypeError(
-            f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
-            "Python type"
-        )
-    return _json_text(schema, name)
-
-
-def _document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (
-            checked_text("a key of documents", uri),
-            _schema_text(document, f"documents[{uri!r}]"),
-        )
-        for uri, document in _checked_mapping("documents", documents).items()
-    )
-
-
-def schema_value(schema: Schema) -> dict[str, Any] | bool:
-    """A schema in any of its forms as what `json.loads` makes of its text."""
-    try:
-        value: dict[str, Any] | bool = json.loads(_schema_text(schema, "schema"))
-    except json.JSONDecodeError as error:
-        raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
-    return value
-
-
-def _json_text(value: Any, name: str) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except RecursionError:
-        raise LimitExceeded(
-            f"{name} is nested too deeply to be written as JSON: flatten it"
-        ) from None
-    except (TypeError, ValueError) as error:
-        raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
-    return checked_text(name, text)
-
-
-def checked_text(name: str, value: Any) -> str:
-    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
-    if value.isascii():
-        return value
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        before = value[: error.start]
-        line, column = before.count("\n") + 1, error.start - before.rfind("\n")
-        place = f"offset {error.start}" if name == "pattern" else f"line {line}, column {column}"
-        raise GrammarSyntaxError(
-            f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
-            "remove it, or write both halves of the pair",
-            place=place,
-        ) from None
-    return value
-
-
 def _checked_bool(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name} is {value!r}, but must be True or False")
@@ -549,11 +473,3 @@ def _checked_separators(value: Any) -> tuple[str, str] | None:
                 "at most"
             )
     return between_items, after_key
-
-
-def _checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
-    return value

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.texts import schema_value
 
 Style: TypeAlias = Literal[
     "json",
@@ -331,8 +332,6 @@ class StructuralTagItem(_Value):
 
     def tag(self) -> TagFormat:
         """The same as a format."""
-        from stencilm.grammars.sources import schema_value
-
         content = JSONSchemaFormat(json_schema=schema_value(self.schema_))
         return TagFormat(begin=self.begin, content=content, end=self.end)
 

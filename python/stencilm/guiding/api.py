@@ -11,7 +11,8 @@ from stencilm.errors import MatcherError
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event, Trace
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.output_types import alternatives, resolve
+from stencilm.grammars.output_types import alternatives
+from stencilm.grammars.outputs import resolve
 from stencilm.guiding.choosers import Chooser, chooser_of
 from stencilm.guiding.drafts import Answer, Ask, Consult, Drafter, FunctionDrafter
 from stencilm.guiding.healing import healer
@@ -19,9 +20,9 @@ from stencilm.guiding.local import LocalGuide
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided, Options
 from stencilm.guiding.text import First, Means, TextGuide
-from stencilm.guiding.texts import byte_vocabulary, compiler_of
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.texts import byte_vocabulary, compiler_of
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
-from stencilm.guiding.texts import byte_matcher
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.texts import byte_matcher
 
 MAX_CANDIDATES = 16
 _MAX_TALK = 2_000

@@ -17,8 +17,8 @@ from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
-from stencilm.guiding.texts import byte_matcher
 from stencilm.matching.candidates import Candidate, Literal, Pattern
+from stencilm.matching.texts import byte_matcher
 
 _CHOICE_TOKENS = 32
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.output_types import grammar_of
 from stencilm.guiding.backtrack import cut_place, readable
-from stencilm.guiding.texts import byte_matcher
 from stencilm.matching.candidates import Candidate
 from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.texts import byte_matcher
 
 _GRAMMAR_FILES = (".lark", ".ebnf", ".gbnf")
 
@@ -88,4 +87,4 @@ def as_grammar(parser: Any) -> Grammar:
         return load_parser(parser)
     if isinstance(parser, str):
         return _grammar_of_text(parser)
-    return grammar_of(parser)
+    return Grammar.from_type(parser)

@@ -14,7 +14,7 @@ from stencilm.generation.result import Generation, IncompleteOutput
 from stencilm.generation.stats import Stats
 from stencilm.generation.trace import Called
 from stencilm.generation.typed import Known, parsed
-from stencilm.grammars.output_types import Output
+from stencilm.grammars.outputs import Output
 from stencilm.guiding.task import Guided
 
 

@@ -24,14 +24,13 @@ from stencilm.grammars.sources import (
     JsonSchemaSource,
     LarkSource,
     RegexSource,
-    Schema,
     SchemaOptions,
     SerializedSource,
     Source,
     StructuralTagSource,
-    checked_text,
     json_schema_options,
 )
+from stencilm.grammars.texts import Schema, checked_text
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, uncancelled
 from stencilm.matching.preparation import Preparation
 from stencilm.renewed_lock import RenewedLock

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+import time
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from stencilm import _core
-from stencilm.errors import MatcherError, TokenizerError
+from stencilm.errors import LimitExceeded, MatcherError, OperationCancelled, TokenizerError
 from stencilm.grammars.grammar import Grammar
 from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.matching.compiler import GrammarCompiler
@@ -94,6 +95,7 @@ class TokenIndex:
         *,
         max_states: int = DEFAULT_MAX_STATES,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        max_seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> TokenIndex:
@@ -103,6 +105,7 @@ class TokenIndex:
             tokenizer_info,
             max_states=max_states,
             max_bytes=max_bytes,
+            max_seconds=max_seconds,
             progress=progress,
             limits=limits,
         )
@@ -115,6 +118,7 @@ class TokenIndex:
         *,
         max_states: int = DEFAULT_MAX_STATES,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        max_seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> TokenIndex:
@@ -126,19 +130,25 @@ class TokenIndex:
             max_states: The most states, before states that mean the same are joined.
             max_bytes: The most bytes that the transitions may take. Where a sample of the states
                 shows that they would take more than twice as many, none are found.
+            max_seconds: The longest processor time that building may take; None for any.
             progress: Called now and then with how many states are done, and how many are known,
                 once while they are found, then while tokens are followed.
-            limits: How much work and memory the grammar itself may cost.
+            limits: How much work and memory the grammar itself may cost, and the token whose
+                cancelling ends the building.
 
         Raises:
-            LimitExceeded: The index is larger than that; of a grammar that nests it has no end.
+            LimitExceeded: The index is larger than that, or takes longer; of a grammar that nests
+                it has no end.
+            OperationCancelled: `limits.cancel` was cancelled.
             TokenizerError: The vocabulary begins a text that it cannot spell to the end.
             UnsupportedFeature: The grammar asks for single tokens.
-            TypeError: `max_states` or `max_bytes` is no int, or `progress` cannot be called.
-            ValueError: One of them is less than 1.
+            TypeError: `max_states` or `max_bytes` is no int, `max_seconds` no number, or `progress`
+                cannot be called.
+            ValueError: One of the first two is less than 1, or `max_seconds` is not above 0.
         """
         _at_least_one("max_states", max_states)
         _at_least_one("max_bytes", max_bytes)
+        watch = _Watch(max_seconds, limits)
         if progress is not None and not callable(progress):
             raise TypeError(
                 f"progress is {progress!r}, but must be a function of two numbers: the states that "
@@ -148,6 +158,7 @@ class TokenIndex:
         compiled = compiler.compile_grammar(grammar)
         builder = _core.IndexBuilder(compiled, max_states=max_states, max_bytes=max_bytes)
         while not builder.advance(_SLICE):
+            watch.check()
             if progress is not None:
                 progress(*builder.progress())
         core = builder.finish()
@@ -372,6 +383,34 @@ def _at_least_one(name: str, value: Any) -> None:
         raise TypeError(f"{name} is {value!r}, but must be an int") from None
     if number < 1:
         raise ValueError(f"{name} is {value}, but must be at least 1")
+
+
+class _Watch:
+    """Ends what is done in slices when its time is over, or its token was cancelled."""
+
+    def __init__(self, max_seconds: float | None, limits: Limits) -> None:
+        if max_seconds is not None:
+            if isinstance(max_seconds, bool) or not isinstance(max_seconds, (int, float)):
+                raise TypeError(f"max_seconds is {max_seconds!r}, but must be a number or None")
+            if not max_seconds > 0:
+                raise ValueError(f"max_seconds is {max_seconds}, but must be above 0")
+        self._max_seconds = max_seconds
+        self._cancel = limits.cancel
+        self._begun = time.thread_time()
+
+    def check(self) -> None:
+        if self._cancel is not None and self._cancel.is_cancelled:
+            raise OperationCancelled(
+                "the index was not finished: its token was cancelled; give another token to what "
+                "is still wanted"
+            )
+        if self._max_seconds is None:
+            return
+        if time.thread_time() - self._begun > self._max_seconds:
+            raise LimitExceeded(
+                f"the index takes more than {self._max_seconds} s; use a GrammarMatcher, bound its "
+                "repetitions, or raise max_seconds"
+            )
 
 
 class _Transitions(Mapping[int, Mapping[int, int]]):

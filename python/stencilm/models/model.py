@@ -26,12 +26,12 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known, by_value, parsed, with_value
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
-from stencilm.grammars.output_types import Output, resolve
-from stencilm.guiding.texts import all_texts
+from stencilm.grammars.outputs import Output, resolve
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
+from stencilm.matching.texts import all_texts
 from stencilm.models.loading import (
     load_backend,
     wrap_llama_cpp,

@@ -33,7 +33,8 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
-from stencilm.grammars.output_types import Output, laid_out
+from stencilm.grammars.output_types import laid_out
+from stencilm.grammars.outputs import Output
 from stencilm.grammars.sources import Escapes
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.prompts import Conversation
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm, TypeVar
 
     from stencilm.guiding.task import Budget
-    from stencilm.tool_calls.chat import Chat
+    from stencilm.models.chat import Chat
 
     T = TypeVar("T", default=str)
 else:
@@ -726,7 +727,7 @@ class TypedModel(ABC):
             InvalidOutput: The type's own validators refuse the last answer.
             IncompleteOutput: `max_tokens` cut a turn.
         """
-        from stencilm.tool_calls.chat import Talk, chat
+        from stencilm.models.chat import Talk, chat
 
         talk = Talk(
             messages, tools, tool_choice, output_type, parallel, max_rounds, on_error, family
@@ -773,7 +774,7 @@ class TypedModel(ABC):
             InvalidOutput: The type's own validators refuse the last answer.
             IncompleteOutput: `max_tokens` cut a turn.
         """
-        from stencilm.tool_calls.chat import Talk, achat
+        from stencilm.models.chat import Talk, achat
 
         talk = Talk(
             messages, tools, tool_choice, output_type, parallel, max_rounds, on_error, family

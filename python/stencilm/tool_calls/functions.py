@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
-from stencilm.grammars.output_types import arguments_of, json_schema_of
+from stencilm.grammars.python_types import arguments_of, json_schema_of
 from stencilm.tool_calls.answers import ToolCall
 
 ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]

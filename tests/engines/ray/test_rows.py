@@ -18,7 +18,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip instal
 
 import stencilm.ray  # noqa: E402
 from engines.ray.job import ByteModel, Person, byte_model  # noqa: E402
-from stencilm.grammars.output_types import resolve  # noqa: E402
+from stencilm.grammars.outputs import resolve  # noqa: E402
 from stencilm.integrations.ray.arrow_types import arrow_type  # noqa: E402
 from stencilm.integrations.ray.engines import _constraint  # noqa: E402
 from stencilm.integrations.ray.rows import columns_of  # noqa: E402

@@ -4,13 +4,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId};
 use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
 
-use crate::distinct::elements::Quoting;
-use crate::distinct::number_counts::NumberCounts;
-use crate::distinct::string_counts::StringCounts;
+use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::machine::objects::most_free;
+use crate::machine::object_facts::most_free;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
@@ -37,13 +36,10 @@ pub(crate) struct Richness {
     lexemes: FxHashMap<(ExprId, Stands), bool>,
     /// By node, and whether it is known to be a whole value.
     nodes: FxHashMap<(NodeId, bool), bool>,
-    pub strings: StringCounts,
-    pub numbers: NumberCounts,
 }
 
-impl Richness {
-    /// Bytes of memory held, nearly all of them.
-    pub fn memory_bytes(&self) -> usize {
+impl Extension for Richness {
+    fn memory_bytes(&self) -> usize {
         memory::of_table::<((ExprId, Stands), bool)>(self.lexemes.capacity())
             + memory::of_table::<((NodeId, bool), bool)>(self.nodes.capacity())
     }
@@ -195,7 +191,7 @@ impl Run<'_> {
 
     /// Whether something rich can be part of a node, which may be known to be a whole value.
     pub(crate) fn is_node_rich(&mut self, root: NodeId, whole: bool) -> Result<bool, EngineError> {
-        if let Some(&known) = self.machine.richness.nodes.get(&(root, whole)) {
+        if let Some(&known) = self.machine.extensions.get::<Richness>().nodes.get(&(root, whole)) {
             return Ok(known);
         }
         let grammar = self.machine.grammar().clone();
@@ -205,7 +201,7 @@ impl Run<'_> {
             if rich || !seen.insert((id, whole)) {
                 continue;
             }
-            match self.machine.richness.nodes.get(&(id, whole)) {
+            match self.machine.extensions.get::<Richness>().nodes.get(&(id, whole)) {
                 Some(true) => rich = true,
                 Some(false) => continue,
                 None => {}
@@ -238,9 +234,9 @@ impl Run<'_> {
             }
         }
         if !rich {
-            self.machine.richness.nodes.extend(seen.into_iter().map(|node| (node, false)));
+            self.machine.extensions.get::<Richness>().nodes.extend(seen.into_iter().map(|node| (node, false)));
         }
-        self.machine.richness.nodes.insert((root, whole), rich);
+        self.machine.extensions.get::<Richness>().nodes.insert((root, whole), rich);
         Ok(rich)
     }
 
@@ -254,7 +250,7 @@ impl Run<'_> {
     /// Whether endlessly many texts go on, each with another value: whether something can be repeated that gives ever new
     /// ones where it stands.
     pub(crate) fn is_lexeme_rich(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
-        if let Some(&known) = self.machine.richness.lexemes.get(&(residual, stands)) {
+        if let Some(&known) = self.machine.extensions.get::<Richness>().lexemes.get(&(residual, stands)) {
             return Ok(known);
         }
         let deriver = self.lexeme_cache.deriver();
@@ -269,7 +265,7 @@ impl Run<'_> {
                 }
             }
         };
-        self.machine.richness.lexemes.insert((residual, stands), rich);
+        self.machine.extensions.get::<Richness>().lexemes.insert((residual, stands), rich);
         Ok(rich)
     }
 

@@ -14,36 +14,16 @@ use stencilm_regex::{ByteSet, StateId};
 
 use crate::distinct::lasting::Lasting;
 use crate::distinct::new_values::Goal;
+use crate::distinct::quoting::{Quoting, text_since};
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
-use crate::state::stacks::{Entry, ItemsState, NIL, SetId, Stacks, UNKNOWN_TEXT};
+use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
 use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::json_text::begun;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
-
-/// Whether a text is within a JSON string.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Quoting {
-    #[default]
-    Outside,
-    Within,
-    /// Behind a backslash.
-    Escape,
-}
-
-impl Quoting {
-    pub(crate) fn after(self, byte: u8) -> Quoting {
-        match (self, byte) {
-            (Quoting::Outside, b'"') | (Quoting::Escape, _) => Quoting::Within,
-            (Quoting::Within, b'"') => Quoting::Outside,
-            (Quoting::Within, b'\\') => Quoting::Escape,
-            (same, _) => same,
-        }
-    }
-}
 
 impl Machine {
     /// Whether the grammar has arrays whose elements must differ, so that the text is kept.
@@ -462,13 +442,6 @@ fn canonical_beginning(open: &[u8]) -> Option<Vec<u8>> {
     let mut spelled = canonical_json(&[open, b"\""].concat());
     spelled.pop();
     Some(spelled)
-}
-
-/// What was read since the text was `start`.
-pub(crate) fn text_since(stacks: &Stacks, text: u32, start: u32) -> Vec<u8> {
-    let mut bytes = stacks.since(text, start);
-    bytes.reverse();
-    bytes
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::machine::objects::most_free;
+use crate::machine::object_facts::most_free;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 

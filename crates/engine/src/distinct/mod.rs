@@ -16,5 +16,6 @@ pub(crate) mod fresh_keys;
 pub(crate) mod lasting;
 pub(crate) mod new_values;
 pub(crate) mod number_counts;
+pub(crate) mod quoting;
 pub(crate) mod reserved_names;
 pub(crate) mod string_counts;

@@ -3,7 +3,7 @@
 use stencilm_grammar::{Items, Node, NodeId};
 use stencilm_regex::{ByteSet, StateId};
 
-use crate::distinct::elements::Quoting;
+use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::{ExpansionId, Frame};

@@ -6,8 +6,9 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Deriver, ExprId, LimitExceeded, StateId};
 
-use crate::distinct::elements::{Quoting, text_since};
+use crate::distinct::quoting::{Quoting, text_since};
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::ExpansionId;
@@ -19,8 +20,6 @@ use crate::vocabulary::tokens::Tokens;
 
 /// Most residuals that are counted at once.
 const MAX_RESIDUALS: usize = 20_000;
-/// Most digits of a number that is compared as it is written without an exponent.
-const MAX_PLAIN: usize = 5_000;
 
 /// Where what is left of a number stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -52,6 +51,8 @@ impl Part {
 #[derive(Default)]
 pub(crate) struct NumberCounts(FxHashMap<(ExprId, Part), Option<u64>>);
 
+impl Extension for NumberCounts {}
+
 /// A number that has begun, as an element.
 struct Begun<'t> {
     /// The sign and the digits so far.
@@ -67,7 +68,7 @@ impl<'t> Begun<'t> {
         Some(Begun { text, part })
     }
 
-    /// The number as it is, as [`plain_number`] writes it; 0 behind a sign, where nothing else may come that begins without it.
+    /// The number as it is, as [`plain_number`](crate::state::plain_number::plain_number) writes it; 0 behind a sign, where nothing else may come that begins without it.
     fn value(&self) -> Vec<u8> {
         if self.part == Part::First {
             return b"0".to_vec();
@@ -83,39 +84,6 @@ impl<'t> Begun<'t> {
         }
         if text == b"-0" { b"0".to_vec() } else { text }
     }
-}
-
-/// A canonical number without an exponent, and without zeros at its ends; `None` of other values, and where it has too many digits.
-pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {
-    let (sign, digits) = match canonical.strip_prefix(b"-") {
-        Some(digits) => (&b"-"[..], digits),
-        None => (&b""[..], canonical),
-    };
-    if !digits.first().is_some_and(u8::is_ascii_digit) {
-        return None;
-    }
-    let (digits, power) = match digits.iter().position(|&byte| byte == b'e') {
-        Some(mark) => (&digits[..mark], std::str::from_utf8(&digits[mark + 1..]).ok()?.parse::<i64>().ok()?),
-        None => (digits, 0),
-    };
-    if power.unsigned_abs() as usize > MAX_PLAIN || digits.len() > MAX_PLAIN {
-        return None;
-    }
-    let mut text = sign.to_vec();
-    let point = digits.len() as i64 + power;
-    if point <= 0 {
-        text.extend_from_slice(b"0.");
-        text.resize(text.len() + point.unsigned_abs() as usize, b'0');
-        text.extend_from_slice(digits);
-    } else if power < 0 {
-        text.extend_from_slice(&digits[..point as usize]);
-        text.push(b'.');
-        text.extend_from_slice(&digits[point as usize..]);
-    } else {
-        text.extend_from_slice(digits);
-        text.resize(text.len() + power as usize, b'0');
-    }
-    Some(text)
 }
 
 /// A thread within a number that is a whole element, of which there are finitely many.
@@ -249,7 +217,7 @@ impl Run<'_> {
             self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexeme_cache.deriver();
         let left = deriver.exprs.or(&residuals);
-        Ok(self.machine.richness.numbers.is_left(deriver, left, written, seen)?)
+        Ok(self.machine.extensions.get::<NumberCounts>().is_left(deriver, left, written, seen)?)
     }
 }
 
@@ -428,6 +396,7 @@ mod tests {
     use stencilm_regex::{ExprSet, Limits};
 
     use super::*;
+    use crate::state::plain_number::plain_number;
     use crate::state::used_strings::Strings;
 
     const PATTERNS: [&str; 7] = [

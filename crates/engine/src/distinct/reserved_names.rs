@@ -9,6 +9,7 @@ use stencilm_grammar::MembersId;
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::property_trie::Names;
 use crate::parse::stepper::Run;
@@ -73,6 +74,8 @@ pub(crate) struct ReservedScratch {
     nodes: Vec<u32>,
 }
 
+impl Extension for ReservedScratch {}
+
 impl ReservedScratch {
     fn are_many(trie: &Trie, nodes: &[u32]) -> bool {
         nodes.len() == 1 && trie.size(nodes[0] as usize) >= MANY
@@ -105,12 +108,12 @@ impl Run<'_> {
         thread: Entry,
         expansion: &Expansion,
     ) -> Result<ReservedTokens, EngineError> {
-        let mut nodes = std::mem::take(&mut self.lexeme_cache.scratch.taken.nodes);
+        let mut nodes = std::mem::take(&mut self.lexeme_cache.extensions.get::<ReservedScratch>().nodes);
         nodes.clear();
         if let Some(members) = expansion.members.filter(|_| expansion.free && expansion.has_taken) {
             self.ends_of_taken_names(vocabulary, thread, expansion, members, &mut nodes)?;
         }
-        let scratch = &mut self.lexeme_cache.scratch.taken;
+        let scratch = self.lexeme_cache.extensions.get::<ReservedScratch>();
         let taken = match nodes.is_empty() {
             true => ReservedTokens::default(),
             false => scratch.take(vocabulary, &nodes),
@@ -150,7 +153,7 @@ impl Run<'_> {
                 parts.extend(trie.roots(first).map(|nodes| (nodes, 0, state)));
             }
         }
-        let way = &mut self.lexeme_cache.scratch.way;
+        let way = &mut self.scratch.way;
         let mut reader = ReservedNames { names: &names, class: expansion.class, ends };
         for (nodes, depth, start) in parts {
             let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});

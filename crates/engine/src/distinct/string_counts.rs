@@ -6,8 +6,9 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Derivatives, Deriver, ExprId, LimitExceeded, StateId};
 
-use crate::distinct::elements::text_since;
+use crate::distinct::quoting::text_since;
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::ExpansionId;
@@ -22,7 +23,10 @@ const MAX_RESIDUALS: usize = 20_000;
 
 /// How many plainly written strings go on from what is left within one, by residual; `None` where there is no end to them or
 /// some are not written plainly.
-pub(crate) type StringCounts = FxHashMap<ExprId, Option<u64>>;
+#[derive(Default)]
+struct StringCounts(FxHashMap<ExprId, Option<u64>>);
+
+impl Extension for StringCounts {}
 
 /// A thread within a string that is a whole element, of which there are finitely many.
 struct CountedString {
@@ -146,7 +150,7 @@ impl Run<'_> {
             self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexeme_cache.deriver();
         let left = deriver.exprs.or(&residuals);
-        count_strings(deriver, left, &mut self.machine.richness.strings)
+        count_strings(deriver, left, self.machine.extensions.get())
     }
 
     /// Whether a lexeme ends with these bytes.
@@ -173,7 +177,11 @@ struct Level {
 }
 
 /// Counts the strings that go on from a residual within a string.
-fn count_strings(deriver: &mut Deriver, root: ExprId, known: &mut StringCounts) -> Result<Option<u64>, LimitExceeded> {
+fn count_strings(
+    deriver: &mut Deriver,
+    root: ExprId,
+    StringCounts(known): &mut StringCounts,
+) -> Result<Option<u64>, LimitExceeded> {
     if let Some(&count) = known.get(&root) {
         return Ok(count);
     }

@@ -8,9 +8,12 @@ use rustc_hash::FxHashMap;
 
 use crate::compiled::CompiledGrammar;
 use crate::index::bytes::{ByteAutomaton, Exploration, NOWHERE};
+use crate::index::error::{IndexError, IndexLimits};
 use crate::index::minimize::{Arrow, classes};
-use crate::index::{IndexError, IndexLimits, MAX_TARGETS, Ranks, Stretch, TokenIndex, spelling};
+use crate::index::spelling;
+use crate::index::token_index::{MAX_TARGETS, Stretch, TokenIndex};
 use crate::shared::Vocabulary;
+use crate::vocabulary::ranks::Ranks;
 
 /// An index is refused beforehand where so many of its states show that it would take so many times what it may take.
 const SAMPLED: usize = 32;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;
-use crate::index::IndexError;
+use crate::index::error::IndexError;
 use crate::index::minimize::{Arrow, classes};
 use crate::state::stacks::{SetId, Stacks};
 

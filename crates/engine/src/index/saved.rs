@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::bytes::{ByteAutomaton, NOWHERE};
-use crate::index::{MAX_RUN, MAX_TARGETS, Stretch, TokenIndex};
+use crate::index::token_index::{MAX_RUN, MAX_TARGETS, Stretch, TokenIndex};
 use crate::shared::Vocabulary;
 
 /// Why bytes are no index.

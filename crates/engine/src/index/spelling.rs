@@ -6,43 +6,8 @@
 use std::collections::VecDeque;
 
 use crate::index::bytes::{ByteAutomaton, NOWHERE};
+use crate::index::error::Unspelled;
 use crate::vocabulary::trie::Trie;
-
-/// A place at which the vocabulary has no tokens for what must follow.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unspelled {
-    /// A text that tokens spell.
-    pub text: Vec<u8>,
-    /// What follows it in the shortest text of the grammar and no tokens make up: a whole character where it is one.
-    pub missing: Vec<u8>,
-}
-
-impl std::fmt::Display for Unspelled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "after {} no tokens make up {}", Shown(&self.text), Shown(&self.missing))
-    }
-}
-
-struct Shown<'a>(&'a [u8]);
-
-/// So many bytes of a text are shown, its last ones.
-const MAX_SHOWN: usize = 60;
-
-impl std::fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut bytes = self.0;
-        if bytes.len() > MAX_SHOWN {
-            let cut = bytes.len() - MAX_SHOWN;
-            let start = (cut..).find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80));
-            bytes = &bytes[start.unwrap_or(cut).min(bytes.len())..];
-            f.write_str("...")?;
-        }
-        match std::str::from_utf8(bytes) {
-            Ok(text) => write!(f, "{text:?}"),
-            Err(_) => write!(f, "the bytes \"{}\"", bytes.escape_ascii()),
-        }
-    }
-}
 
 /// The first state, in the order of their numbers, from which no tokens lead to the end of a text.
 ///

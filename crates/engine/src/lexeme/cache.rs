@@ -12,22 +12,15 @@ use stencilm_regex::{
     Tag, memory,
 };
 
-use crate::lexeme::crossing::Suffixes;
+use crate::extensions::Extensions;
+use crate::lexeme::crossing::{MAX_EXITS, Suffixes};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
-use crate::lexeme::find::order::MAX_EXITS;
-use crate::lexeme::find::unbounded_runs::Behind;
+use crate::lexeme::ids::Behind;
+pub use crate::lexeme::ids::DfaId;
 use crate::lexeme::mask::Row;
 use crate::lexeme::whitespace::{BlankRuns, Blanks, IN_BLANKS};
-use crate::mask::known_suffixes::WithinValues;
-use crate::mask::value_keys::ValueShapes;
-use crate::parse::stepper::Scratch;
-use crate::parse::walk::WalkScratch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
-
-/// An automaton of one [`LexemeCache`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct DfaId(pub u32);
 
 /// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
 /// not a choice between a few.
@@ -56,9 +49,6 @@ pub struct LexemeCache {
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
     /// The ways behind a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
-    /// What goes on behind keys up to the ends of values, and the shapes of these.
-    pub(crate) within_values: WithinValues,
-    pub(crate) shapes: ValueShapes,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// Bytes that the keys of automata own, and those of rows.
@@ -69,9 +59,8 @@ pub struct LexemeCache {
     progress: ([usize; 3], usize),
     longest_token: usize,
     limits: Limits,
-    /// What operations under the lock make on their way.
-    pub(crate) walk_scratch: WalkScratch,
-    pub(crate) scratch: Scratch,
+    /// What is kept for all grammars by those who use the lexemes, and lists that operations make on their way.
+    pub(crate) extensions: Extensions,
 }
 
 impl LexemeCache {
@@ -91,16 +80,13 @@ impl LexemeCache {
             completions: Completions::default(),
             blank_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
-            within_values: WithinValues::default(),
-            shapes: ValueShapes::default(),
             kinds: None,
             in_keys: 0,
             measured: (0, 0),
             progress: ([0; 3], 0),
             longest_token,
             limits,
-            walk_scratch: WalkScratch::default(),
-            scratch: Scratch::default(),
+            extensions: Extensions::default(),
         }
     }
 
@@ -170,11 +156,7 @@ impl LexemeCache {
     fn memory_bytes_apart(&self) -> usize {
         let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
-        self.scratch.bases.memory_bytes()
-            + self.within_values.memory_bytes()
-            + self.shapes.memory_bytes()
-            + runs
-            + kinds
+        self.extensions.memory_bytes() + runs + kinds
     }
 
     /// Begins an operation, which has limits of its own.

@@ -5,21 +5,27 @@
 //! alive but a call that is running in it: a compiled grammar lays itself out anew where it is asked again, and a matcher
 //! reads what it has accepted once more. So what is kept in a cache, or waits for its next token, holds nothing that the
 //! budget does not count, and an operation may work with what it began with to its end.
+//!
+//! An operation has the lexemes of its generation for itself, so threads that work with different grammars would wait for each
+//! other. Where they do, the lexemes get *lanes*, each with a latest generation of its own: see [`Lane`].
 
-use std::ops::Deref;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use stencilm_regex::{after_freeing, before_waiting};
 
-use crate::compiled::{Layout, Layouts};
+use crate::cpus::available_cpus;
 use crate::lexeme::cache::LexemeCache;
 use crate::limits::LexiconLimits;
 use crate::locks::{Guard, Mutex, lock, try_lock};
 
 /// More generations than these are not kept, however small they are.
 const MAX_GENERATIONS: usize = 8;
+
+/// More lanes than these are not had: what several grammars need is found once in each.
+const MAX_LANES: usize = 4;
 
 /// Grammars that are gone are looked for when so many have come, and then when they are twice as many.
 const FEW_USERS: usize = 64;
@@ -98,17 +104,34 @@ impl Lexemes {
     }
 }
 
+/// Grammars of different lanes have no lexemes in common. There is one lane, until a thread had to wait for long or a batch has
+/// several threads; then there are at most as many as processors, and what several grammars need is found once in each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Lane(pub usize);
+
+thread_local! {
+    /// In which lane grammars begin that this thread lays out.
+    static LANE: Cell<Lane> = const { Cell::new(Lane(0)) };
+}
+
+/// Who lays grammars out in lexemes.
+pub(crate) trait User: Send + Sync {
+    /// Gives up what is laid out in some lexemes, to be taken apart: what no call is running in.
+    fn take(&self, lexemes: &Arc<Lexemes>) -> Box<dyn Send>;
+}
+
 struct Generation {
+    lane: Lane,
     lexemes: Arc<Lexemes>,
-    /// The layouts of the grammars that are laid out in it.
-    users: Vec<Weak<Layouts>>,
+    /// Who is laid out in it.
+    users: Vec<Weak<dyn User>>,
     /// So many users are looked through for those that are gone.
     look_at: usize,
 }
 
 impl Generation {
-    fn of(lexeme_cache: LexemeCache) -> Generation {
-        Generation { lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: FEW_USERS }
+    fn of(lane: Lane, lexeme_cache: LexemeCache) -> Generation {
+        Generation { lane, lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: FEW_USERS }
     }
 }
 
@@ -119,13 +142,26 @@ pub(crate) struct SharedLexemes {
     horizon: usize,
     /// The latest comes first.
     generations: Mutex<Vec<Generation>>,
+    /// How many lanes there are.
+    lanes: AtomicUsize,
+    /// How many of them batches have asked for.
+    spread: AtomicUsize,
+    /// How many grammars were given one in turn.
+    given: AtomicUsize,
 }
 
 impl SharedLexemes {
     /// No lexemes yet, of a vocabulary whose longest token has `horizon` bytes.
     pub fn new(limits: LexiconLimits, horizon: usize) -> SharedLexemes {
-        let first = Generation::of(LexemeCache::new(horizon, limits.work));
-        SharedLexemes { limits, horizon, generations: Mutex::new(vec![first]) }
+        let first = Generation::of(Lane(0), LexemeCache::new(horizon, limits.work));
+        SharedLexemes {
+            limits,
+            horizon,
+            generations: Mutex::new(vec![first]),
+            lanes: AtomicUsize::new(1),
+            spread: AtomicUsize::new(0),
+            given: AtomicUsize::new(0),
+        }
     }
 
     /// What they are bound by.
@@ -133,9 +169,57 @@ impl SharedLexemes {
         self.limits
     }
 
-    /// The lexemes in which grammars are laid out at present.
-    pub fn current(&self) -> Arc<Lexemes> {
-        lock(&self.generations)[0].lexemes.clone()
+    /// The lexemes in which grammars of a lane are laid out at present.
+    pub fn current(&self, lane: Lane) -> Arc<Lexemes> {
+        let mut generations = lock(&self.generations);
+        if let Some(latest) = generations.iter().find(|known| known.lane == lane) {
+            return latest.lexemes.clone();
+        }
+        let first = self.generation_after(&generations[0].lexemes, lane);
+        let lexemes = first.lexemes.clone();
+        generations.insert(0, first);
+        lexemes
+    }
+
+    /// The lane in which a grammar begins that this thread lays out.
+    pub fn lane_of_thread(&self) -> Lane {
+        Lane(LANE.get().0 % self.lanes.load(Ordering::Relaxed))
+    }
+
+    /// The lane for a grammar that this thread had to wait for in another one, and for others that it will lay out; `None`
+    /// where there is no other.
+    pub fn lane_beside(&self, crowded: Lane) -> Option<Lane> {
+        let lanes = self.open_lanes(self.lanes.load(Ordering::Relaxed).max(2));
+        let lane = Lane((crowded.0 + 1) % lanes);
+        LANE.set(lane);
+        (lane != crowded).then_some(lane)
+    }
+
+    /// Gives grammars their lanes in turn from now on, because batches have so many threads.
+    pub fn spread(&self, threads: usize) {
+        let lanes = self.open_lanes(threads);
+        self.spread.fetch_max(lanes, Ordering::Relaxed);
+    }
+
+    /// The lane whose turn it is; `None` where grammars are not spread.
+    pub fn next_lane(&self) -> Option<Lane> {
+        match self.spread.load(Ordering::Relaxed) {
+            0 | 1 => None,
+            lanes => Some(Lane(self.given.fetch_add(1, Ordering::Relaxed) % lanes)),
+        }
+    }
+
+    /// How many lanes there are.
+    #[cfg(test)]
+    pub fn lanes(&self) -> usize {
+        self.lanes.load(Ordering::Relaxed)
+    }
+
+    /// Sees to it that there are so many lanes, or as many as there may be; says how many there are.
+    fn open_lanes(&self, count: usize) -> usize {
+        static MOST: LazyLock<usize> = LazyLock::new(|| available_cpus().min(MAX_LANES));
+        let count = count.min(*MOST);
+        self.lanes.fetch_max(count, Ordering::Relaxed).max(count)
     }
 
     /// Bytes of memory held by all that may still be used.
@@ -144,7 +228,7 @@ impl SharedLexemes {
     }
 
     /// Enters who is laid out in some lexemes, so that he is told when they go; `false` where they have gone already.
-    pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<Layouts>) -> bool {
+    pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<dyn User>) -> bool {
         let mut generations = lock(&self.generations);
         let Some(generation) = generations.iter_mut().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)) else {
             return false;
@@ -157,28 +241,39 @@ impl SharedLexemes {
         true
     }
 
-    /// To be called when an operation has ended in which lexemes grew: where the latest are full, others are begun for
-    /// grammars to come, and the oldest go where all hold too much. Waits for nobody who works.
-    pub fn make_room(&self) {
-        self.begin_anew(|latest| latest.is_full(self.limits.bytes));
+    /// To be called when an operation has ended in which lexemes grew: where they are full, others are begun for grammars to
+    /// come, and the oldest go where all hold too much. Waits for nobody who works.
+    pub fn make_room(&self, grown: &Arc<Lexemes>) {
+        let budget = self.limits.bytes / self.lanes.load(Ordering::Relaxed);
+        self.begin_anew(grown, |lexemes| lexemes.is_full(budget));
     }
 
     /// Begins others for grammars to come where these are the latest, because they have reached a limit: one text that asks
     /// for too much must not spoil the next.
     pub fn retire(&self, full: &Arc<Lexemes>) {
-        self.begin_anew(|latest| std::ptr::eq(latest, &**full));
+        self.begin_anew(full, |_| true);
     }
 
-    /// Begins new lexemes where `is_over` says so of the latest, and lets go what is too much.
-    fn begin_anew(&self, is_over: impl Fn(&Lexemes) -> bool) {
+    /// A generation of a lane. What costs the first grammars most is taken over from others, where nobody is working with them
+    /// just now.
+    fn generation_after(&self, others: &Lexemes, lane: Lane) -> Generation {
+        let renewed = try_lock(&others.lexeme_cache).map(|others| others.renewed());
+        Generation::of(lane, renewed.unwrap_or_else(|| LexemeCache::new(self.horizon, self.limits.work)))
+    }
+
+    /// Begins new lexemes where these are the latest of their lane and `is_over` says so, and lets go what is too much.
+    fn begin_anew(&self, lexemes: &Arc<Lexemes>, is_over: impl Fn(&Lexemes) -> bool) {
         let mut gone = Vec::new();
         {
             let mut generations = lock(&self.generations);
-            if is_over(&generations[0].lexemes) {
-                // What costs the first grammars most is taken over, where nobody is working with it just now.
-                let renewed = try_lock(&generations[0].lexemes.lexeme_cache).map(|latest| latest.renewed());
-                let lexeme_cache = renewed.unwrap_or_else(|| LexemeCache::new(self.horizon, self.limits.work));
-                generations.insert(0, Generation::of(lexeme_cache));
+            let known = generations.iter().position(|known| Arc::ptr_eq(&known.lexemes, lexemes));
+            if let Some(known) = known
+                && is_over(lexemes)
+            {
+                let lane = generations[known].lane;
+                if generations[..known].iter().all(|later| later.lane != lane) {
+                    generations.insert(0, self.generation_after(lexemes, lane));
+                }
             }
             while generations.len() > 1 && self.is_too_much(&generations) {
                 gone.extend(generations.pop());
@@ -188,8 +283,7 @@ impl SharedLexemes {
         for Generation { lexemes, users, .. } in gone {
             // Those that a call is running in end with it. The others cannot be had any more from here on, not only once they
             // are taken apart: else a matcher would go on in them, and let them grow beside those that are counted.
-            let layouts = users.iter().filter_map(Weak::upgrade).flat_map(|user| user.take(&lexemes));
-            let layouts: Vec<Layout> = layouts.filter_map(Arc::into_inner).collect();
+            let layouts: Vec<_> = users.iter().filter_map(Weak::upgrade).map(|user| user.take(&lexemes)).collect();
             let held = lexemes.held();
             let_go((lexemes, layouts, users), held);
         }
@@ -203,7 +297,7 @@ impl SharedLexemes {
             (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
         excess + being_taken_apart() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
-            || generations.len() > MAX_GENERATIONS
+            || generations.len() > MAX_GENERATIONS.max(2 * self.lanes.load(Ordering::Relaxed))
     }
 }
 
@@ -231,7 +325,7 @@ fn being_taken_apart() -> usize {
 
 /// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for. But
 /// where another one is still being taken apart, it is done here: else memory would be used up faster than it is freed.
-fn let_go<T: Send + 'static>(what: T, bytes: usize) {
+pub(crate) fn let_go<T: Send + 'static>(what: T, bytes: usize) {
     if bytes <= LARGE {
         return;
     }
@@ -248,37 +342,5 @@ fn let_go<T: Send + 'static>(what: T, bytes: usize) {
         drop(last);
         before_waiting();
         take_apart();
-    }
-}
-
-/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
-pub(crate) struct HeldLayout(Option<Arc<Layout>>);
-
-impl HeldLayout {
-    pub fn new(layout: Arc<Layout>) -> HeldLayout {
-        HeldLayout(Some(layout))
-    }
-
-    /// The layout itself.
-    pub fn layout(&self) -> &Arc<Layout> {
-        self.0.as_ref().expect("a layout is held until it is dropped")
-    }
-}
-
-impl Deref for HeldLayout {
-    type Target = Layout;
-
-    #[inline]
-    fn deref(&self) -> &Layout {
-        self.layout()
-    }
-}
-
-impl Drop for HeldLayout {
-    fn drop(&mut self) {
-        if let Some(layout) = self.0.take().and_then(Arc::into_inner) {
-            let bytes = layout.lexemes().held();
-            let_go(layout, bytes);
-        }
     }
 }

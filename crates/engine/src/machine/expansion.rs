@@ -7,7 +7,7 @@ use stencilm_regex::{ByteSet, LimitExceeded, StateId, Tag, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 pub use crate::lexeme::whitespace::{Blanks, IN_BLANKS};
-use crate::machine::layout::{Continuation, ExpansionId, FrameId, Register};
+use crate::machine::frame::{Continuation, ExpansionId, FrameId, Register};
 use crate::machine::property_trie::{Filter, Names};
 
 /// What reads the lexemes of an expansion.

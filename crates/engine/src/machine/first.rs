@@ -406,7 +406,11 @@ impl Machine {
                         let members = grammar.members(*id);
                         let surface = members.surface;
                         let some = members.free.iter().any(|free| free.some.is_some());
-                        if members.min == 0 && !some && !members.is_cut() && !members.known.iter().any(|member| member.required) {
+                        if members.min == 0
+                            && !some
+                            && !members.is_cut()
+                            && !members.known.iter().any(|member| member.required)
+                        {
                             search.cases.push((surface.empty, continuation));
                         }
                         let any = !members.known.is_empty() || !members.free.is_empty();

@@ -3,7 +3,7 @@
 use stencilm_grammar::{ItemsId, MembersId, NodeId};
 use stencilm_regex::ExprId;
 
-use crate::machine::expansion::Blanks;
+use crate::lexeme::whitespace::Blanks;
 
 /// A place in the grammar that can wait on a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -9,21 +9,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node, NodeId};
+use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
 
-use crate::distinct::cardinality::Richness;
 use crate::error::EngineError;
+use crate::extensions::Extensions;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::expansion::{Automaton, Expansion, Ways};
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
-use crate::machine::objects::{Had, ObjectFacts};
-use crate::machine::objects::{has_few, most_free};
+use crate::machine::marks::Marks;
+use crate::machine::object_facts::{Had, ObjectFacts, has_few, most_free};
 use crate::machine::property_trie::Names;
-use crate::mask::value_keys::ShapeId;
-use crate::parse::annotations::Marks;
 use crate::state::stacks::{NIL, Stacks};
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 
@@ -55,14 +53,12 @@ pub struct Machine {
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
     lexemes: Map<ExprId, ExprId>,
-    /// See [`Machine::shape_of`].
-    pub(crate) shapes: Map<NodeId, Option<ShapeId>>,
     /// See [`Machine::do_blanks_decide`].
     blanks_decide: Option<bool>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
     pub(crate) text_fork: Option<ExpansionId>,
-    /// What is known of lexemes and nodes that unique elements are made of.
-    pub(crate) richness: Richness,
+    /// What is known of the grammar by those who use the machine.
+    pub(crate) extensions: Extensions,
 }
 
 impl Machine {
@@ -89,10 +85,9 @@ impl Machine {
             named_keys: Vec::new(),
             allowed_elements: Map::default(),
             lexemes: Map::default(),
-            shapes: Map::default(),
+            extensions: Extensions::default(),
             blanks_decide: None,
             text_fork: None,
-            richness: Richness::default(),
             grammar,
         };
         let root = Frame::Node(machine.grammar.root());
@@ -128,8 +123,7 @@ impl Machine {
             + self.objects.memory_bytes()
             + self.allowed_elements.memory_bytes()
             + self.lexemes.memory_bytes()
-            + self.shapes.memory_bytes()
-            + self.richness.memory_bytes();
+            + self.extensions.memory_bytes();
         let owned = counts.sum::<usize>() + known.sum::<usize>();
         self.left.memory_bytes() + lists + tables + owned + expansions + objects
     }

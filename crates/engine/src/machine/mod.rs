@@ -14,10 +14,13 @@
 //! `a` is no longer missing.
 
 pub(crate) mod arrays;
+pub(crate) mod capturing;
 pub(crate) mod expansion;
 pub(crate) mod first;
 pub(crate) mod frame;
 pub(crate) mod layout;
 pub(crate) mod left_corner;
+pub(crate) mod marks;
+pub(crate) mod object_facts;
 pub(crate) mod objects;
 pub(crate) mod property_trie;

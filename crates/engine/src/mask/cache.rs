@@ -13,7 +13,7 @@ use stencilm_regex::{Table, hash_of, memory};
 use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
-use crate::mask::pipeline::Finished;
+use crate::mask::finished::Finished;
 use crate::mask::reference::{Base, Bases};
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, SetId, Stacks};

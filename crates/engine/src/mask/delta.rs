@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 use crate::lexeme::mask::Row;
 use crate::locks::{Mutex, lock};
 use crate::mask::reference::Base;
-use crate::vocabulary::token_set;
 
 /// A mask as it differs from a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,29 +73,5 @@ impl NamedRows {
             Some(Named::Base(base)) => base.upgrade().map(|base| base.write(mask)).is_some(),
             Some(Named::Gone) | None => false,
         }
-    }
-}
-
-/// The tokens that are in one of two masks only, ascending.
-pub(crate) fn difference(a: &[u32], b: &[u32]) -> Vec<u32> {
-    let mut tokens = Vec::new();
-    for (index, (a, b)) in a.iter().zip(b).enumerate() {
-        let mut differ = a ^ b;
-        while differ != 0 {
-            tokens.push(index as u32 * token_set::BITS + differ.trailing_zeros());
-            differ &= differ - 1;
-        }
-    }
-    tokens
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences_are_told_by_bit() {
-        assert_eq!(difference(&[0b101, 1 << 31], &[0b110, 0]), [0, 1, 63]);
-        assert!(difference(&[7], &[7]).is_empty());
     }
 }

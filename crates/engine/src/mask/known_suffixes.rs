@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ExprId;
 
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::Blanks;
 use crate::machine::layout::{ExpansionId, Frame};
@@ -65,9 +66,8 @@ pub(crate) struct WithinValues {
     known: FxHashMap<(usize, ValueBehindKey), Option<Arc<WithinValue>>>,
 }
 
-impl WithinValues {
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
+impl Extension for WithinValues {
+    fn memory_bytes(&self) -> usize {
         let values = self.known.values().flatten();
         values.map(|value| 96 + size_of_val(&*value.read.suffixes) + size_of_val(&*value.ends)).sum()
     }
@@ -199,11 +199,11 @@ impl Run<'_> {
             return Ok(None);
         }
         let blanks = expansion.blanks;
-        let Some(value) = self.machine.shape_of(&mut self.lexeme_cache.shapes, value) else { return Ok(None) };
+        let Some(value) = self.machine.shape_of(self.lexeme_cache.extensions.get(), value) else { return Ok(None) };
         let colon = self.machine.grammar().members(members).surface.colon;
         let colon = self.machine.lexeme(self.lexeme_cache, colon)?;
         let name = (Arc::as_ptr(suffixes).addr(), ValueBehindKey { blanks, colon, value });
-        if let Some(known) = self.lexeme_cache.within_values.known.get(&name) {
+        if let Some(known) = self.lexeme_cache.extensions.get::<WithinValues>().known.get(&name) {
             return Ok(known.clone());
         }
         // As if the text ended with the value: what is below is not to be looked at.
@@ -215,7 +215,7 @@ impl Run<'_> {
         self.stacks.watch_on(watch);
         let read = Found { _all: suffixes.clone(), suffixes: read.into() };
         let found = ends?.map(|ends| Arc::new(WithinValue { read, ends: ends.into() }));
-        let known = &mut self.lexeme_cache.within_values.known;
+        let known = &mut self.lexeme_cache.extensions.get::<WithinValues>().known;
         if known.len() >= MAX_VALUES {
             known.clear();
         }

@@ -13,6 +13,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod delta;
+pub(crate) mod finished;
 pub(crate) mod known_suffixes;
 pub(crate) mod pipeline;
 pub(crate) mod reference;

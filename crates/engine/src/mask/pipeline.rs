@@ -14,11 +14,13 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, StateId};
 
+use crate::distinct::reserved_names::ReservedScratch;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
+use crate::mask::finished::Finished;
 use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::stepper::{Doubt, Run, offers_tokens};
 use crate::parse::unverified::{Unverified, VerifyReason};
@@ -30,20 +32,6 @@ use crate::vocabulary::tokens::Tokens;
 
 /// With so many places at which tokens leave a lexeme they are read one by one, with more by their suffixes.
 const FEW_NEXT_NODES: usize = 256;
-
-/// How a mask was made: a row, and the tokens in which it differs.
-pub(crate) struct Finished {
-    /// The row that the mask began with; `None` for an empty one.
-    pub row: Option<Arc<Row>>,
-    /// The tokens turned over since, in any order; one that was turned back is in it twice.
-    pub flipped: Vec<u32>,
-    /// Whether another row was added, so that `flipped` does not tell all.
-    pub joined: bool,
-    /// The tokens that were turned off, which may have been turned on again: few.
-    pub cleared: Vec<u32>,
-    /// Tokens for which taking keys and elements for new ones may be wrong.
-    pub unverified: Vec<Unverified>,
-}
 
 /// A mask in the making.
 struct Draft<'a> {
@@ -125,7 +113,7 @@ impl Run<'_> {
         mask: &mut [u32],
     ) -> Result<Finished, EngineError> {
         (self.recording, self.known) = (false, None);
-        let mut flipped = std::mem::take(&mut self.lexeme_cache.scratch.flipped);
+        let mut flipped = std::mem::take(&mut self.scratch.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest row is written first: of the others only those tokens are added that it lacks.
@@ -300,7 +288,7 @@ impl Run<'_> {
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }
-        self.lexeme_cache.scratch.taken.keep(draft.vocabulary, taken);
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
         Ok(())
     }
 
@@ -324,7 +312,7 @@ impl Run<'_> {
                 draft.note(token, doubt, within);
             }
         })?;
-        self.lexeme_cache.scratch.taken.keep(draft.vocabulary, taken);
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
         Ok(())
     }
 

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::extensions::Extension;
 use crate::lexeme::mask::{MAX_LISTED, Row};
-use crate::mask::delta::difference;
 use crate::vocabulary::token_set;
 
 /// So many masks are kept to be compared with.
@@ -66,9 +66,10 @@ impl Bases {
         }
         (base, Vec::new())
     }
+}
 
-    /// Bytes of memory held.
-    pub fn memory_bytes(&self) -> usize {
+impl Extension for Bases {
+    fn memory_bytes(&self) -> usize {
         self.0.iter().map(|base| base.bytes()).sum()
     }
 }
@@ -79,7 +80,7 @@ fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
     for (index, (a, b)) in a.chunks(CHUNK).zip(b.chunks(CHUNK)).enumerate() {
         if a != b {
             let before = (index * CHUNK) as u32 * token_set::BITS;
-            tokens.extend(difference(a, b).into_iter().map(|token| before + token));
+            tokens.extend(token_set::difference(a, b).into_iter().map(|token| before + token));
             if tokens.len() > MAX_LISTED {
                 return None;
             }

@@ -6,8 +6,9 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{ArraySurface, ItemsId, KeySpace, MembersId, Node, NodeId, Surface};
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, Map};
 
+use crate::extensions::Extension;
 use crate::machine::layout::Machine;
 
 /// A value of more nodes than this has no shape: it takes long to describe, and is hardly met again.
@@ -41,21 +42,32 @@ impl ValueShapes {
             }
         }
     }
+}
 
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
+impl Extension for ValueShapes {
+    fn memory_bytes(&self) -> usize {
         self.numbers.keys().map(|description| 32 + description.len() * 4).sum()
+    }
+}
+
+/// The shapes of the values of one grammar, `None` of those that have none.
+#[derive(Default)]
+struct ShapesOfValues(Map<NodeId, Option<ShapeId>>);
+
+impl Extension for ShapesOfValues {
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
     }
 }
 
 impl Machine {
     /// The shape of a value; `None` where it is large, or made of what belongs to this grammar alone.
     pub(crate) fn shape_of(&mut self, shapes: &mut ValueShapes, value: NodeId) -> Option<ShapeId> {
-        if let Some(&known) = self.shapes.get(&value) {
+        if let Some(&known) = self.extensions.get::<ShapesOfValues>().0.get(&value) {
             return known;
         }
         let shape = Description::of(self, value).and_then(|words| shapes.number(words));
-        self.shapes.insert(value, shape);
+        self.extensions.get::<ShapesOfValues>().0.insert(value, shape);
         shape
     }
 }
@@ -136,7 +148,8 @@ impl Description<'_> {
         let grammar = self.machine.grammar().clone();
         let members = grammar.members(id);
         // Names are texts, and objects that have some are hardly alike.
-        self.fits &= members.known.is_empty() && members.free.iter().all(|free| free.taken.is_empty() && free.last.is_none());
+        self.fits &=
+            members.known.is_empty() && members.free.iter().all(|free| free.taken.is_empty() && free.last.is_none());
         self.words.extend([5, members.free.len() as u32, members.min]);
         self.bound(members.max);
         let Surface { empty, open, colon, item, close } = members.surface;

@@ -16,9 +16,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{CancelToken, LimitExceeded, Watch, unwatched};
 
 use super::{Input, Step, next_step};
+use crate::compiled::HeldLayout;
 use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
 use crate::error::EngineError;
-use crate::lexeme::shared::HeldLayout;
 use crate::mask::cache::KeptMask;
 use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;

@@ -13,50 +13,11 @@ use stencilm_regex::StateId;
 
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine, Phase};
-use crate::machine::left_corner::LeftGraph;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, Holds, SetId};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
-
-/// The marks that a grammar has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Marks {
-    /// Some part has a budget of tokens.
-    pub budgets: bool,
-    /// Some part has a temperature.
-    pub temperatures: bool,
-}
-
-impl Marks {
-    /// The marks of a grammar.
-    ///
-    /// # Errors
-    /// [`EngineError::NotRun`] for a part with a budget or a temperature that begins with itself: there would be endlessly
-    /// many of it at one place.
-    pub fn new(left: &LeftGraph) -> Result<Marks, EngineError> {
-        let mut marks = Marks::default();
-        for node in left.grammar().nodes() {
-            match node {
-                Node::Marked { mark: Mark::MaxTokens(_), .. } => marks.budgets = true,
-                Node::Marked { mark: Mark::Temperature(_), .. } => marks.temperatures = true,
-                _ => {}
-            }
-        }
-        if marks.any() && left.has_mark_in_cycle() {
-            return Err(EngineError::NotRun(
-                "a rule with max_tokens or temperature that begins with itself, whose budget would begin endlessly often,",
-            ));
-        }
-        Ok(marks)
-    }
-
-    /// Whether there are any.
-    pub fn any(self) -> bool {
-        self.budgets || self.temperatures
-    }
-}
 
 impl Machine {
     /// What a frame says of the tokens above it.

@@ -15,13 +15,13 @@ impl Run<'_> {
         let mut threads = self.threads_of(configuration);
         let is_other = self.saturate(&mut threads)?;
         let found = if is_other { self.stacks.configuration(&mut threads) } else { Ok(configuration) };
-        self.lexeme_cache.scratch.saturated = threads;
+        self.scratch.saturated = threads;
         found
     }
 
     /// The threads of a configuration, in a list that is handed on from one operation to the next.
     pub fn threads_of(&mut self, configuration: SetId) -> Vec<Entry> {
-        let mut threads = std::mem::take(&mut self.lexeme_cache.scratch.saturated);
+        let mut threads = std::mem::take(&mut self.scratch.saturated);
         threads.clear();
         threads.extend_from_slice(self.stacks.entries(configuration));
         threads

@@ -10,13 +10,12 @@ use rustc_hash::FxHashMap;
 use stencilm_grammar::{ItemsId, MembersId};
 use stencilm_regex::{ExprId, StateId, Tag, check_time};
 
-use crate::distinct::reserved_names::ReservedScratch;
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::arrays::counts_of;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::{Continuation, ExpansionId, Frame, FrameId, Machine, Register};
-use crate::mask::reference::Bases;
 use crate::state::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks, UNKNOWN_TEXT};
 use crate::vocabulary::json_text;
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
@@ -73,6 +72,7 @@ pub(crate) struct Run<'a> {
     pub machine: &'a mut Machine,
     pub lexeme_cache: &'a mut LexemeCache,
     pub stacks: &'a mut Stacks,
+    pub scratch: &'a mut Scratch,
     /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
     /// key for a new one, and notes in `doubt` where that may be wrong.
     pub recording: bool,
@@ -101,11 +101,10 @@ pub(crate) struct Scratch {
     pub saturated: Vec<Entry>,
     /// The tokens in which a mask differs from its row.
     pub flipped: Vec<u32>,
-    pub taken: ReservedScratch,
     pub way: Way,
-    /// Masks that others may share.
-    pub bases: Bases,
 }
+
+impl Extension for Scratch {}
 
 /// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
 /// places of a vocabulary.
@@ -159,7 +158,9 @@ impl Run<'_> {
         let begun = self.run(first, grammar.begun());
         self.recording = recording;
         match begun? {
-            SetId::EMPTY => Err(EngineError::NotRun("the text that stands before every text of the grammar, which none goes on,")),
+            SetId::EMPTY => {
+                Err(EngineError::NotRun("the text that stands before every text of the grammar, which none goes on,"))
+            }
             begun => Ok(begun),
         }
     }
@@ -198,9 +199,9 @@ impl Run<'_> {
     /// first frame is returned.
     fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
         let before = threads.len();
-        let mut leaders = std::mem::take(&mut self.lexeme_cache.scratch.leaders);
+        let mut leaders = std::mem::take(&mut self.scratch.leaders);
         leaders.clear();
-        let mut work = std::mem::take(&mut self.lexeme_cache.scratch.work);
+        let mut work = std::mem::take(&mut self.scratch.work);
         work.clear();
         work.push((stack, NONE));
         let mut known = FxHashMap::default();
@@ -287,7 +288,7 @@ impl Run<'_> {
             threads.append(&mut found);
         }
         let below = work.get(1).map(|&(below, _)| below);
-        (self.lexeme_cache.scratch.work, self.lexeme_cache.scratch.leaders) = (work, leaders);
+        (self.scratch.work, self.scratch.leaders) = (work, leaders);
         if by_text || has_marks || (!many && done <= MANY_STACKS) {
             return Ok(None);
         }
@@ -300,7 +301,7 @@ impl Run<'_> {
         threads.clear();
         threads.extend_from_slice(self.stacks.entries(configuration));
         self.take_text(threads);
-        let mut next = std::mem::take(&mut self.lexeme_cache.scratch.next);
+        let mut next = std::mem::take(&mut self.scratch.next);
         self.stacks.allow(bytes.len());
         for &byte in bytes {
             next.clear();
@@ -319,7 +320,7 @@ impl Run<'_> {
                 self.drop_spent(threads, tokens)?;
             }
         }
-        self.lexeme_cache.scratch.next = next;
+        self.scratch.next = next;
         if self.text.is_some() {
             self.drop_repeats(threads)?;
             self.put_text(threads);
@@ -329,10 +330,10 @@ impl Run<'_> {
 
     /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
     pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
-        let mut threads = std::mem::take(&mut self.lexeme_cache.scratch.threads);
+        let mut threads = std::mem::take(&mut self.scratch.threads);
         self.read(configuration, bytes, &mut threads)?;
         let found = self.stacks.configuration(&mut threads);
-        self.lexeme_cache.scratch.threads = threads;
+        self.scratch.threads = threads;
         found
     }
 
@@ -343,14 +344,14 @@ impl Run<'_> {
         }
         // One byte is asked for very often, so it makes no room for threads.
         self.stacks.allow(1);
-        let mut next = std::mem::take(&mut self.lexeme_cache.scratch.next);
+        let mut next = std::mem::take(&mut self.scratch.next);
         next.clear();
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
             self.step_thread(thread, byte, &mut next)?;
         }
         let found = self.stacks.configuration(&mut next);
-        self.lexeme_cache.scratch.next = next;
+        self.scratch.next = next;
         found
     }
 
@@ -400,13 +401,13 @@ impl Run<'_> {
 
     /// Whether anything can follow these bytes.
     pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
-        let mut threads = std::mem::take(&mut self.lexeme_cache.scratch.threads);
+        let mut threads = std::mem::take(&mut self.scratch.threads);
         let seen_keys = self.stacks.seen_keys;
         self.read(configuration, bytes, &mut threads)?;
         // Nothing of it stays.
         self.stacks.seen_keys = seen_keys;
         let survives = !threads.is_empty();
-        self.lexeme_cache.scratch.threads = threads;
+        self.scratch.threads = threads;
         Ok(survives)
     }
 

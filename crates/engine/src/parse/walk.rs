@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
+use crate::extensions::Extension;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
@@ -85,6 +86,8 @@ pub(crate) struct WalkScratch {
     threads: Vec<Entry>,
 }
 
+impl Extension for WalkScratch {}
+
 impl WalkScratch {
     /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
     fn emptied(mut self) -> WalkScratch {
@@ -116,14 +119,14 @@ pub(crate) struct Walk<'r, 'a> {
 
 impl Drop for Walk<'_, '_> {
     fn drop(&mut self) {
-        self.run.lexeme_cache.walk_scratch = std::mem::take(&mut self.scratch).emptied();
+        *self.run.lexeme_cache.extensions.get() = std::mem::take(&mut self.scratch).emptied();
     }
 }
 
 impl<'r, 'a> Walk<'r, 'a> {
     /// A walk that has not begun.
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
-        let scratch = std::mem::take(&mut run.lexeme_cache.walk_scratch);
+        let scratch = std::mem::take(run.lexeme_cache.extensions.get());
         Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 

@@ -8,9 +8,11 @@
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, MatcherError};
+use crate::machine::capturing::parts;
 use crate::machine::layout::Frame;
 use crate::machine::left_corner::LeftGraph;
+use crate::matcher::GrammarMatcher;
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
 use crate::state::stacks::{Entry, SetId};
@@ -18,41 +20,20 @@ use crate::state::stacks::{Entry, SetId};
 /// So many steps may be taken to find the captures of one text.
 const MAX_STEPS: usize = 5_000_000;
 
-/// For every node whether a capture is in it; empty where there is none at all. What an object's members hold is not looked into: no notation names parts
-/// of them.
-pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
-    let is_capture = |node: &Node| matches!(node, Node::Marked { mark: Mark::Capture(_), .. });
-    if !grammar.nodes().iter().any(is_capture) {
-        return Vec::new();
+impl GrammarMatcher {
+    /// The texts of the parts that the grammar names, as far as they are complete: by where they begin, outer ones first.
+    /// A name comes as often as its part does. Where the text can be read in several ways, the first alternative counts,
+    /// and the end of a sequence takes as little as it can. A special token adds nothing to a text.
+    ///
+    /// They are found on demand, in time that grows with the text; nothing is changed.
+    ///
+    /// # Errors
+    /// [`MatcherError::Engine`] when a limit is reached.
+    pub fn get_captures(&self) -> Result<Vec<(String, Vec<u8>)>, MatcherError> {
+        let Some(record) = self.record() else { return Ok(Vec::new()) };
+        let (grammar, capturing) = (self.compiled().grammar(), self.compiled().capturing());
+        self.reread(|run| captures(run, grammar, capturing, record))
     }
-    let mut capturing = vec![false; grammar.nodes().len()];
-    let mut users: Vec<Vec<u32>> = vec![Vec::new(); capturing.len()];
-    let mut work = Vec::new();
-    for (index, node) in grammar.nodes().iter().enumerate() {
-        parts(grammar, node).for_each(|part| users[part.0 as usize].push(index as u32));
-        if is_capture(node) {
-            capturing[index] = true;
-            work.push(index);
-        }
-    }
-    while let Some(index) = work.pop() {
-        for &user in &users[index] {
-            if !std::mem::replace(&mut capturing[user as usize], true) {
-                work.push(user as usize);
-            }
-        }
-    }
-    capturing
-}
-
-fn parts<'a>(grammar: &'a Grammar, node: &'a Node) -> impl Iterator<Item = NodeId> + 'a {
-    let (many, one) = match node {
-        Node::Sequence(parts) | Node::Choice(parts) => (&parts[..], None),
-        Node::Repeat { body, .. } | Node::Marked { body, .. } => (&[][..], Some(*body)),
-        Node::Rule(rule) => (&[][..], Some(grammar.rule(*rule).body)),
-        Node::Lexeme(_) | Node::Members(_) | Node::Items(_) | Node::Token(_) => (&[][..], None),
-    };
-    many.iter().copied().chain(one)
 }
 
 /// A node that was begun: how many of its parts or rounds are complete, and where it began. Of a choice, a rule and a

@@ -10,8 +10,10 @@
 //! After `{"a": ` the stack is "after a value" above the end of the text. After a rollback to `{` both are cut off, and the
 //! number of the earlier stack is valid as it was.
 
+pub(crate) mod ids;
 pub(crate) mod interner;
 mod merged;
+pub(crate) mod plain_number;
 pub(crate) mod record;
 pub(crate) mod stacks;
 pub(crate) mod unions;

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
 
 use crate::error::EngineError;
+pub use crate::state::ids::{NIL, UNKNOWN_TEXT};
 use crate::state::interner::Interner;
 use crate::state::unions::Unions;
 use crate::state::used_lists::{SeenLists, SeenMark};
@@ -158,12 +159,6 @@ pub(crate) struct Watch {
     reads: Vec<SetId>,
     too_many: bool,
 }
-
-/// The empty list of texts or bytes.
-pub const NIL: u32 = 0;
-
-/// A key or an element that was not recorded.
-pub const UNKNOWN_TEXT: u32 = u32::MAX;
 
 impl Stacks {
     /// A memory that holds [`SetId::EMPTY`] and [`SetId::BOTTOM`].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
 
-use crate::distinct::number_counts::plain_number;
+use crate::state::plain_number::plain_number;
 use crate::state::used_lists::SeenMark;
 
 /// So many lists of elements are kept: that of each array under way, and those that the tokens of a mask make of them.

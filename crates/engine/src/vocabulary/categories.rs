@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
 use stencilm_regex::{LimitExceeded, StateId};
 
-use crate::vocabulary::category_walk::Automaton;
+use crate::vocabulary::automaton::Automaton;
 
 /// How many kinds there are.
 pub(crate) const KINDS: usize = 43;

@@ -1,45 +1,21 @@
 //! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
 
-use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+use stencilm_regex::{LimitExceeded, StateId, check_time};
 
+use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
-
-/// An automaton that a walk reads with.
-pub(crate) trait Automaton {
-    /// The state behind a byte, and whether something ends there.
-    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded>;
-
-    /// The first byte that is never told from this one.
-    fn representative(&self, byte: u8) -> u8;
-}
-
-/// An automaton, and what derives its expressions.
-pub(crate) struct Derived<'a> {
-    pub automaton: &'a mut Dfa,
-    pub deriver: &'a mut Deriver,
-}
-
-impl Automaton for Derived<'_> {
-    #[inline]
-    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
-        self.automaton.step(self.deriver, state, byte)
-    }
-
-    fn representative(&self, byte: u8) -> u8 {
-        self.automaton.representative(byte)
-    }
-}
+use crate::vocabulary::trie::WalkError;
 
 /// What a walk makes of what it reads.
 pub(crate) trait Reader: Automaton {
     /// Where a walk stands: a state of the automaton, and what else is to be known.
     type At: Copy;
     /// Why a walk ends early.
-    type Stopped: From<LimitExceeded>;
+    type Stopped: From<LimitExceeded> + WalkError;
 
     /// The state of the automaton.
     fn state(at: Self::At) -> StateId;
@@ -155,6 +131,7 @@ fn read_shapes<R: Reader>(
             }
             Read::Mixed => {
                 for &node in shapes.places(index) {
+                    check_time()?;
                     let at = if shape.kind == BLANK || shape.kind == OTHER {
                         behind_first_bytes(vocabulary, reader, above, node)?
                     } else {

@@ -2,9 +2,10 @@
 
 use stencilm_regex::{ByteSet, Deriver, Dfa, LimitExceeded, StateId};
 
+use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::category_walk;
-use crate::vocabulary::category_walk::{Automaton, Reader};
+use crate::vocabulary::category_walk::Reader;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;

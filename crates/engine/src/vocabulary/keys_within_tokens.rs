@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::vocabulary::json_text;
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::Trie;
 
 /// Of a token with more quotes, or of one more when so many keys are known, the keys are not kept.
 const MAX_QUOTES: usize = 16;
@@ -24,12 +24,11 @@ pub(crate) struct WholeKeys {
 }
 
 impl WholeKeys {
-    /// The keys within the tokens of a trie.
-    pub fn of(vocabulary: &Tokens) -> WholeKeys {
-        let mut unclear = TokenSet::empty(vocabulary.vocab_size());
+    /// The keys within the tokens of a trie, of which each spells some bytes.
+    pub fn of<'t>(trie: &Trie, vocab_size: usize, spelled: impl Fn(u32) -> Option<&'t [u8]>) -> WholeKeys {
+        let mut unclear = TokenSet::empty(vocab_size);
         let mut tokens: FxHashMap<u32, Box<[u32]>> = FxHashMap::default();
         let mut all: FxHashMap<Box<[u8]>, u32> = FxHashMap::default();
-        let trie = vocabulary.trie();
         // By depth, how many quotes there are on the way.
         let mut quotes_to = vec![0; trie.max_depth() + 1];
         for node in 0..trie.len() {
@@ -37,7 +36,7 @@ impl WholeKeys {
             let quotes = quotes_to[depth - 1] + usize::from(trie.byte(node) == b'"');
             quotes_to[depth] = quotes;
             let Some(token) = trie.entry_at(node).filter(|_| quotes >= 2) else { continue };
-            let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+            let Some(bytes) = spelled(token) else { continue };
             if quotes > MAX_QUOTES || all.len() >= MAX_KEYS {
                 tokens.insert(token, Box::default());
                 unclear.insert(token);
@@ -103,6 +102,11 @@ fn between_any_quotes(bytes: &[u8]) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::tokens::Tokens;
+
+    fn of(vocabulary: &Tokens) -> WholeKeys {
+        WholeKeys::of(vocabulary.trie(), vocabulary.vocab_size(), |token| vocabulary.token_bytes(token))
+    }
 
     #[test]
     fn keys_are_what_stands_between_quotes() {
@@ -114,13 +118,13 @@ mod tests {
             .map(|text| Some(text.as_bytes().to_vec()))
             .into();
         let vocabulary = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("the tokens differ");
-        let known = WholeKeys::of(&vocabulary);
+        let known = of(&vocabulary);
         let tokens = |is: &dyn Fn(u32) -> bool| (0..6).filter(|&token| is(token)).collect::<Vec<_>>();
         assert_eq!(tokens(&|token| known.are_in(token)), [1, 2, 5]);
         assert_eq!(tokens(&|token| known.are_unclear_in(token)), [2]);
         // Of too many nothing is kept.
         let many = [Some([b"\\", &b"\"a"[..].repeat(400)[..]].concat())];
-        let crowded = WholeKeys::of(&Tokens::new(&many, 1, &[], &[]).expect("there is one token"));
+        let crowded = of(&Tokens::new(&many, 1, &[], &[]).expect("there is one token"));
         assert!(crowded.are_in(0) && crowded.are_unclear_in(0) && crowded.keys().next().is_none());
         // A quote behind a backslash may be the end of a string that begins before the token, or a part of one.
         let mut keys: Vec<&[u8]> = known.keys().collect();

@@ -15,6 +15,7 @@
 //! The stop token spells no bytes and is in no trie. The schema is an object with one required member `a`, an integer, laid out
 //! as `{"a": 12}`.
 
+pub(crate) mod automaton;
 pub(crate) mod categories;
 pub(crate) mod category_trie;
 pub(crate) mod category_walk;
@@ -22,6 +23,7 @@ pub(crate) mod characters;
 pub(crate) mod json_text;
 pub(crate) mod keys_within_tokens;
 pub(crate) mod lead_bytes;
+pub(crate) mod ranks;
 pub(crate) mod token_lengths;
 pub(crate) mod token_set;
 pub(crate) mod tokens;

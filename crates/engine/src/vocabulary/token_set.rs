@@ -167,11 +167,30 @@ pub(crate) fn clear(words: &mut [u32], id: u32) {
     words[id as usize / 32] &= !(1 << (id % 32));
 }
 
+/// The tokens that are in one of two masks only, ascending.
+pub(crate) fn difference(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut tokens = Vec::new();
+    for (index, (a, b)) in a.iter().zip(b).enumerate() {
+        let mut differ = a ^ b;
+        while differ != 0 {
+            tokens.push(index as u32 * BITS + differ.trailing_zeros());
+            differ &= differ - 1;
+        }
+    }
+    tokens
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn differences_are_told_by_bit() {
+        assert_eq!(difference(&[0b101, 1 << 31], &[0b110, 0]), [0, 1, 63]);
+        assert!(difference(&[7], &[7]).is_empty());
+    }
 
     proptest! {
         #[test]

@@ -233,7 +233,7 @@ impl Tokens {
 
     /// The keys that lie whole within tokens.
     pub(crate) fn whole_keys(&self) -> &WholeKeys {
-        self.whole_keys.get_or_init(|| WholeKeys::of(self))
+        self.whole_keys.get_or_init(|| WholeKeys::of(&self.trie, self.vocab_size, |token| self.token_bytes(token)))
     }
 
     /// The tokens of the trie by their lengths.

@@ -3,36 +3,52 @@
 //! A walk keeps the automaton's state for every depth, so that stepping to a sibling or an uncle pops by itself. A node
 //! is 12 bytes and the walk reads them in order, which the memory prefetcher likes.
 
+use std::convert::Infallible;
 use std::ops::Deref;
 
-use stencilm_regex::ByteSet;
+use stencilm_regex::{ByteSet, LimitExceeded, check_time_after};
 
+use crate::error::EngineError;
 use crate::vocabulary::lead_bytes::groups_below;
 
+mod few;
 mod lists;
 mod nodes;
 
 use lists::Lists;
 pub use lists::{Reader, Way};
+use nodes::ENDS;
 pub use nodes::Nodes;
 
-/// Set in a node's entry when a string ends there.
-const ENDS: u32 = 1 << 31;
+/// A walk asks whether it may go on after so many nodes, which take as long as so many of the usual steps.
+const BETWEEN_CHECKS: usize = 1024;
+const STEPS_BETWEEN_CHECKS: u32 = 8;
 
-#[derive(Clone, Copy)]
-struct Node {
-    /// The byte in the low 8 bits; above it the depth (1 for a first byte).
-    byte_and_depth: u32,
-    /// How many nodes the subtree has, this one included.
-    size: u32,
-    /// The entry of the first string that ends here or below, and the flag `ENDS` if it is here.
-    entry: u32,
+/// Why a walk through all strings ends before it is done.
+pub trait WalkError: Sized {
+    /// Whether the walk may go on, asked now and then.
+    fn check() -> Result<(), Self>;
 }
 
-impl Node {
+impl WalkError for LimitExceeded {
     #[inline]
-    fn depth(&self) -> usize {
-        (self.byte_and_depth >> 8) as usize
+    fn check() -> Result<(), LimitExceeded> {
+        check_time_after(STEPS_BETWEEN_CHECKS)
+    }
+}
+
+impl WalkError for EngineError {
+    #[inline]
+    fn check() -> Result<(), EngineError> {
+        Ok(LimitExceeded::check()?)
+    }
+}
+
+/// Of walks that go on to their end.
+impl WalkError for Infallible {
+    #[inline]
+    fn check() -> Result<(), Infallible> {
+        Ok(())
     }
 }
 
@@ -87,7 +103,7 @@ impl Trie {
             node += nodes.size(node);
         }
         let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
-        trie.lists = Lists::of(&trie);
+        trie.lists = Lists::of(&trie.nodes);
         trie
     }
 
@@ -124,25 +140,33 @@ impl Trie {
     /// `step(state, byte, node)` gives the next state, or `None` where the automaton is dead. `entry(number, state)` is
     /// called for every string read to its end. An error of `step` ends the walk.
     #[inline(always)]
-    pub fn walk<S: Copy, E>(
+    pub fn walk<S: Copy, E: WalkError>(
         &self,
         start: S,
         mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
         mut entry: impl FnMut(u32, S),
     ) -> Result<(), E> {
+        let nodes = &self.nodes.0[..];
         let mut states = vec![start; self.max_depth + 1];
         let mut index = 0;
-        while let Some(node) = self.nodes.0.get(index) {
-            let depth = node.depth();
-            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
-                index += node.size as usize;
-                continue;
-            };
-            states[depth] = state;
-            if node.entry & ENDS != 0 {
-                entry(node.entry ^ ENDS, state);
+        while index < nodes.len() {
+            let pause = nodes.len().min(index + BETWEEN_CHECKS);
+            while index < pause {
+                let node = nodes[index];
+                let depth = node.depth();
+                let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                    index += node.size as usize;
+                    continue;
+                };
+                states[depth] = state;
+                if node.entry & ENDS != 0 {
+                    entry(node.entry ^ ENDS, state);
+                }
+                index += 1;
             }
-            index += 1;
+            if index < nodes.len() {
+                E::check()?;
+            }
         }
         Ok(())
     }
@@ -150,7 +174,7 @@ impl Trie {
     /// As [`Trie::walk`], over the nodes from one to before another, which lie below `depth` in `states`. `step` is also
     /// told whether the node has children. `states` must have a place for every depth.
     #[inline(always)]
-    pub fn walk_part<E>(
+    pub fn walk_part<E: WalkError>(
         &self,
         (first, end): (usize, usize),
         depth: usize,
@@ -162,17 +186,23 @@ impl Trie {
         states[depth] = start;
         let mut index = first;
         while index < end {
-            let node = self.nodes.0[index];
-            let depth = node.depth();
-            let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index, node.size > 1)? else {
-                index += node.size as usize;
-                continue;
-            };
-            states[depth] = state;
-            if node.entry & ENDS != 0 {
-                entry(node.entry ^ ENDS);
+            let pause = end.min(index + BETWEEN_CHECKS);
+            while index < pause {
+                let node = self.nodes.0[index];
+                let depth = node.depth();
+                let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index, node.size > 1)? else {
+                    index += node.size as usize;
+                    continue;
+                };
+                states[depth] = state;
+                if node.entry & ENDS != 0 {
+                    entry(node.entry ^ ENDS);
+                }
+                index += 1;
             }
-            index += 1;
+            if index < end {
+                E::check()?;
+            }
         }
         Ok(())
     }
@@ -188,7 +218,7 @@ impl Trie {
     /// # Panics
     /// When `mask` has too few words for the entries.
     #[inline(always)]
-    pub fn walk_mask<S: Copy, E>(
+    pub fn walk_mask<S: Copy, E: WalkError>(
         &self,
         start: S,
         wide: bool,
@@ -206,7 +236,7 @@ impl Trie {
     /// As [`Trie::walk_mask`].
     #[inline(always)]
     #[expect(clippy::too_many_arguments)]
-    pub fn walk_mask_part<S: Copy, E>(
+    pub fn walk_mask_part<S: Copy, E: WalkError>(
         &self,
         (first, end): (usize, usize),
         depth: usize,
@@ -221,33 +251,39 @@ impl Trie {
         states[depth] = start;
         let mut index = first;
         while index < nodes.len() {
-            let node = nodes[index];
-            let depth = node.depth();
-            let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
-                let end = index + node.size as usize;
-                if wide {
-                    for node in &nodes[index..end] {
-                        mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
+            let pause = nodes.len().min(index + BETWEEN_CHECKS);
+            while index < pause {
+                let node = nodes[index];
+                let depth = node.depth();
+                let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                    let end = index + node.size as usize;
+                    if wide {
+                        for node in &nodes[index..end] {
+                            mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
+                        }
                     }
+                    index = end;
+                    continue;
+                };
+                if same != 0 && below[index] & !same == 0 {
+                    let end = index + node.size as usize;
+                    if !wide {
+                        for node in &nodes[index..end] {
+                            mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+                        }
+                    }
+                    index = end;
+                    continue;
                 }
-                index = end;
-                continue;
-            };
-            if same != 0 && below[index] & !same == 0 {
-                let end = index + node.size as usize;
                 if !wide {
-                    for node in &nodes[index..end] {
-                        mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
-                    }
+                    mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
                 }
-                index = end;
-                continue;
+                states[depth] = state;
+                index += 1;
             }
-            if !wide {
-                mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
+            if index < nodes.len() {
+                E::check()?;
             }
-            states[depth] = state;
-            index += 1;
         }
         Ok(())
     }

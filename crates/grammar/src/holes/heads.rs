@@ -5,11 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ExprId;
 
+use super::cut::Quotient;
+use super::goals::limit;
 use super::lexemes::KeyHoles;
-use super::objects::{Gap, Group, Member, MemberList, Verdict, completed};
-use super::quotient::Quotient;
-use super::recogniser::limit;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
+
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
 
 /// What may come behind the key of the last member before the text, by the members within the text and that member.
@@ -30,7 +31,8 @@ impl Heads {
 
     /// All of it, in an order that is the same every time.
     pub fn sorted(self) -> Vec<(MemberList, Member, Vec<NodeId>)> {
-        let mut all: Vec<_> = self.endings.into_iter().map(|((list, member), endings)| (list, member, endings)).collect();
+        let mut all: Vec<_> =
+            self.endings.into_iter().map(|((list, member), endings)| (list, member, endings)).collect();
         all.sort_unstable();
         all
     }
@@ -223,11 +225,14 @@ impl Quotient<'_, '_> {
         let mut has_ordered = gaps.iter().map(|gap| gap.ordered().filter(unlisted).count() as u32);
         let are_filled = gaps.iter().all(|gap| gap.takes_others() || has_ordered.next().is_some_and(|count| count > 0));
         let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
-        are_apart &= leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
+        are_apart &=
+            leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
         let is_owed = members.free.iter().any(|free| free.some.is_some());
-        let needs = members.known.iter().zip(0..).any(|(known, index)| {
-            known.required && unlisted(&index) && all().any(|gap| gap.allows(index))
-        });
+        let needs = members
+            .known
+            .iter()
+            .zip(0..)
+            .any(|(known, index)| known.required && unlisted(&index) && all().any(|gap| gap.allows(index)));
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > behind.len() as u32;
@@ -255,7 +260,8 @@ impl Quotient<'_, '_> {
         // The members before end before one of these, which is in the hole; or anywhere.
         let mut ends: Vec<Option<u32>> = Vec::new();
         if let Some(gap) = &leading {
-            let is_end = |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
+            let is_end =
+                |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
             ends.extend(gap.ordered().filter(is_end).map(Some));
         }
         if leading.as_ref().is_none_or(Gap::takes_others) {
@@ -265,9 +271,10 @@ impl Quotient<'_, '_> {
         for end in ends {
             let comes = |index: u32| unlisted(&index) && end.or(before).is_none_or(|before| index < before);
             let is_there = |index: u32| {
-                comes(index) || is_supplied(index) || gaps.iter().any(|gap| gap.allows(index)) || end.is_some_and(|end| {
-                    leading.as_ref().is_some_and(|gap| index >= end && gap.allows(index))
-                })
+                comes(index)
+                    || is_supplied(index)
+                    || gaps.iter().any(|gap| gap.allows(index))
+                    || end.is_some_and(|end| leading.as_ref().is_some_and(|gap| index >= end && gap.allows(index)))
             };
             let mut required = members.known.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
             if !required.all(|(_, index)| is_there(index)) {
@@ -283,11 +290,9 @@ impl Quotient<'_, '_> {
             head.max = members.max.map(|max| max - behind.len() as u32);
             let mut is_possible = true;
             for (class, others) in members.free.iter().enumerate() {
-                let met = |member: &Member| {
-                    matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class)
-                };
-                let is_met = behind.iter().any(met)
-                    || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
+                let met = |member: &Member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class);
+                let is_met =
+                    behind.iter().any(met) || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
                 let owed = others.some.filter(|_| !is_met);
                 let has_none = before.is_some() || end.is_some();
                 let left = if has_none { None } else { self.others_before(others, behind, owed)? };

@@ -315,7 +315,8 @@ impl Lexemes {
             }
             if template.is_hole(place) {
                 let filling = self.filling(rest)?;
-                let end = filling.shortest_end.map(|more| Reached { place, rest: ExprId::EMPTY, filled: filled + more });
+                let end =
+                    filling.shortest_end.map(|more| Reached { place, rest: ExprId::EMPTY, filled: filled + more });
                 found.extend(end);
                 if let Some(byte) = template.before(place) {
                     for &(after, more) in self.filled_before(rest, &filling, byte)?.iter() {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 
 /// A part of a text with holes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,8 @@ pub(super) struct Template {
 impl Template {
     /// The template of some pieces.
     pub fn of(pieces: &[Piece<'_>]) -> Result<Template, GrammarError> {
-        let length = pieces.iter().map(|piece| if let Piece::Text(text) = piece { text.len() } else { 0 }).sum::<usize>();
+        let length =
+            pieces.iter().map(|piece| if let Piece::Text(text) = piece { text.len() } else { 0 }).sum::<usize>();
         if length > MAX_BYTES {
             let message = format!("the text has {length} bytes and at most {MAX_BYTES} are accepted; shorten it");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));

@@ -2,15 +2,15 @@
 
 use stencilm_regex::{ExprId, ExprSet};
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
     Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::productive;
 use crate::ir::report::KeptReport;
-use crate::json_schema::common_exprs;
-use crate::passes::split_literals;
+use crate::ir::split_literals::split_literals;
+use crate::json::values::common_exprs;
 
 /// A grammar with more expressions is refused: matching it would take some hundred bytes for each.
 pub(crate) const MAX_EXPRS: usize = 1_200_000;
@@ -213,8 +213,7 @@ impl GrammarBuilder {
             .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
             .collect();
         let (members, items) = (self.members, self.items);
-        let grammar =
-            Grammar {
+        let grammar = Grammar {
             exprs: self.exprs,
             nodes: self.nodes,
             rules,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Element, Items, KeySpace, Members, NodeId};
 
 /// Most ways to share elements between counters that are looked at to tell whether an array can be completed.

@@ -1,9 +1,31 @@
-//! Copies of expressions from one set into another, many at a time.
+//! The expressions of a grammar, and copies of expressions from one set into another, many at a time.
 
 use std::convert::Infallible;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Expr, ExprId, ExprSet, Number, NumberSet};
+
+use crate::ir::grammar::{ArraySurface, Grammar, Members, Node};
+use crate::json::surface::Surface;
+
+/// All expressions of a node.
+pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(ExprId)) {
+    match node {
+        Node::Lexeme(expr) => visit(*expr),
+        Node::Members(id) => {
+            let Members { known, free, surface, .. } = grammar.members(*id);
+            let Surface { empty, open, colon, item, close } = *surface;
+            [empty, open, colon, item, close].into_iter().for_each(&mut visit);
+            known.iter().filter_map(|known| known.key).for_each(&mut visit);
+            free.iter().for_each(|free| visit(free.key));
+        }
+        Node::Items(id) => {
+            let ArraySurface { empty, open, item, close } = grammar.items(*id).surface;
+            [empty, open, item, close].into_iter().for_each(visit);
+        }
+        _ => {}
+    }
+}
 
 /// Everything that the roots are made of, themselves included, children before parents.
 ///

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Expr, ExprId, ExprSet, memory};
 
-use crate::ir::error::GrammarError;
-use crate::ir::productive;
 use crate::ir::report::{KeptReport, Report};
+use crate::json::strings::is_plain;
+use crate::json::surface::Surface;
 
 /// A lexeme of at most so many texts, in so many bytes together, is looked at text by text.
 const MAX_TEXTS: usize = 256;
@@ -143,21 +143,6 @@ pub struct Rule {
     pub body: NodeId,
 }
 
-/// How an object is written: the text between its keys and values, white space included.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Surface {
-    /// The whole object when it has no member, `{` to `}`.
-    pub empty: ExprId,
-    /// From `{` to before the first key.
-    pub open: ExprId,
-    /// Between a key and its value.
-    pub colon: ExprId,
-    /// Between a value and the next key.
-    pub item: ExprId,
-    /// After the last value, to `}`.
-    pub close: ExprId,
-}
-
 /// A member whose key the schema names.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KnownMember {
@@ -175,7 +160,7 @@ pub struct KnownMember {
 impl KnownMember {
     /// Whether a name is printable ASCII that JSON writes as it is.
     pub fn is_plain(name: &str) -> bool {
-        name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
+        is_plain(name)
     }
 
     /// How long a plain name is as it is written, in bytes.
@@ -398,23 +383,6 @@ impl Grammar {
     /// What became of the constraints in the input.
     pub fn report(&self) -> &Report {
         self.report.read()
-    }
-
-    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
-    /// depends on it, is gone. `None` where nothing is gone.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
-    pub fn without_tokens(&self, is_missing: impl Fn(&TokenPattern) -> bool) -> Result<Option<Grammar>, GrammarError> {
-        let lacks = |node: &Node| matches!(node, Node::Token(pattern) if is_missing(pattern));
-        if !self.nodes.iter().any(lacks) {
-            return Ok(None);
-        }
-        let mut grammar = self.clone();
-        for node in grammar.nodes.iter_mut().filter(|node| lacks(node)) {
-            *node = Node::Choice(Box::default());
-        }
-        productive::without_dead_parts(grammar).map(Some)
     }
 
     /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that

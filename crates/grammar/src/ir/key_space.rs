@@ -9,7 +9,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pat
 use stencilm_regex::{ByteSet, Derivatives, Deriver, Expr, ExprId, ExprSet, LimitExceeded};
 
 use crate::ir::grammar::KeySpace;
-use crate::json_schema::spelled;
+use crate::json::strings::spelled;
 
 /// Most residuals looked at.
 const MAX_RESIDUALS: usize = 50_000;

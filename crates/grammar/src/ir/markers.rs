@@ -9,8 +9,8 @@ use stencilm_regex::ExprId;
 
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::NodeId;
-use crate::ir::word_trie;
-use crate::ir::word_trie::Part;
+use crate::word_trie;
+use crate::word_trie::Part;
 
 /// The marker that begins all others of MiniMax-M3.
 pub(crate) const NAMESPACE: &str = "]<]minimax[>[";

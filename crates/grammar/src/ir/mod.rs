@@ -11,14 +11,14 @@
 
 pub(crate) mod builder;
 pub(crate) mod cardinality_bounds;
-pub(crate) mod error;
 pub(crate) mod exprs;
 pub(crate) mod fixpoint;
+pub(crate) mod free_text;
 pub(crate) mod grammar;
 pub(crate) mod key_space;
 pub(crate) mod markers;
 pub(crate) mod objects;
 pub(crate) mod productive;
 pub(crate) mod report;
+mod split_literals;
 pub(crate) mod syntax_error;
-pub(crate) mod word_trie;

@@ -3,10 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, HashSet, Limits};
 
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{ArraySurface, FreeMembers, Items, KeySpace, KnownMember, Members, Node, Surface};
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{ArraySurface, FreeMembers, Items, KeySpace, KnownMember, Members, Node};
 use crate::ir::key_space::{is_key, key_space};
-use crate::json_schema::common_exprs;
+use crate::json::surface::Surface;
+use crate::json::values::common_exprs;
 
 /// Most kinds of values of an object of which one must be there: so many bits remember which are.
 const MAX_WITNESSES: usize = 32;

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 
 use stencilm_regex::{Deriver, ExprId, Limits};
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::fixpoint::{Clause, least_fixed_point};
-use crate::ir::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId};
-use crate::json_schema::common_exprs;
+use crate::ir::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId, TokenPattern};
+use crate::json::values::common_exprs;
 
 /// The same language, without dead alternatives, optional members and repetitions.
 ///
@@ -29,6 +29,25 @@ pub fn without_dead_parts(grammar: Grammar) -> Result<Grammar, GrammarError> {
     };
     refuse_empty_elements(&grammar)?;
     Ok(grammar)
+}
+
+impl Grammar {
+    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
+    /// depends on it, is gone. `None` where nothing is gone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
+    pub fn without_tokens(&self, is_missing: impl Fn(&TokenPattern) -> bool) -> Result<Option<Grammar>, GrammarError> {
+        let lacks = |node: &Node| matches!(node, Node::Token(pattern) if is_missing(pattern));
+        if !self.nodes.iter().any(lacks) {
+            return Ok(None);
+        }
+        let mut grammar = self.clone();
+        for node in grammar.nodes.iter_mut().filter(|node| lacks(node)) {
+            *node = Node::Choice(Box::default());
+        }
+        without_dead_parts(grammar).map(Some)
+    }
 }
 
 fn without_dead_alternatives(mut grammar: Grammar) -> Result<Grammar, GrammarError> {

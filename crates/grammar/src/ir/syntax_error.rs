@@ -2,7 +2,7 @@
 
 use stencilm_regex::check_time;
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 
 /// An error of a text, at an offset that becomes line and column once the text is at hand.
 #[derive(Clone, Debug)]

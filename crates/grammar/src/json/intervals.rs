@@ -3,9 +3,9 @@
 //! An interval is walked digit by digit from both ends at once, as one compares two numbers by hand: as long as the
 //! digits read equal those of an end, that end still binds. The walk is built backwards, so nothing recurses.
 
-use stencilm_regex::{ByteSet, End, ExprId, ExprSet, Plain};
+use stencilm_regex::{ByteSet, End, ExprId, ExprSet, NumberForm, NumberSet, Plain};
 
-use crate::json_schema::constraints::numbers::Kind;
+use super::kind::{Kind, MAX_READ_DIGITS, readable_ends};
 
 /// Digits from `first` to `last`.
 fn digits(exprs: &mut ExprSet, first: u8, last: u8) -> ExprId {
@@ -273,6 +273,20 @@ impl<'a> Walk<'a> {
             next = std::array::from_fn(|bound| self.digit(bound, first, low, high, &next));
         }
         next[bound]
+    }
+}
+
+/// Any number of a kind that common readers have a number for, by digits alone or with a point and an exponent.
+pub(crate) fn any_readable(exprs: &mut ExprSet, kind: Kind) -> ExprId {
+    let [least, most] = readable_ends(kind);
+    match kind {
+        Kind::Pointless => {
+            between(exprs, None, None, kind, Some(MAX_READ_DIGITS)).expect("there is no end with too many digits")
+        }
+        _ => {
+            let numbers = NumberSet::new(Some(&least), Some(&most), &[], &[], NumberForm::Any);
+            exprs.numbers(numbers.expect("there are no steps"))
+        }
     }
 }
 

@@ -6,15 +6,42 @@
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
 
-use super::values::common;
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::Surface;
-use crate::json_schema::{GapPatterns, JsonSchemaOptions};
+use super::common::Common;
+use super::surface::Surface;
+use crate::error::{ErrorKind, GrammarError};
+
+/// Most blanks in a row where nothing else is asked for.
+pub(crate) const DEFAULT_MAX_WHITESPACE: Option<u32> = Some(64);
 
 /// How deep an indented text may nest: its blanks differ on every level.
 pub(crate) const MAX_INDENT_DEPTH: u32 = 64;
 /// Most blanks for one level of indentation.
 const MAX_INDENT: u32 = 64;
+
+/// What may stand between the tokens of a JSON text, as [regular expressions](crate::Grammar::from_regex).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GapPatterns {
+    /// Matched at most once wherever JSON allows whitespace.
+    pub blanks: String,
+    /// Between two members or elements.
+    pub item: String,
+    /// Between the name of a member and its value.
+    pub colon: String,
+}
+
+/// How a text is laid out.
+pub(crate) struct LayoutOptions<'o> {
+    /// Whether blanks may stand between any two tokens; `indent` and `separators` then mean nothing.
+    pub(crate) any_whitespace: bool,
+    /// Blanks for each level of an indented text, one entry per line.
+    pub(crate) indent: Option<u32>,
+    /// What stands between entries and between key and value.
+    pub(crate) separators: Option<&'o (String, String)>,
+    /// What stands between tokens, in place of what the fields above say.
+    pub(crate) gaps: Option<&'o GapPatterns>,
+    /// Most blanks in a row where `any_whitespace`; `None` without limit.
+    pub(crate) max_whitespace: Option<u32>,
+}
 
 enum Layout {
     /// A run of up to this many blanks in every gap.
@@ -35,19 +62,19 @@ pub(crate) struct Surfaces {
 }
 
 impl Surfaces {
-    /// For sets of expressions that begin with the common ones.
-    pub(crate) fn new(options: &JsonSchemaOptions) -> Result<Surfaces, GrammarError> {
+    /// As the options say, from what is built once for all.
+    pub(super) fn laid_out(options: &LayoutOptions<'_>, common: &Common) -> Result<Surfaces, GrammarError> {
         let invalid = |message: String| Err(GrammarError::new(ErrorKind::Syntax, "", message));
-        if let Some(patterns) = &options.gaps {
+        if let Some(patterns) = options.gaps {
             patterns.check()?;
             return Ok(Surfaces { layout: Layout::Patterns(patterns.clone()), known: [None; 2] });
         }
         if options.any_whitespace {
-            let known = common().surfaces(options.max_whitespace).unwrap_or([None; 2]);
+            let known = common.surfaces(options.max_whitespace).unwrap_or([None; 2]);
             return Ok(Surfaces { known, ..Surfaces::of_blanks(options.max_whitespace) });
         }
         let default_item = if options.indent.is_some() { "," } else { ", " };
-        let (item, colon) = match &options.separators {
+        let (item, colon) = match options.separators {
             Some((item, colon)) => (item.clone(), colon.clone()),
             None => (default_item.to_string(), ": ".to_string()),
         };

@@ -6,9 +6,16 @@
 //! # Example
 //! The integer is `-?(0|[1-9][0-9]*)`; the key `a` is the bytes `"a"`, and the layout says `: ` after it.
 
+pub(crate) mod common;
+pub(crate) mod format;
 pub(crate) mod formats;
 pub(crate) mod intervals;
+pub(crate) mod kind;
 pub(crate) mod layout;
+pub(crate) mod lengths;
+pub(crate) mod numbers;
+pub(crate) mod spelling;
 pub(crate) mod string_value;
 pub(crate) mod strings;
+pub(crate) mod surface;
 pub(crate) mod values;

@@ -8,13 +8,10 @@
 use std::convert::Infallible;
 
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ByteSet, ExprId, ExprSet, LONG_TEXT, LimitExceeded, Map, check_time};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, LONG_TEXT, LimitExceeded, check_time};
 
-use super::formats;
-use super::values::common;
-use crate::ir::grammar::KnownMember;
-use crate::json_schema::Spelling;
-use crate::json_schema::read::schema::Format;
+use super::common::{Common, Ranges, Tables};
+use super::spelling::Spelling;
 
 /// Short escapes: the character, and the letter after the backslash.
 const SHORT: [(char, u8); 8] = [
@@ -31,40 +28,27 @@ const SHORT: [(char, u8); 8] = [
 /// What a JSON string must not contain plainly.
 const NEVER_PLAIN: [(u32, u32); 3] = [(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)];
 
-/// Sorted, disjoint ranges of code points, or of smaller numbers on the way to them.
-type Ranges = Vec<(u32, u32)>;
-
-/// Spellings already built.
-#[derive(Default)]
-pub(crate) struct Tables {
-    classes: [Map<Ranges, ExprId>; 3],
-    characters: [Map<char, ExprId>; 3],
-    hex: Map<(Ranges, u32), ExprId>,
-    formats: Map<(Spelling, Format), ExprId>,
-    quoted_any: Option<ExprId>,
-}
-
 /// Spellings already built, and the spelling in force for constrained strings.
 pub(crate) struct Strings {
-    spelling: Spelling,
+    pub(super) spelling: Spelling,
     /// Whether only what must be escaped is, and in one way.
     is_minimal: bool,
     /// What is built once for all.
-    common: Option<&'static Tables>,
-    own: Tables,
+    pub(super) common: Option<&'static Common>,
+    pub(super) own: Tables,
     /// What no string may hold as it is written, and the strings that do not hold it.
     without: Option<(Box<[Box<str>]>, ExprId)>,
 }
 
 impl Strings {
-    /// For sets of expressions that begin with the common ones.
-    pub(crate) fn new(spelling: Spelling) -> Strings {
-        Strings { spelling, is_minimal: false, common: Some(&common().tables), own: Tables::default(), without: None }
+    /// In a spelling, from what is built once for all where the set of expressions begins with it.
+    pub(super) fn over(spelling: Spelling, common: Option<&'static Common>) -> Strings {
+        Strings { spelling, is_minimal: false, common, own: Tables::default(), without: None }
     }
 
     /// For any set of expressions.
     pub(crate) fn alone(spelling: Spelling) -> Strings {
-        Strings { spelling, is_minimal: false, common: None, own: Tables::default(), without: None }
+        Strings::over(spelling, None)
     }
 
     /// Those in which only what must be escaped is, each character in one way: as `json.dumps(ensure_ascii=False)` writes.
@@ -102,8 +86,8 @@ impl Strings {
     }
 
     /// What `find` finds, in what is built once for all or else in what was built here.
-    fn known(&self, find: impl Fn(&Tables) -> Option<ExprId>) -> Option<ExprId> {
-        self.common.and_then(&find).or_else(|| find(&self.own))
+    pub(super) fn known(&self, find: impl Fn(&Tables) -> Option<ExprId>) -> Option<ExprId> {
+        self.common.and_then(|common| find(&common.tables)).or_else(|| find(&self.own))
     }
 
     /// The alphabet of constrained strings, for patterns.
@@ -129,20 +113,6 @@ impl Strings {
             self.own.quoted_any = Some(string);
         }
         string
-    }
-
-    /// What stands between the quotes of a string of a format, in the spelling in force.
-    pub(crate) fn format(&mut self, exprs: &mut ExprSet, format: Format) -> ExprId {
-        let key = (self.spelling, format);
-        if let Some(known) = self.known(|tables| tables.formats.get(&key).copied()) {
-            return known;
-        }
-        let body = match self.common {
-            Some(_) => formats::shared(exprs, self.spelling, format),
-            None => formats::body(exprs, self, format),
-        };
-        self.own.formats.insert(key, body);
-        body
     }
 
     /// Any of these strings, with quotes, in the spelling in force.
@@ -180,12 +150,12 @@ impl Strings {
         Ok(self.allowed(exprs, literals))
     }
 
-    /// The key of a known member of this name, as [`KnownMember::key`] has it.
+    /// The key of a known member of this name, as [`KnownMember::key`](crate::KnownMember::key) has it.
     ///
     /// # Errors
     /// Where it takes too long.
     pub(crate) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
-        let is_plain = self.spelling == Spelling::Natural && KnownMember::is_plain(name) && !self.is_forbidden(name);
+        let is_plain = self.spelling == Spelling::Natural && is_plain(name) && !self.is_forbidden(name);
         if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
     }
 
@@ -300,9 +270,9 @@ impl Strings {
 
     /// One given character, in every spelling of the alphabet.
     fn character(&mut self, exprs: &mut ExprSet, spelling: Spelling, character: char) -> ExprId {
-        if self.common.is_some()
+        if let Some(common) = self.common
             && spelling == Spelling::Natural
-            && let Some(known) = common().ascii(character)
+            && let Some(known) = common.ascii(character)
         {
             return known;
         }
@@ -499,6 +469,30 @@ fn subtract(ranges: &[(u32, u32)], holes: &[(u32, u32)]) -> Ranges {
 
 fn without_surrogates(ranges: &[(u32, u32)]) -> Ranges {
     subtract(ranges, &[(0xd800, 0xdfff)])
+}
+
+/// A spelling between the quotes that belongs to both alphabets.
+pub(crate) fn spelled(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' => spelled.push_str("\\\""),
+            '\\' => spelled.push_str("\\\\"),
+            '\x08' => spelled.push_str("\\b"),
+            '\x0c' => spelled.push_str("\\f"),
+            '\n' => spelled.push_str("\\n"),
+            '\r' => spelled.push_str("\\r"),
+            '\t' => spelled.push_str("\\t"),
+            '\0'..='\x1f' => spelled.push_str(&format!("\\u{:04x}", u32::from(character))),
+            other => spelled.push(other),
+        }
+    }
+    spelled
+}
+
+/// Whether a text is printable ASCII that JSON writes as it is.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId};
 use crate::ir::key_space::{CANONICAL, key_space};
 use crate::ir::productive::without_dead_parts;

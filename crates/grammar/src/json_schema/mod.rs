@@ -17,109 +17,22 @@ pub(crate) mod constraints;
 mod excluding;
 pub(crate) mod lower;
 pub(crate) mod normal_form;
+pub(crate) mod options;
 pub(crate) mod read;
-
-pub use crate::json::values::{common_exprs, common_string};
-pub(crate) use lower::marked::{Marked, Parts, Words};
-pub(crate) use lower::validate::spelled;
-pub use read::canonical::canonical_json;
-pub(crate) use read::parse::{MAX_BYTES, parse};
 
 use std::borrow::Cow;
 
 use stencilm_regex::{ExprId, ExprSet, memory};
 
-use crate::ir::builder::MAX_EXPRS;
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::report::{KeptReport, Later};
-
-/// Which JSON texts of a valid value belong to the grammar.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Spelling {
-    /// Every text of what is unconstrained; known keys, `const`, `enum`, `pattern` and `format` strings spell printable
-    /// ASCII plainly, and constrained numbers are plain decimals with trailing zeros allowed.
-    #[default]
-    Natural,
-    /// Every text that a JSON reader maps to a valid value.
-    Any,
-    /// Strings as they are, without quotes and escapes; of use only for schemas that allow nothing but strings.
-    Bare,
-}
-
-/// What may stand between the tokens of a JSON text, as [regular expressions](crate::Grammar::from_regex).
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GapPatterns {
-    /// Matched at most once wherever JSON allows whitespace.
-    pub blanks: String,
-    /// Between two members or elements.
-    pub item: String,
-    /// Between the name of a member and its value.
-    pub colon: String,
-}
-
-/// How a schema is read and how its instances are written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct JsonSchemaOptions {
-    /// Whether blanks may stand between any two tokens; `indent` and `separators` then mean nothing.
-    pub any_whitespace: bool,
-    /// Blanks for each level of an indented text, one entry per line.
-    pub indent: Option<u32>,
-    /// What stands between entries and between key and value; by default as Python's `json.dumps` has it.
-    pub separators: Option<(String, String)>,
-    /// What stands between tokens, in place of what the fields above say.
-    pub gaps: Option<GapPatterns>,
-    /// Whether members and elements that the schema does not speak of are forbidden.
-    pub strict_mode: bool,
-    /// Most blanks in a row where `any_whitespace`; `None` without limit.
-    pub max_whitespace: Option<u32>,
-    /// Whether members may come in any order, instead of known ones in declared order, then the others.
-    pub any_order: bool,
-    /// Which texts of a valid value belong.
-    pub spelling: Spelling,
-    /// Whether strings have no escapes but those that JSON needs.
-    pub minimal_escapes: bool,
-    /// Whether integers are written without a point or exponent, as draft 4 has it.
-    pub integers_as_digits: bool,
-    /// Whether formats are enforced; where not they are annotations.
-    pub enforce_formats: bool,
-    /// Whether `nullable` adds null to the types beside it, as in OpenAPI 3.0; where not it is an annotation.
-    pub nullable: bool,
-    /// Whether what is not supported is left out and reported, where that only allows more.
-    pub relax: bool,
-    /// Texts that must not come within a string or a name, as they are written between the quotes.
-    pub excludes: Vec<Box<str>>,
-    /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
-    pub documents: Vec<(String, String)>,
-    /// Longest schema, in bytes.
-    pub max_bytes: usize,
-    /// Most expressions in the lexemes of its grammar.
-    pub max_exprs: usize,
-}
-
-impl Default for JsonSchemaOptions {
-    fn default() -> JsonSchemaOptions {
-        JsonSchemaOptions {
-            any_whitespace: true,
-            indent: None,
-            separators: None,
-            gaps: None,
-            strict_mode: false,
-            max_whitespace: Some(64),
-            any_order: false,
-            spelling: Spelling::Natural,
-            minimal_escapes: false,
-            integers_as_digits: false,
-            enforce_formats: true,
-            nullable: false,
-            relax: false,
-            excludes: Vec::new(),
-            documents: Vec::new(),
-            max_bytes: read::parse::MAX_BYTES,
-            max_exprs: MAX_EXPRS,
-        }
-    }
-}
+use crate::json::layout::Surfaces;
+use crate::json::spelling::Spelling;
+use crate::json::strings::Strings;
+use crate::json_schema::lower::lowering::Lowering;
+use crate::json_schema::lower::marking::Marked;
+use crate::json_schema::options::JsonSchemaOptions;
 
 /// The grammar of all JSON texts, in the chosen form, of all instances of a schema.
 ///
@@ -163,8 +76,8 @@ fn read<T>(
 fn lowering<'a>(
     schemas: &'a read::schema::Schemas<'a>,
     options: &'a JsonSchemaOptions,
-) -> Result<lower::schemas::Lowering<'a>, GrammarError> {
-    Ok(lower::schemas::Lowering::new(schemas, options, crate::json::layout::Surfaces::new(options)?))
+) -> Result<Lowering<'a>, GrammarError> {
+    Ok(Lowering::new(schemas, options, Surfaces::new(&options.layout())?))
 }
 
 /// The same with its report worked out, for grammars that become parts of others.
@@ -232,12 +145,12 @@ pub fn any_json(options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
 
 /// Any of these strings as a JSON string, plainly spelled, with its quotes.
 pub(crate) fn quoted_literals(exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
-    crate::json::strings::Strings::new(Spelling::Natural).literals(exprs, texts)
+    Strings::new(Spelling::Natural).literals(exprs, texts)
 }
 
 /// Any JSON string with its quotes.
 pub(crate) fn quoted_any(exprs: &mut ExprSet) -> ExprId {
-    crate::json::strings::Strings::new(Spelling::Natural).any_string(exprs, 0, None)
+    Strings::new(Spelling::Natural).any_string(exprs, 0, None)
 }
 
 #[cfg(test)]

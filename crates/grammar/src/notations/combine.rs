@@ -4,14 +4,16 @@ use std::convert::Infallible;
 
 use stencilm_regex::{ExprId, HashSet, check_time, check_time_now};
 
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::exprs;
+use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId, Surface,
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId,
 };
 use crate::ir::report::Report;
-use crate::passes::{drop_unreachable, expressions};
+use crate::json::surface::Surface;
+use crate::passes::drop_unreachable;
 
 impl Grammar {
     /// The texts of the grammars one after the other; of none of them, the empty text.

@@ -9,7 +9,6 @@
 
 pub(crate) mod combine;
 pub(crate) mod ebnf;
-pub(crate) mod free_text;
 pub(crate) mod lark;
 pub(crate) mod lookahead;
 pub(crate) mod regex;

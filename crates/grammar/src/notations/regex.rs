@@ -2,8 +2,8 @@
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternError, PatternOptions, Utf8, parse_pattern};
 
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::ir::report::Report;
 

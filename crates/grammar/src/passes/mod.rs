@@ -6,18 +6,15 @@ mod inline;
 mod join;
 mod name_shared;
 mod rebuild;
-mod split_literals;
 
 pub use inline::inline_renames;
 pub use join::join_lexemes;
 pub use name_shared::name_shared;
-pub(crate) use rebuild::expressions;
 pub use rebuild::{children, drop_unreachable, share_equal};
-pub(crate) use split_literals::split_literals;
 
 use stencilm_regex::{LimitExceeded, check_time_now};
 
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::ir::grammar::Grammar;
 
 /// One round makes nearly every grammar normal; the bound is for those made to need more.

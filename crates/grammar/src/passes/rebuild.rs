@@ -4,13 +4,11 @@
 //! not finished when another uses it is referred to by number.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, ExprSet, HashMap};
+use stencilm_regex::{ExprSet, HashMap};
 
-use crate::ir::exprs;
-use crate::ir::grammar::{
-    ArraySurface, Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId, Surface,
-};
-use crate::json_schema::common_exprs;
+use crate::ir::exprs::{self, expressions};
+use crate::ir::grammar::{Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId};
+use crate::json::values::common_exprs;
 
 /// A grammar under construction in which equal nodes are one.
 pub(super) struct Draft {
@@ -90,25 +88,6 @@ pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
             members.known.iter().map(|known| known.value).chain(free).collect()
         }
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value).collect(),
-    }
-}
-
-/// All expressions of a node.
-pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(ExprId)) {
-    match node {
-        Node::Lexeme(expr) => visit(*expr),
-        Node::Members(id) => {
-            let Members { known, free, surface, .. } = grammar.members(*id);
-            let Surface { empty, open, colon, item, close } = *surface;
-            [empty, open, colon, item, close].into_iter().for_each(&mut visit);
-            known.iter().filter_map(|known| known.key).for_each(&mut visit);
-            free.iter().for_each(|free| visit(free.key));
-        }
-        Node::Items(id) => {
-            let ArraySurface { empty, open, item, close } = grammar.items(*id).surface;
-            [empty, open, item, close].into_iter().for_each(visit);
-        }
-        _ => {}
     }
 }
 

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::memory;
 
 /// Of the expressions of one set the most bytes that complete a beginning of a match.

@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use crate::derivative::deriver::Deriver;
+use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::ExprId;
-use crate::limits::LimitExceeded;
+use crate::expr::node::ExprId;
 
 /// A place of the search: the least length of a match through it, how far it is, and the order of discovery.
 type Rank = (u32, Reverse<u32>, u32);

@@ -1,6 +1,7 @@
 //! All texts of an expression that has few of them, as a constant or an `enum` has.
 
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 
 /// A set of bytes with more of them than this is not one of few texts.
 const MAX_BYTES_OF_SET: usize = 32;

@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::error::LimitExceeded;
 use crate::expr::byte_classes::ByteClasses;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::expr::required_bytes::Needs;
-use crate::limits::{LimitExceeded, Limits};
+use crate::limits::Limits;
 use crate::memory;
 use crate::numbers::Number;
 

@@ -7,11 +7,13 @@
 use hashbrown::HashTable;
 
 use crate::derivative::deriver::Deriver;
+use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Saturation;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::hash::hash_of;
-use crate::limits::{LimitExceeded, Limits};
+use crate::limits::Limits;
 use crate::memory;
 
 /// A state of one [`Dfa`].

@@ -6,9 +6,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derivative::deriver::Deriver;
+use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::ExprId;
-use crate::limits::LimitExceeded;
+use crate::expr::node::ExprId;
 use crate::watch::check;
 
 /// Most states of the observed expressions together.

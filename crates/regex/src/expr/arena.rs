@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use hashbrown::HashTable;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{Expr, ExprId};
+use crate::expr::node::{Expr, ExprId};
 use crate::hash::hash_of;
 use crate::memory;
 use crate::numbers::Number;

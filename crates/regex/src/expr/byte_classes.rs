@@ -3,7 +3,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::memory;
 use crate::numbers::Number;
 

@@ -7,7 +7,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::memory;
 
 /// Memoised saturation of expressions of one set, for one horizon.

@@ -5,7 +5,8 @@ use rustc_hash::FxHashMap;
 
 use crate::expr::arena::Arena;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 
 /// The least and the greatest count of a repetition.
 type Interval = (u32, Option<u32>);

@@ -6,7 +6,8 @@
 use std::fmt::Write;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 
 /// Longer texts are no use to a reader.
 const MAX_TEXT: usize = 4_096;

@@ -7,7 +7,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::memory;
 
 /// No more needs than these are kept of an expression.

@@ -5,9 +5,10 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
-use crate::limits::LimitExceeded;
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
 use crate::watch::check;
 
 /// The reversals of the expressions of one set, each found once.

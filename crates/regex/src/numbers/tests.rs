@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Deriver, Limits, Shortest};
+use crate::{Deriver, ExprId, ExprSet, Limits, Shortest};
 
 /// Numbers are counted in units of `10^-PLACES`.
 const PLACES: u32 = 12;

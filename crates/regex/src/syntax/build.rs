@@ -4,7 +4,7 @@ use regex_syntax::hir::{self, Class, Hir, HirKind};
 
 use super::kinds::ranges_of;
 use super::tree::{Node, NodeId, Tree};
-use crate::limits::LimitExceeded;
+use crate::error::LimitExceeded;
 use crate::watch::check;
 
 /// Adds the whole of `hir` to the tree, unless it takes too long.

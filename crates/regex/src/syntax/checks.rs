@@ -9,8 +9,9 @@ use regex_syntax::ast::{
     Flag, Flags, GroupKind, Literal, LiteralKind, RepetitionKind, RepetitionRange, Span,
 };
 
+use super::error::{PatternError, PatternErrorKind};
+use super::options::Dialect;
 use super::rewritten::Rewritten;
-use super::{Dialect, PatternError, PatternErrorKind};
 
 /// Most rounds of a repetition whose body has word boundaries or line anchors, because those are written out.
 const MAX_WRITTEN_OUT: u32 = 100;

@@ -4,8 +4,8 @@
 //! piece means, and whether the groups balance, is left to `regex-syntax`. Source: ECMA-262 (2024) 22.2.1 and
 //! Annex B.1.2.
 
+use super::error::{PatternError, PatternErrorKind};
 use super::rewritten::Rewritten;
-use super::{PatternError, PatternErrorKind};
 
 /// Rewrites an ECMA-262 pattern.
 pub(super) fn rewrite(pattern: &str) -> Result<Rewritten, PatternError> {

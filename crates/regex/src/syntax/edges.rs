@@ -12,10 +12,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::error::PatternError;
 use super::kinds::{Edge, Kinds, KindsOfPattern, Ranges};
+use super::options::Dialect;
 use super::tree::{Node, NodeId, Tree};
-use super::{Dialect, PatternError};
-use crate::expr::expr_set::ExprId;
+use crate::expr::node::ExprId;
 
 /// Deepest chain of requests: assertions nested more deeply than any pattern a person wrote.
 const MAX_DEPTH: usize = 200;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Look};
 
-use super::Dialect;
+use super::options::Dialect;
 
 /// Characters as sorted, disjoint ranges.
 pub(super) type Ranges = Rc<[(char, char)]>;
@@ -123,4 +123,9 @@ impl KindsOfPattern {
 
 fn set(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|&(first, last)| ClassUnicodeRange::new(first, last)))
+}
+
+/// Those of every character.
+pub(super) fn ranges_of_any() -> Ranges {
+    Rc::new([('\0', char::MAX)])
 }

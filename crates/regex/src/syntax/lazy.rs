@@ -7,8 +7,10 @@ use regex_syntax::hir::{self, Hir, HirKind};
 
 use crate::derivative::deriver::Deriver;
 use crate::derivative::split::split;
-use crate::expr::expr_set::{ExprId, ExprSet};
-use crate::limits::{LimitExceeded, Limits};
+use crate::error::LimitExceeded;
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::ExprId;
+use crate::limits::Limits;
 
 /// One alternative of a pattern.
 pub(super) struct Alternative {

@@ -4,9 +4,10 @@
 //! the look-ahead forbids. Where something follows the repetition, the rounds end somewhere within the text,
 //! and it is read as [`rounds`](super::rounds) are.
 
-use super::around::{Around, ranges_of_any};
+use super::around::Around;
+use super::kinds::ranges_of_any;
 use super::tree::{Node, NodeId, Tree};
-use crate::expr::expr_set::ExprId;
+use crate::expr::node::ExprId;
 
 /// A repetition of one character that look-aheads stand beside, as in `((?!foo).)*`.
 #[derive(Clone)]

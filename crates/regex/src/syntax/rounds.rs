@@ -2,13 +2,14 @@
 
 use regex_syntax::hir::Look;
 
-use super::around::{Around, laid_out, ranges_of_any};
+use super::around::Around;
 use super::edges;
-use super::kinds::{Edge, Kinds, KindsOfPattern};
+use super::error::{PatternError, PatternErrorKind};
+use super::kinds::{Edge, Kinds, KindsOfPattern, ranges_of_any};
+use super::place::Place;
 use super::steps::Step;
 use super::tree::{Node, NodeId, Tree};
-use super::{PatternError, PatternErrorKind, Place};
-use crate::expr::expr_set::ExprId;
+use crate::expr::node::ExprId;
 
 /// Deepest nesting of repetitions and alternatives with look-around inside.
 const MAX_DEPTH: usize = 100;
@@ -118,4 +119,35 @@ fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
         .into_iter()
         .map(|(before, after)| sequence([side(false, before), side(true, after)].into_iter().flatten().collect()));
     any(ways.collect())
+}
+
+/// A look-around as steps, in a way for each of the kinds on its other side that it tells apart.
+pub(super) fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Place<'_>) -> Vec<Vec<Step>> {
+    let &Around { ahead, negative, by_edge, .. } = around;
+    let edge = if ahead { place.reading.before } else { place.reading.after };
+    if is_outermost || !around.asks() {
+        return vec![vec![Step::Around { ahead, negative, expr: by_edge[edge as usize] }]];
+    }
+    let kinds = KindsOfPattern::new((true, true), place.options.dialect);
+    let any = tree.class(ranges_of_any());
+    let any = tree.exprs.repeat(any, 0, None);
+    let mut ways: Vec<(ExprId, Kinds)> = Vec::new();
+    for edge in Edge::ALL {
+        let expr = by_edge[edge as usize];
+        match ways.iter_mut().find(|(known, _)| *known == expr) {
+            Some((_, of)) => *of = of.or(Kinds::of(edge)),
+            None => ways.push((expr, Kinds::of(edge))),
+        }
+    }
+    let lay_out = |(expr, of): (ExprId, Kinds)| {
+        let neighbour = tree.class(kinds.within(&ranges_of_any(), of));
+        let parts = if ahead { [any, neighbour] } else { [neighbour, any] };
+        let mut there = tree.exprs.concat_all(&parts);
+        if of.has(edge) {
+            there = tree.exprs.optional(there);
+        }
+        let there = Step::Around { ahead: !ahead, negative: false, expr: there };
+        vec![there, Step::Around { ahead, negative, expr }]
+    };
+    ways.into_iter().map(lay_out).collect()
 }

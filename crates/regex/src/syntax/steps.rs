@@ -12,8 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::derivative::deriver::Deriver;
 use crate::derivative::split::{Group, split};
-use crate::expr::expr_set::{Expr, ExprId, ExprSet};
-use crate::limits::{LimitExceeded, Limits};
+use crate::error::LimitExceeded;
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
+use crate::limits::Limits;
 use crate::watch::check;
 
 /// Most states between the rounds of a repetition.

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::kinds::{Edge, Ranges};
 use super::utf8::Alphabet;
-use crate::expr::expr_set::{ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::ExprId;
 
 /// A node of one [`Tree`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -8,7 +8,8 @@ use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
 use crate::expr::byte_set::ByteSet;
-use crate::expr::expr_set::{ExprId, ExprSet};
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::ExprId;
 
 /// How characters are spelled in the text that the expression reads.
 pub trait Alphabet {

@@ -12,7 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from stencilm.grammars.output_types import Choice, JsonSchema, Output, json_schema_of
+from stencilm.grammars.output_types import Choice, JsonSchema
+from stencilm.grammars.outputs import Output
+from stencilm.grammars.python_types import json_schema_of
 
 _SCALARS: dict[str, Any] = {
     "boolean": pa.bool_(),

@@ -17,7 +17,7 @@ from stencilm.generation.batches import decode_batch
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.output_types import Output, resolve
+from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import (
     EbnfSource,
     JsonSchemaSource,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::canonical::{Cursor, CursorKey, Encoding};
+use crate::canonical::cursor::state::Cursor;
+use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::encoding::Encoding;
 
 /// Where a sequence stands behind each of its steps.
 #[derive(Clone)]

@@ -3,8 +3,9 @@
 //! Most of them are made by the search itself, so their numbers ascend from the first one that it makes: what is known of them
 //! is a list. A mask comes to a few dozen, each with a byte or two.
 
+use std::sync::Arc;
+
 use super::next::Next;
-use crate::canonical::viability::successors::Listed;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
@@ -13,6 +14,15 @@ use crate::state::stacks::SetId;
 const FEW_BYTES: u16 = 8;
 /// In place of a number: none, or not known yet.
 const NONE: u32 = u32::MAX;
+
+/// Tokens that are read at a configuration.
+#[derive(Clone)]
+pub(crate) struct Listed {
+    /// Each with the configuration behind it, and whether the way there is beyond the lexemes that are read where it begins.
+    pub tokens: Arc<[(u32, SetId, bool)]>,
+    /// Whether any way is, also one that ends within a token.
+    pub some_beyond: bool,
+}
 
 /// What is known of one configuration.
 struct Known {

@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::table::{Place, Places, Reading};
-use crate::canonical::{CursorKey, Encoding, Kind};
+use super::by_place::Place;
+use super::class_strings::Shapes;
+use super::table::{Places, Reading};
+use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::encoder::facts::Kind;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
@@ -28,26 +32,31 @@ struct Fitting {
 pub(crate) struct Rows {
     fitting: FxHashMap<CursorKey, Fitting>,
     bytes: usize,
+    /// Where text is spelled in bytes and cut by a pattern.
+    shapes: Option<Shapes>,
 }
 
 impl Rows {
     pub fn memory_bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.shapes.as_ref().map_or(0, Shapes::memory_bytes)
     }
 
     /// Forgets the rows behind tokens; those of cursors, which are dearer, only where they are many.
-    fn forget(&mut self, encoding: &Encoding) {
+    fn forget(&mut self, encoding: &Encoder) {
         self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
         if self.bytes > BUDGET / 2 {
-            *self = Rows::default();
+            (self.fitting, self.bytes) = Default::default();
         }
     }
 
     /// Finds the tokens that fit a cursor without what has no influence on them.
-    pub fn lay_out(&mut self, encoding: &Encoding, places: &mut Places, cursor: &CursorKey) {
+    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Places, cursor: &CursorKey) {
         if !self.fitting.contains_key(cursor) {
-            let [mut all, anyway] = fitting(encoding, places, cursor);
+            if self.shapes.is_none() && encoding.splits() && !encoding.by_characters() {
+                self.shapes = Some(Shapes::new(encoding));
+            }
+            let [mut all, anyway] = fitting(encoding, self.shapes.as_ref(), places, cursor);
             all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
             let all: Arc<[u32]> = all.words().into();
             let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
@@ -59,7 +68,7 @@ impl Rows {
     /// The tokens that fit a cursor behind a token.
     pub fn row(
         &mut self,
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         cursor: &CursorKey,
         before: Option<u32>,
@@ -96,7 +105,7 @@ impl Rows {
 }
 
 /// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
-fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [TokenSet; 2] {
+fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Places, cursor: &CursorKey) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
@@ -105,8 +114,7 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [Tok
         if let Some(start) = places.begin(encoding, place, plain, is_apart) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
-            if let Some(shapes) =
-                encoding.shapes.as_ref().filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
+            if let Some(shapes) = shapes.filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
             {
                 shapes.keep_readable(encoding, places, start, set);
             } else {
@@ -136,7 +144,7 @@ fn fitting(encoding: &Encoding, places: &mut Places, cursor: &CursorKey) -> [Tok
 
 /// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
 /// characters that have begun and of those without a token.
-fn walk(encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
+fn walk(encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
         true,
@@ -148,25 +156,10 @@ fn walk(encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenS
     );
 }
 
-impl Encoding {
+impl Encoder {
     /// Whether a token fits a place behind a token, with the place behind it.
     pub(crate) fn follow(&self, places: &mut Places, place: Place, before: Option<u32>, token: u32) -> Option<Place> {
         places.advance(self, place, token, self.stay_apart(before, token))
-    }
-
-    /// The cursor behind one more token, as its place has it, so that the same one is known at a glance.
-    pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
-        let places = &mut self.known().places;
-        let place = places.of(cursor);
-        let behind = places.advance(self, place, token, apart)?;
-        Some(places.cursor(behind).clone())
-    }
-
-    /// The tokens that fit a cursor behind a token.
-    pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
-        let mut known = self.known();
-        let crate::canonical::Known { rows, places, .. } = &mut *known;
-        rows.row(self, places, cursor, before)
     }
 }
 
@@ -175,7 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::canonical::Cursor;
+    use crate::canonical::cursor::state::Cursor;
     use crate::canonical::cursor::table::tests::encoding;
 
     proptest! {
@@ -184,16 +177,17 @@ mod tests {
             picks in prop::collection::vec((0u32..264, any::<bool>()), 0..8),
         ) {
             let encoding = encoding();
+            let shapes = Shapes::new(&encoding);
             let mut places = Places::default();
             let mut place = places.of(&Cursor::start().into());
             for (token, apart) in picks {
                 place = places.advance(&encoding, place, token, apart).unwrap_or(place);
                 // Later rows take over parts of earlier ones.
                 let cursor = places.cursor(place).for_row().clone();
-                fitting(&encoding, &mut places, &cursor);
+                fitting(&encoding, Some(&shapes), &mut places, &cursor);
             }
             let cursor = places.cursor(place).for_row().clone();
-            let [apart, anyway] = fitting(&encoding, &mut places, &cursor);
+            let [apart, anyway] = fitting(&encoding, Some(&shapes), &mut places, &cursor);
             let place = places.of(&cursor);
             for token in 0..encoding.tokens().vocab_size() as u32 {
                 for (is_apart, set) in [(true, &apart), (false, &anyway)] {
@@ -210,7 +204,7 @@ mod tests {
                 if !cursor.within_character() {
                     let mut by_shapes = encoding.tokens().spelled().clone();
                     let mut by_tokens = by_shapes.clone();
-                    encoding.shapes.as_ref().expect("it is over bytes").keep_readable(&encoding, &mut places, start, &mut by_shapes);
+                    shapes.keep_readable(&encoding, &mut places, start, &mut by_shapes);
                     walk(&encoding, &mut places, start, &mut by_tokens);
                     prop_assert_eq!(by_shapes, by_tokens);
                 }

@@ -12,8 +12,9 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxBuildHasher;
 
+use crate::canonical::encoder::facts::Kind;
+use crate::canonical::encoder::facts::{Encoder, OFF};
 use crate::canonical::pretokenizer::splitter::{DEAD, START};
-use crate::canonical::{Encoding, Kind};
 
 /// More characters than this are not kept while it is open where pieces end; tokens that go on are refused then.
 const MAX_OPEN: usize = 1_024;
@@ -110,9 +111,6 @@ impl PartialEq for CursorKey {
 
 impl Eq for CursorKey {}
 
-/// Not in the trie of whole pieces.
-pub(crate) const OFF: u32 = u32::MAX;
-
 /// How many bytes a character has that begins with this one.
 pub(crate) fn length_of(first: u8) -> Option<usize> {
     match first {
@@ -168,7 +166,7 @@ impl Cursor {
     }
 
     /// Whether all characters of one class lead to the same, but for characters that stay open.
-    pub fn reads_by_class(&self, encoding: &Encoding, character: char) -> bool {
+    pub fn reads_by_class(&self, encoding: &Encoder, character: char) -> bool {
         let begins_whole_pieces = || encoding.whole_firsts.contains(character.encode_utf8(&mut [0; 4]).as_bytes()[0]);
         encoding.splits()
             && !encoding.by_characters()
@@ -196,14 +194,14 @@ impl Cursor {
     /// The cursor behind one more token, or `None` where the tokenizer would not have written it here, whatever follows.
     /// `apart` says that no merge joins the token before and this one. The slow twin of places.
     #[cfg(test)]
-    pub fn advance(&self, encoding: &Encoding, token: u32, apart: bool) -> Option<Cursor> {
+    pub fn advance(&self, encoding: &Encoder, token: u32, apart: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
         let mut next = self.begin(encoding, encoding.kind(token)?, apart)?;
         bytes.iter().all(|&byte| next.read(encoding, byte)).then_some(next)
     }
 
     /// The cursor before the first byte of one more token.
-    pub(crate) fn begin(&self, encoding: &Encoding, kind: Kind, apart: bool) -> Option<Cursor> {
+    pub(crate) fn begin(&self, encoding: &Encoder, kind: Kind, apart: bool) -> Option<Cursor> {
         if !encoding.splits() && !apart && !self.empty {
             return None;
         }
@@ -222,7 +220,7 @@ impl Cursor {
     }
 
     /// Reads a byte of a token; `false` where the tokenizer would not have written it here.
-    pub fn read(&mut self, encoding: &Encoding, byte: u8) -> bool {
+    pub fn read(&mut self, encoding: &Encoder, byte: u8) -> bool {
         let (buffer, len) = &mut self.partial;
         buffer[usize::from(*len)] = byte;
         *len += 1;
@@ -241,7 +239,7 @@ impl Cursor {
     }
 
     /// Whether the text may end here.
-    pub fn may_end(&self, encoding: &Encoding) -> bool {
+    pub fn may_end(&self, encoding: &Encoder) -> bool {
         if self.empty || !encoding.splits() {
             return self.partial.1 == 0;
         }
@@ -263,7 +261,7 @@ impl Cursor {
     }
 
     /// Whether the piece up to here is one that is never made by merging.
-    fn ends_wholly(&self, encoding: &Encoding) -> bool {
+    fn ends_wholly(&self, encoding: &Encoder) -> bool {
         self.whole != OFF && encoding.is_whole_piece(self.whole)
     }
 
@@ -282,17 +280,17 @@ impl Cursor {
     }
 
     /// Reads a character; `false` where the tokens do not fit what it settles.
-    pub fn feed(&mut self, encoding: &Encoding, character: char) -> bool {
+    pub fn feed(&mut self, encoding: &Encoder, character: char) -> bool {
         self.feed_on(encoding, character, false)
     }
 
     /// Reads a character behind a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
     /// not read, for it may be any tokens.
-    pub fn feed_probe(&mut self, encoding: &Encoding, character: char) -> bool {
+    pub fn feed_probe(&mut self, encoding: &Encoder, character: char) -> bool {
         self.feed_on(encoding, character, true)
     }
 
-    fn feed_on(&mut self, encoding: &Encoding, character: char, probing: bool) -> bool {
+    fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
         let pretokenizer = encoding.pretokenizer();
         let mut rest = VecDeque::from([character]);
         while let Some(character) = rest.pop_front() {
@@ -335,7 +333,7 @@ impl Cursor {
     }
 
     /// The piece may end here, so not earlier any more.
-    fn move_end(&mut self, encoding: &Encoding) -> bool {
+    fn move_end(&mut self, encoding: &Encoder) -> bool {
         let here = self.open.len();
         if self.has_end && here == 0 {
             return true;
@@ -357,7 +355,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::canonical::EncodingSource;
+    use crate::canonical::encoder::source::EncodingSource;
+    use crate::canonical::encoding::Encoding;
     use crate::vocabulary::tokens::Tokens;
 
     #[test]

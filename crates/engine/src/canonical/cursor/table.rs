@@ -8,12 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use super::by_place::{Followers, ForcedTexts, Place, Shown, Walk};
 use super::state::{CursorKey, length_of};
-use crate::canonical::pretokenizer::class_strings::Walk;
-use crate::canonical::pretokenizer::probes::Shown;
-use crate::canonical::viability::forced::ForcedTexts;
-use crate::canonical::viability::successors::Followers;
-use crate::canonical::{Cursor, Encoding};
+use crate::canonical::cursor::state::Cursor;
+use crate::canonical::encoder::facts::Encoder;
 
 /// With more cursors than this all are forgotten when the next operation begins.
 const MAX_PLACES: usize = 20_000;
@@ -30,10 +28,6 @@ const STANDS: u32 = 1 << 31;
 const UNKNOWN: u32 = u32::MAX;
 /// In place of a place: nothing fits.
 const NOWHERE: u32 = u32::MAX - 1;
-
-/// The number of a cursor, good as long as its [`Places`] are not emptied.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Place(u32);
 
 /// A place, and the bytes of a character that has begun behind it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,7 +63,7 @@ pub(crate) struct Places {
     /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Places::begin`].
     begun: Vec<[u32; 8]>,
     may_end: FxHashMap<Place, bool>,
-    /// By place behind a token, and by what merges with the token: see [`Encoding::keeps_end`].
+    /// By place behind a token, and by what merges with the token: see [`Encoder::keeps_end`].
     pub shown: FxHashMap<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
     pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
@@ -127,14 +121,14 @@ impl Places {
 
     /// The place behind one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
     /// that no merge joins it with the token before.
-    pub fn advance(&mut self, encoding: &Encoding, place: Place, token: u32, apart: bool) -> Option<Place> {
+    pub fn advance(&mut self, encoding: &Encoder, place: Place, token: u32, apart: bool) -> Option<Place> {
         let bytes = encoding.tokens().token_bytes(token)?;
         let at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
         self.read_all(encoding, at, bytes)
     }
 
     /// The same where no merge joins the token with the one before, and where one does.
-    pub fn advance_both(&mut self, encoding: &Encoding, place: Place, token: u32) -> [Option<Place>; 2] {
+    pub fn advance_both(&mut self, encoding: &Encoder, place: Place, token: u32) -> [Option<Place>; 2] {
         let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
             return [None; 2];
         };
@@ -156,7 +150,7 @@ impl Places {
     }
 
     /// The place behind the bytes of a token.
-    fn read_all(&mut self, encoding: &Encoding, mut at: Place, bytes: &[u8]) -> Option<Place> {
+    fn read_all(&mut self, encoding: &Encoder, mut at: Place, bytes: &[u8]) -> Option<Place> {
         let mut rest = bytes;
         while let Some((&first, behind)) = rest.split_first() {
             if first < 0x80 {
@@ -183,9 +177,9 @@ impl Places {
     /// The place before the first byte of one more token.
     pub fn begin(
         &mut self,
-        encoding: &Encoding,
+        encoding: &Encoder,
         place: Place,
-        kind: crate::canonical::Kind,
+        kind: crate::canonical::encoder::facts::Kind,
         apart: bool,
     ) -> Option<Place> {
         let what = u8::from(apart) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
@@ -202,7 +196,7 @@ impl Places {
     }
 
     /// The place behind one more byte of a token.
-    pub fn read(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<Place> {
+    pub fn read(&mut self, encoding: &Encoder, place: Place, byte: u8) -> Option<Place> {
         if byte >= 0x80 {
             return match self.steps.get(&(place, u32::from(byte))) {
                 Some(&known) => known,
@@ -227,7 +221,7 @@ impl Places {
     }
 
     /// The place behind one more whole character of a token.
-    pub fn read_whole(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+    pub fn read_whole(&mut self, encoding: &Encoder, place: Place, character: char) -> Option<Place> {
         match u8::try_from(character).ok().filter(u8::is_ascii) {
             Some(byte) => self.read(encoding, place, byte),
             None => self.read_character(encoding, place, character),
@@ -235,7 +229,7 @@ impl Places {
     }
 
     /// The place behind one more character of a token, of several bytes.
-    fn read_character(&mut self, encoding: &Encoding, place: Place, character: char) -> Option<Place> {
+    fn read_character(&mut self, encoding: &Encoder, place: Place, character: char) -> Option<Place> {
         // Nearly always only the class of the character counts.
         let unit = 256 + u32::from(character);
         let by_class = self.cursor(place).reads_by_class(encoding, character);
@@ -252,7 +246,7 @@ impl Places {
 
     /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no place then,
     /// so that a walk through a vocabulary makes few.
-    pub fn read_on(&mut self, encoding: &Encoding, from: Reading, byte: u8) -> Option<Reading> {
+    pub fn read_on(&mut self, encoding: &Encoder, from: Reading, byte: u8) -> Option<Reading> {
         let Reading { place, mut partial, len } = from;
         if len == 0 && (byte < 0x80 || self.cursor(place).within_character()) {
             return Some(Reading { place: self.read(encoding, place, byte)?, ..from });
@@ -266,14 +260,14 @@ impl Places {
         Some(Reading::at(self.read_character(encoding, place, character)?))
     }
 
-    fn step(&mut self, encoding: &Encoding, place: Place, bytes: &[u8]) -> Option<Place> {
+    fn step(&mut self, encoding: &Encoder, place: Place, bytes: &[u8]) -> Option<Place> {
         let mut cursor = Cursor::clone(self.cursor(place));
         let read = bytes.iter().all(|&byte| cursor.read(encoding, byte));
         read.then(|| self.add(cursor))
     }
 
     /// Whether the text may end at a place.
-    pub fn may_end(&mut self, encoding: &Encoding, place: Place) -> bool {
+    pub fn may_end(&mut self, encoding: &Encoder, place: Place) -> bool {
         match self.may_end.get(&place) {
             Some(&known) => known,
             None => {
@@ -285,13 +279,13 @@ impl Places {
     }
 
     /// The place behind a boundary after which any text follows. `apart` says that no merge joins what comes next.
-    pub fn probe(&mut self, encoding: &Encoding, place: Place, apart: bool) -> Option<Place> {
-        self.begin(encoding, place, crate::canonical::Kind { is_byte: false, is_whole: true }, apart)
+    pub fn probe(&mut self, encoding: &Encoder, place: Place, apart: bool) -> Option<Place> {
+        self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, apart)
     }
 
     /// Reads a byte of ASCII behind a probed boundary. Gives the next place, and says whether the boundary surely stands
     /// there whatever follows; `None` where it cannot.
-    pub fn reads(&mut self, encoding: &Encoding, place: Place, byte: u8) -> Option<(Place, bool)> {
+    pub fn reads(&mut self, encoding: &Encoder, place: Place, byte: u8) -> Option<(Place, bool)> {
         let row = self.probed[place.0 as usize].as_ref();
         let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
             UNKNOWN => {
@@ -318,7 +312,8 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::canonical::EncodingSource;
+    use crate::canonical::encoder::source::EncodingSource;
+    use crate::canonical::encoding::Encoding;
     use crate::vocabulary::tokens::Tokens;
 
     /// Letters, blanks and a few merges; "ba" and "  b" are never made by merging.

@@ -6,10 +6,8 @@
 //! # Example
 //! The tokenizer merges `{` and `"`, so `{` followed by a token that begins with `"` is never its own output: `{"` is.
 
-pub(crate) mod common;
-pub(crate) mod equivalence;
+pub(crate) mod facts;
 pub(crate) mod left_spine;
 pub(crate) mod merges;
 pub(crate) mod pairs;
 pub(crate) mod source;
-pub(crate) mod unmergeable;

@@ -9,11 +9,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::in_lexeme::{Within, sure_within};
-use crate::canonical::cursor::table::{Place, Places};
-use crate::canonical::encoder::equivalence::Alike;
-use crate::canonical::pretokenizer::probes::Anywhere;
+use crate::canonical::cursor::by_place::MAX_KEPT;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
-use crate::canonical::{Encoding, Known, MAX_KEPT};
+use crate::canonical::viability::ends::Anywhere;
+use crate::canonical::viability::equivalence::Alike;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::mask::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
@@ -168,12 +170,19 @@ impl SureRows {
     }
 }
 
+/// What is kept of the answers.
+pub(crate) struct Kept<'k> {
+    pub places: &'k mut Places,
+    pub sure: &'k mut SureRows,
+    pub anywhere: &'k mut Anywhere,
+}
+
 impl Run<'_> {
     /// The tokens of a wide thread behind which its lexeme surely leads on.
     pub(crate) fn sure_tokens(
         &mut self,
-        encoding: &Encoding,
-        known: &mut Known,
+        encoding: &Encoder,
+        Kept { places, sure, anywhere }: Kept<'_>,
         thread: Entry,
         place: Place,
     ) -> Result<Option<SureTokens>, EngineError> {
@@ -189,7 +198,6 @@ impl Run<'_> {
         }
         let set_bytes = vocabulary.mask_words() * 4;
         let name = Arc::as_ptr(&here.row) as usize;
-        let Known { places, sure, anywhere, .. } = known;
         let lexeme_cache = &mut *self.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
         if sure.bytes > BUDGET {
@@ -267,7 +275,7 @@ impl SureClass {
     fn at_place(
         &mut self,
         lexeme_cache: &mut LexemeCache,
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         place: Place,
     ) -> Result<&Arc<TokenSet>, LimitExceeded> {
@@ -292,7 +300,7 @@ impl SureClass {
 /// The class of runs of characters, and the tokens behind which they go on as if without end.
 fn as_in_class(
     lexeme_cache: &mut LexemeCache,
-    encoding: &Encoding,
+    encoding: &Encoder,
     anywhere: &mut Anywhere,
     sure: &mut SureRows,
     RunsInside { character, max }: &RunsInside,
@@ -375,7 +383,7 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
 /// What is known of a row wherever it comes.
 fn sure_row(
     lexeme_cache: &mut LexemeCache,
-    encoding: &Encoding,
+    encoding: &Encoder,
     known: &mut Anywhere,
     reader: &Reader<'_>,
     state: u32,

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::table::{Place, Places};
-use crate::canonical::encoder::equivalence::Alike;
-use crate::canonical::{Encoding, MAX_KEPT};
+use crate::canonical::cursor::by_place::MAX_KEPT;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::viability::equivalence::Alike;
 use crate::error::EngineError;
 use crate::lexeme::crossing::Crossings;
 use crate::lexeme::mask::Row;
@@ -166,7 +168,7 @@ pub(crate) struct LeavingHere<'s> {
 
 impl LeavingHere<'_> {
     /// The tokens that leave with a suffix, perhaps some more, each with its way; or those that end with the lexeme.
-    pub fn with(&mut self, encoding: &Encoding, places: &mut Places, suffix: Option<u32>) -> &Alike {
+    pub fn with(&mut self, encoding: &Encoder, places: &mut Places, suffix: Option<u32>) -> &Alike {
         let (crossings, place) = (self.crossings, self.place);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {
             let trie = encoding.tokens().trie();

@@ -1,15 +1,17 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use super::context_independent::SureTokens;
+use super::context_independent::{Kept, SureTokens};
 use super::crossing::SuffixesBehind;
 use super::pending::Unverified;
 use super::queries::Questions;
 use super::search::Search;
-use crate::canonical::cursor::table::Place;
-use crate::canonical::pretokenizer::probes::last_character;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::encoding::Encoding;
+use crate::canonical::encoding::Known;
+use crate::canonical::viability::ends::last_character;
 use crate::canonical::whitespace::cached::BlankAnswers;
 use crate::canonical::whitespace::runs::{BlanksInLexemes, numbered};
-use crate::canonical::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
@@ -119,7 +121,8 @@ impl Run<'_> {
         let mut rows: Vec<(Entry, SureTokens)> = Vec::new();
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
-            if let Some(sure) = self.sure_tokens(encoding, &mut known, thread, place)? {
+            let Known { places, sure, anywhere, .. } = &mut *known;
+            if let Some(sure) = self.sure_tokens(encoding, Kept { places, sure, anywhere }, thread, place)? {
                 rows.push((thread, sure));
             }
         }

@@ -5,64 +5,18 @@
 
 use std::convert::Infallible;
 
-use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::search::Search;
-use crate::canonical::Encoding;
-use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::cursor::by_place::{MAX_BYTES, Place, Text};
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
-/// So many bytes of forced text are looked at.
-const MAX_BYTES: usize = 8;
 /// So many tokens that the text may go on with are tried.
 const MAX_TRIES: usize = 200;
-/// So many texts, and so many answers, are kept.
-const MAX_TEXTS: usize = 4_000;
-const MAX_ANSWERS: usize = 50_000;
-
-/// A text that comes in any case, and what may follow it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Text {
-    bytes: [u8; MAX_BYTES],
-    len: u8,
-    /// The bytes that may come behind it, perhaps some more.
-    behind: ByteSet,
-}
-
-/// What is known of tokens before forced texts.
-#[derive(Default)]
-pub(crate) struct ForcedTexts {
-    numbers: FxHashMap<Text, u32>,
-    texts: Vec<Text>,
-    /// By place behind a token, token and text: whether something leads on; `None` where the text does not tell.
-    answers: FxHashMap<(Place, u32, u32), Option<bool>>,
-}
-
-impl ForcedTexts {
-    fn number(&mut self, text: Text) -> u32 {
-        let next = self.texts.len() as u32;
-        *self.numbers.entry(text).or_insert_with(|| {
-            self.texts.push(text);
-            next
-        })
-    }
-
-    /// Begins anew where there are many. Numbers are good within one operation, so none may have begun.
-    pub fn forget_if_full(&mut self) {
-        if self.texts.len() > MAX_TEXTS || self.answers.len() > MAX_ANSWERS {
-            *self = ForcedTexts::default();
-        }
-    }
-
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        self.texts.len() * (2 * size_of::<Text>() + 8) + self.answers.len() * 20
-    }
-}
-
 impl Search<'_> {
     /// Whether something leads on behind a token, where text is forced there and tells.
     pub(crate) fn by_forced_text(
@@ -110,7 +64,7 @@ impl Search<'_> {
 
 /// Whether something leads on behind a token, from the place there, where a text comes in any case; `None` where that does not tell.
 fn leads_on(
-    encoding: &Encoding,
+    encoding: &Encoder,
     places: &mut Places,
     (token, place): (u32, Place),
     (text, behind): (&[u8], &ByteSet),
@@ -160,7 +114,7 @@ fn leads_on(
 }
 
 /// Whether a text shows that a token keeps its end.
-fn shows_end(encoding: &Encoding, places: &mut Places, place: Place, token: u32, text: &[u8]) -> bool {
+fn shows_end(encoding: &Encoder, places: &mut Places, place: Place, token: u32, text: &[u8]) -> bool {
     // What comes behind the text is anything, of which nothing is known.
     let mut bytes = |at: usize| Ok::<_, Infallible>(text.get(at).map_or(ByteSet::ALL, |&byte| ByteSet::of(byte)));
     let mut step = |at: usize, _: u8| Ok((at < text.len()).then_some(at + 1));
@@ -173,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::canonical::Cursor;
+    use crate::canonical::cursor::state::Cursor;
     use crate::canonical::cursor::table::tests::encoding;
 
     proptest! {

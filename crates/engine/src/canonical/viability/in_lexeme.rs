@@ -6,15 +6,16 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::judging::{BytesWalk, ShapeWalk, Steps};
-use crate::canonical::Encoding;
-use crate::canonical::cursor::table::{Place, Places};
-use crate::canonical::pretokenizer::probes::Anywhere;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
+use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_BLANKS;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::trie::Reader as _;
+use crate::vocabulary::trie::{Reader as _, Way};
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
@@ -25,7 +26,7 @@ const MAX_LOOPING: usize = 6;
 
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
-    pub encoding: &'a Encoding,
+    pub encoding: &'a Encoder,
     pub places: &'a mut Places,
     pub lexeme_cache: &'a mut LexemeCache,
     pub reader: &'a Reader<'a>,
@@ -35,7 +36,7 @@ pub(crate) struct Within<'a> {
 
 impl<'a> Within<'a> {
     pub fn new(
-        encoding: &'a Encoding,
+        encoding: &'a Encoder,
         places: &'a mut Places,
         lexeme_cache: &'a mut LexemeCache,
         reader: &'a Reader<'a>,
@@ -98,7 +99,7 @@ impl<'a> Within<'a> {
 /// Those of some tokens, which a lexeme reads from a state, that surely lead on wherever they come; and the others.
 pub(crate) fn sure_within(
     lexeme_cache: &mut LexemeCache,
-    encoding: &Encoding,
+    encoding: &Encoder,
     known: &mut Anywhere,
     reader: &Reader<'_>,
     state: u32,
@@ -121,13 +122,13 @@ pub(crate) fn sure_within(
             ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
-        let mut way = std::mem::take(&mut lexeme_cache.scratch.way);
+        let mut way = std::mem::take(lexeme_cache.extensions.get::<Way>());
         let steps = &mut steps;
         let mut walk = BytesWalk { lexeme_cache, trie, steps, surely: &mut surely, perhaps: &mut perhaps };
         let walked = trie
             .roots(walk.leading(start)?)
             .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
-        lexeme_cache.scratch.way = way;
+        *lexeme_cache.extensions.get() = way;
         walked?;
     }
     // A walk comes to one of those that spell the same.

@@ -3,12 +3,12 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
-use crate::canonical::pretokenizer::probes::Judged;
 use crate::canonical::pretokenizer::reader::Reader;
+use crate::canonical::viability::ends::Judged;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_BLANKS;
+use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
-use crate::vocabulary::category_walk::Derived;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie;
@@ -296,9 +296,10 @@ mod tests {
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 
     use super::*;
-    use crate::canonical::pretokenizer::probes::Anywhere;
+    use crate::canonical::encoder::source::EncodingSource;
+    use crate::canonical::encoding::Encoding;
+    use crate::canonical::viability::ends::Anywhere;
     use crate::canonical::viability::in_lexeme::sure_within;
-    use crate::canonical::{Encoding, EncodingSource};
 
     const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
 

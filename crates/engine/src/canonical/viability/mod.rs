@@ -9,6 +9,9 @@
 pub(crate) mod context_independent;
 pub(crate) mod crossing;
 pub(crate) mod dead_ends;
+pub(crate) mod doubts;
+pub(crate) mod ends;
+pub(crate) mod equivalence;
 pub(crate) mod forced;
 pub(crate) mod in_lexeme;
 pub(crate) mod judging;
@@ -17,4 +20,4 @@ pub(crate) mod queries;
 pub(crate) mod search;
 pub(crate) mod sparse;
 pub(crate) mod successors;
-pub(crate) mod suffixes;
+pub(crate) mod unmergeable;

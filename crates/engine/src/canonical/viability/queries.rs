@@ -6,9 +6,9 @@ use super::context_independent::{SureRows, SureTokens};
 use super::crossing::{Leaving, SuffixesBehind};
 use super::pending::Unverified;
 use super::search::{MAX_STEPS_OF_MASK, Search};
-use crate::canonical::Encoding;
-use crate::canonical::cursor::table::Place;
-use crate::canonical::encoder::equivalence::Alike;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::viability::equivalence::Alike;
 use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
 use crate::canonical::whitespace::runs::BeforeBlanks;
 use crate::error::EngineError;
@@ -59,7 +59,7 @@ impl Run<'_> {
 /// The questions that one mask asks.
 pub(crate) struct Questions<'q, 'r> {
     pub run: &'q mut Run<'r>,
-    pub encoding: &'q Encoding,
+    pub encoding: &'q Encoder,
     pub search: Search<'q>,
     pub blanks: Option<(BeforeBlanks, BlankAnswers)>,
     pub configuration: SetId,

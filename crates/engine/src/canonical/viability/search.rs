@@ -10,11 +10,12 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::Ahead;
 use crate::canonical::cursor::rows::Rows;
-use crate::canonical::cursor::table::{Place, Places};
-use crate::canonical::{CursorKey, Encoding, Known};
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
@@ -54,7 +55,7 @@ impl Found {
 
 /// A search for what leads on.
 pub(crate) struct Search<'e> {
-    pub encoding: &'e Encoding,
+    pub encoding: &'e Encoder,
     pub places: &'e mut Places,
     pub rows: &'e mut Rows,
     pub found: &'e mut Found,
@@ -77,7 +78,7 @@ impl<'e> Search<'e> {
     /// A search of an operation, which has found nothing yet.
     pub fn new(
         run: &Run<'_>,
-        encoding: &'e Encoding,
+        encoding: &'e Encoder,
         places: &'e mut Places,
         rows: &'e mut Rows,
         found: &'e mut Found,
@@ -465,21 +466,4 @@ impl<'e> Search<'e> {
 pub(crate) fn is_other(threads: &[Entry], known: &[Entry]) -> bool {
     let same = |a: &Entry, b: &Entry| Entry { state: b.state, ..*a } == *b;
     threads.iter().any(|thread| !known.iter().any(|known| same(thread, known)))
-}
-
-impl Run<'_> {
-    /// Whether something leads on behind a token, from the configuration and the cursor behind it.
-    pub fn goes_on_behind(
-        &mut self,
-        encoding: &Encoding,
-        configuration: SetId,
-        token: u32,
-        cursor: &CursorKey,
-    ) -> Result<bool, EngineError> {
-        let mut known = encoding.known();
-        let Known { places, rows, search, .. } = &mut *known;
-        let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, rows, search);
-        Ok(search.leads_on(self, configuration, token, place)? != Some(false))
-    }
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::search::{MAX_STEPS_OF_MASK, Search};
-use crate::canonical::cursor::table::Place;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::encoding::Encoding;
+use crate::canonical::encoding::Known;
 use crate::canonical::whitespace::cached::BlankAnswers;
 use crate::canonical::whitespace::runs::BlanksInLexemes;
-use crate::canonical::{CursorKey, Encoding, Known};
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::mask::cache::KeptMask;

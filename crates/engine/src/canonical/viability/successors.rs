@@ -6,7 +6,8 @@ use std::sync::Arc;
 use stencilm_regex::ByteSet;
 
 use super::search::{Search, is_other};
-use crate::canonical::cursor::table::Place;
+use crate::canonical::cursor::by_place::{Followers, Place};
+use crate::canonical::cursor::next_bytes::Listed;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
@@ -20,18 +21,6 @@ const MANY_BYTES: usize = 48;
 const FEW_FOLLOWERS: usize = 64;
 /// For so many tokens those that may follow them are kept.
 const MAX_FOLLOWERS: usize = 20_000;
-
-/// Tokens that are read at a configuration.
-#[derive(Clone)]
-pub(crate) struct Listed {
-    /// Each with the configuration behind it, and whether the way there is beyond the lexemes that are read where it begins.
-    pub tokens: Arc<[(u32, SetId, bool)]>,
-    /// Whether any way is, also one that ends within a token.
-    pub some_beyond: bool,
-}
-
-/// Tokens that may follow another one, each with the place behind it.
-pub(crate) type Followers = Arc<[(u32, Place)]>;
 
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.

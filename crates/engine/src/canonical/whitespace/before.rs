@@ -2,7 +2,8 @@
 
 use stencilm_regex::{ByteSet, StateId};
 
-use super::runs::{BeforeBlanks, BlanksInLexemes, JSON_BLANKS, MAX_KNOWN, json_blanks, without_blanks};
+use super::json::{JSON_BLANKS, json_blanks};
+use super::runs::{BeforeBlanks, BlanksInLexemes, MAX_KNOWN, without_blanks};
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};

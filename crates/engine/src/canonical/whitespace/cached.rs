@@ -6,9 +6,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ByteSet;
 
 use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
-use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::cursor::by_place::MAX_KEPT;
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::search::Search;
-use crate::canonical::{Encoding, MAX_KEPT};
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::parse::stepper::Run;
@@ -61,7 +63,7 @@ impl KeptBlanks {
     }
 
     /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
-    pub fn known(&mut self, encoding: &Encoding, places: &mut Places, next: ByteSet, place: Place) -> Arc<KnownBlanks> {
+    pub fn known(&mut self, encoding: &Encoder, places: &mut Places, next: ByteSet, place: Place) -> Arc<KnownBlanks> {
         if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
@@ -75,7 +77,7 @@ impl KeptBlanks {
     }
 
     /// The tokens of a row of few that are not blanks.
-    pub fn listed_others(&mut self, encoding: &Encoding, row: &Arc<Row>) -> &[u32] {
+    pub fn listed_others(&mut self, encoding: &Encoder, row: &Arc<Row>) -> &[u32] {
         let name = Arc::as_ptr(row) as usize;
         if self.others.len() >= MAX_KEPT && !self.others.contains_key(&name) {
             self.others.clear();
@@ -88,7 +90,7 @@ impl KeptBlanks {
     }
 
     /// Where the tokens of blanks lead from a place.
-    fn at(&mut self, encoding: &Encoding, places: &mut Places, place: Place) -> Arc<BlanksAt> {
+    fn at(&mut self, encoding: &Encoder, places: &mut Places, place: Place) -> Arc<BlanksAt> {
         if self.at.len() >= MAX_KEPT && !self.at.contains_key(&place) {
             self.at.clear();
         }
@@ -99,7 +101,7 @@ impl KeptBlanks {
     /// The tokens of blanks that fit a place behind a token, if that may merge with them.
     fn fitting(
         &mut self,
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         place: Place,
         before: Option<u32>,
@@ -120,7 +122,7 @@ impl KeptBlanks {
     /// What is known of the tokens of blanks at a place, whatever token stands before it.
     pub fn told_anyway(
         &mut self,
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         blanks: &BeforeBlanks,
         place: Place,
@@ -142,7 +144,7 @@ impl KeptBlanks {
     /// What is known of the tokens of blanks that fit a place behind a token.
     pub fn told(
         &mut self,
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         blanks: &BeforeBlanks,
         (place, before): (Place, Option<u32>),
@@ -180,7 +182,7 @@ impl BlankAnswers {
     pub fn leads_on(
         self,
         run: &mut Run<'_>,
-        encoding: &Encoding,
+        encoding: &Encoder,
         search: &mut Search<'_>,
         kept: &mut KeptBlanks,
         token: u32,

@@ -7,4 +7,5 @@
 
 pub(crate) mod before;
 pub(crate) mod cached;
+pub(crate) mod json;
 pub(crate) mod runs;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::table::{Place, Places};
-use crate::canonical::{Encoding, Kind};
+use super::json::{JSON_BLANKS, json_blanks};
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::encoder::facts::Kind;
 use crate::state::stacks::SetId;
 
-/// What may stand between the tokens of JSON.
-pub(crate) const JSON_BLANKS: [u8; 4] = *b" \t\n\r";
 /// With so many blanks left their number makes no difference.
 const FAR_BLANKS: usize = 8;
 
@@ -53,7 +54,7 @@ pub(crate) struct BlanksAt {
 }
 
 impl BlanksAt {
-    pub fn new(encoding: &Encoding, places: &mut Places, place: Place) -> BlanksAt {
+    pub fn new(encoding: &Encoder, places: &mut Places, place: Place) -> BlanksAt {
         let mut numbers: FxHashMap<(Place, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut kinds = |&token: &u32| {
@@ -103,7 +104,7 @@ pub(crate) struct FittingBlank {
 
 impl FittingBlank {
     /// All of them at a place behind a token.
-    pub fn all(encoding: &Encoding, at: &BlanksAt, before: Option<u32>) -> Arc<[FittingBlank]> {
+    pub fn all(encoding: &Encoder, at: &BlanksAt, before: Option<u32>) -> Arc<[FittingBlank]> {
         let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
             let apart = encoding.stay_apart(before, token);
@@ -140,7 +141,7 @@ pub(crate) struct ToldAnyway {
 
 impl ToldAnyway {
     /// What is known of tokens.
-    pub fn of(encoding: &Encoding, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
+    pub fn of(encoding: &Encoder, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
         let mut told = ToldAnyway::default();
         // More blanks than may come are in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
@@ -173,7 +174,7 @@ pub(crate) struct KnownBlanks {
 pub(crate) type Blank = (usize, usize);
 
 /// All tokens of blanks.
-pub(crate) fn numbered(encoding: &Encoding) -> impl Iterator<Item = (u32, Blank)> + '_ {
+pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Blank)> + '_ {
     let len = |token: u32| encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len);
     encoding.blank_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
 }
@@ -190,7 +191,7 @@ pub(crate) struct KnownWay {
 impl KnownBlanks {
     /// What is known of them where these bytes, blanks among them, may follow.
     pub fn new(
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         known_ways: &mut KnownWays,
         next: &ByteSet,
@@ -226,7 +227,7 @@ impl KnownBlanks {
 impl KnownWay {
     /// What is known of a token, from the place behind it, where these bytes, blanks among them, may follow.
     pub fn of(
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         known: &mut KnownWays,
         next: &ByteSet,
@@ -253,7 +254,7 @@ impl KnownWay {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoding, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
+    fn new(encoding: &Encoder, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
         let is_dead_at_last = nothing_follows(encoding, places, &without_blanks(next), behind);
         let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
         // Nearly always one more blank is needed, because the last one goes with what follows.
@@ -273,7 +274,7 @@ pub(crate) fn without_blanks(bytes: &ByteSet) -> ByteSet {
 
 /// Whether a token of blanks surely leads on where these bytes, blanks among them, may follow: so many blanks at most.
 fn surely_leads_on(
-    encoding: &Encoding,
+    encoding: &Encoder,
     places: &mut Places,
     next: &ByteSet,
     token: u32,
@@ -301,7 +302,7 @@ fn surely_leads_on(
 }
 
 /// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
-fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, place: Place) -> bool {
+fn nothing_follows(encoding: &Encoder, places: &mut Places, bytes: &ByteSet, place: Place) -> bool {
     let ascii = bytes.intersect(&ByteSet::ASCII);
     if ascii != *bytes {
         return false;
@@ -317,16 +318,4 @@ fn nothing_follows(encoding: &Encoding, places: &mut Places, bytes: &ByteSet, pl
         }
     }
     true
-}
-
-pub(crate) const fn json_blanks() -> ByteSet {
-    const SET: ByteSet = {
-        let (mut set, mut at) = (ByteSet::EMPTY, 0);
-        while at < JSON_BLANKS.len() {
-            set.insert(JSON_BLANKS[at]);
-            at += 1;
-        }
-        set
-    };
-    SET
 }

@@ -6,11 +6,13 @@ use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
 use crate::switches::Switch;
+use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::category_walk;
-use crate::vocabulary::category_walk::{Automaton, Reader};
+use crate::vocabulary::category_walk::Reader;
 use crate::vocabulary::lead_bytes::loops;
 use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::WalkError;
 
 /// A state with fewer bytes that lead on is not asked which of them lead back to it.
 const MANY_LOOPS: usize = 16;
@@ -82,6 +84,13 @@ enum Stopped {
 impl From<LimitExceeded> for Stopped {
     fn from(limit: LimitExceeded) -> Stopped {
         Stopped::Limit(limit)
+    }
+}
+
+impl WalkError for Stopped {
+    #[inline]
+    fn check() -> Result<(), Stopped> {
+        Ok(LimitExceeded::check()?)
     }
 }
 

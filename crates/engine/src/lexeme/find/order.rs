@@ -8,17 +8,13 @@ use std::sync::Arc;
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
-use crate::lexeme::crossing::{Crossings, Leaving};
+use crate::lexeme::crossing::{Crossings, Leaving, MAX_EXITS};
 use crate::lexeme::find::bounded_patterns::{Bounded, Limited};
 use crate::lexeme::mask::{Row, RowHere};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
-
-/// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
-/// where something can follow, a direct walk is cheaper than the suffixes are to store.
-pub(crate) const MAX_EXITS: usize = 40_000;
 
 /// With so many nodes below its ends a row takes the ways that all rows share, where they are known.
 const SOME_BELOW_ENDS: usize = 128;

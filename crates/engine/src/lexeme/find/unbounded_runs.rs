@@ -4,7 +4,6 @@
 //! the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
 //! can be completed ([`open_run`]), and that nothing else can come ([`RunsOf`]).
 
-use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -121,9 +120,6 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
     // A limit of length is near where some run could not be completed any more.
     (plain && needed <= most).then_some(Open { character, counted })
 }
-
-/// From an expression and a state within a character of an automaton: the states behind all that it matches.
-pub type Behind = FxHashMap<(DfaId, ExprId, StateId), Option<Box<[StateId]>>>;
 
 /// What expressions read as runs of one character.
 pub struct RunsOf<'a> {

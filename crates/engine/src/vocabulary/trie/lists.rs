@@ -6,27 +6,28 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::{ENDS, Trie};
+use super::nodes::Nodes;
+use crate::extensions::Extension;
 
 /// A node with at least so many children, and so many nodes below it, has a list of them.
 const MANY_CHILDREN: usize = 12;
-const MANY_NODES: usize = 64;
+pub(super) const MANY_NODES: usize = 64;
 
 /// Lists of children, of the nodes that have many.
 #[derive(Clone, Default)]
 pub(super) struct Lists {
-    parts: FxHashMap<u32, Children>,
-    nodes: Vec<u32>,
+    pub parts: FxHashMap<u32, Children>,
+    pub nodes: Vec<u32>,
 }
 
 /// The children of a node: the bytes that lead to them, and where the nodes, in the same order, begin in the list of all.
 #[derive(Clone, Copy)]
-struct Children {
-    bytes: ByteSet,
-    start: u32,
+pub(super) struct Children {
+    pub bytes: ByteSet,
+    pub start: u32,
 }
 
-/// An automaton that few strings lead on, for [`Trie::walk_few`].
+/// An automaton that few strings lead on, for [`Trie::walk_few`](super::Trie::walk_few).
 pub trait Reader {
     /// What may go wrong.
     type Error;
@@ -43,13 +44,15 @@ pub trait Reader {
 /// nothing in it.
 #[derive(Default)]
 pub struct Way {
-    states: Vec<u32>,
-    ranges: Vec<(usize, usize)>,
+    pub(super) states: Vec<u32>,
+    pub(super) ranges: Vec<(usize, usize)>,
 }
+
+impl Extension for Way {}
 
 impl Lists {
     /// The lists of a trie that has none yet.
-    pub(super) fn of(trie: &Trie) -> Lists {
+    pub(super) fn of(trie: &Nodes) -> Lists {
         let mut lists = Lists::default();
         for node in (0..trie.len()).filter(|&node| trie.size(node) >= MANY_NODES) {
             if trie.child_nodes(node).nth(MANY_CHILDREN - 1).is_some() {
@@ -62,184 +65,12 @@ impl Lists {
     }
 
     /// The child that a byte leads to, which has one.
-    fn node(&self, children: &Children, byte: u8) -> usize {
+    pub(super) fn node(&self, children: &Children, byte: u8) -> usize {
         self.nodes[children.start as usize + children.bytes.rank(byte)] as usize
     }
 
     /// Bytes of memory held.
     pub(super) fn memory_bytes(&self) -> usize {
         self.nodes.len() * 4 + self.parts.len() * (size_of::<Children>() + 8)
-    }
-}
-
-impl Trie {
-    /// The child of a node that a byte leads to.
-    pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
-        let (child, end) = self.children(node);
-        if end - node >= MANY_NODES
-            && let Some(children) = self.lists.parts.get(&(node as u32))
-        {
-            return children.bytes.contains(byte).then(|| self.lists.node(children, byte));
-        }
-        self.sibling((child, end), byte)
-    }
-
-    /// The root that a byte leads to.
-    pub fn root(&self, byte: u8) -> Option<usize> {
-        self.roots.get(usize::from(byte)).copied().flatten().map(|root| root as usize)
-    }
-
-    /// As [`Trie::walk_part`], for automata that few strings lead on: the children of a node lie far apart where there is much
-    /// below them, and a byte that leads nowhere costs no look at its node.
-    #[inline(always)]
-    pub fn walk_few<R: Reader>(
-        &self,
-        nodes: (usize, usize),
-        depth: usize,
-        start: u32,
-        way: &mut Way,
-        reader: &mut R,
-        mut entry: impl FnMut(u32),
-    ) -> Result<(), R::Error> {
-        let Way { states, ranges } = way;
-        if states.len() <= self.max_depth {
-            states.resize(self.max_depth + 1, 0);
-        }
-        states[depth] = start;
-        ranges.clear();
-        let (mut index, mut end) = nodes;
-        if depth > 0 && self.has_children(index.wrapping_sub(1), end) {
-            self.lead_on(index - 1, &reader.leading(start)?, ranges);
-            index = end;
-        }
-        loop {
-            while index < end {
-                let node = self.nodes.0[index];
-                let (depth, size) = ((node.byte_and_depth >> 8) as usize, node.size as usize);
-                let (from, byte) = (states[depth - 1], node.byte_and_depth as u8);
-                let Some(state) = reader.step(from, byte, index as u32, node.size > 1)? else {
-                    index += size;
-                    continue;
-                };
-                states[depth] = state;
-                if node.entry & ENDS != 0 {
-                    entry(node.entry ^ ENDS);
-                }
-                if size < MANY_NODES || !self.lists.parts.contains_key(&(index as u32)) {
-                    index += 1;
-                    continue;
-                }
-                // What lies below comes before what lies behind: the states on the way are those of the node.
-                ranges.push((index + size, end));
-                self.lead_on(index, &reader.leading(state)?, ranges);
-                index = end;
-            }
-            match ranges.pop() {
-                Some(range) => (index, end) = range,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    /// Whether all that lies between a node and `end` is what lies below the node, and it has a list of its children.
-    fn has_children(&self, node: usize, end: usize) -> bool {
-        self.nodes.0.get(node).is_some_and(|here| here.size as usize >= MANY_NODES && node + here.size as usize == end)
-            && self.lists.parts.contains_key(&(node as u32))
-    }
-
-    /// Adds the children of a node with a list of them to which some bytes lead, the first one last.
-    fn lead_on(&self, node: usize, leading: &ByteSet, ranges: &mut Vec<(usize, usize)>) {
-        let children = &self.lists.parts[&(node as u32)];
-        let known = ranges.len();
-        for byte in children.bytes.intersect(leading).iter() {
-            let child = self.lists.node(children, byte);
-            ranges.push((child, child + self.size(child)));
-        }
-        ranges[known..].reverse();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::convert::Infallible;
-
-    /// A table of steps that says of some bytes that they may lead on though they do not.
-    struct Table<F> {
-        next: F,
-        spare: u8,
-        steps: Vec<(usize, bool, u32)>,
-    }
-
-    impl<F: Fn(u32, u8) -> Option<u32>> Reader for Table<F> {
-        type Error = Infallible;
-
-        fn leading(&mut self, state: u32) -> Result<ByteSet, Infallible> {
-            let leads = |&byte: &u8| byte % self.spare == 0 || (self.next)(state, byte).is_some();
-            Ok((b'a'..b'a' + 16).filter(leads).collect())
-        }
-
-        fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, Infallible> {
-            let next = (self.next)(state, byte);
-            self.steps.extend(next.map(|next| (node as usize, has_children, next)));
-            Ok(next)
-        }
-    }
-
-    proptest::proptest! {
-        /// From the top, from a node, and from its children, whether it has a list of them or not.
-        #[test]
-        fn a_walk_by_lists_of_children_takes_the_ways_of_any_walk(
-            table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.4, 0u32..4), 16), 4),
-            seed in 0usize..10_000,
-            spare in 2u8..20,
-        ) {
-            let mut strings: Vec<Vec<u8>> = vec![Vec::new()];
-            for length in 0..4 {
-                let (few, many) = strings.iter().filter(|string| string.len() == length).partition::<Vec<_>, _>(|string| {
-                    length > 1 && string.first() != Some(&b'c')
-                });
-                let longer = many.iter().flat_map(|string| (b'a'..b'a' + 16).map(|byte| [string, &[byte][..]].concat()));
-                let other = few.iter().map(|string| [string, &b"g"[..]].concat());
-                strings = longer.chain(other).chain(strings.clone()).collect();
-                strings.sort_unstable();
-            }
-            strings.retain(|string| !string.is_empty());
-            let trie = Trie::from_sorted(strings.iter().enumerate().map(|(i, s)| (s.as_slice(), i as u32)));
-            proptest::prop_assert!(trie.lists.parts.len() > 10, "{}", trie.lists.parts.len());
-            let next = |state: u32, byte: u8| table[state as usize][usize::from(byte - b'a')];
-            let node = seed % trie.len();
-            let here = (node, node + trie.size(node));
-            for (nodes, depth) in
-                [((0, trie.len()), 0), (here, trie.depth(node) - 1), (trie.children(node), trie.depth(node))]
-            {
-                let mut plain = Vec::new();
-                let (mut ends, mut ends_by_lists) = (Vec::new(), Vec::new());
-                let mut states = vec![0; trie.max_depth() + 1];
-                let Ok(()) = trie.walk_part::<Infallible>(
-                    nodes,
-                    depth,
-                    1,
-                    &mut states,
-                    |state, byte, node, has_children| {
-                        let next = next(state, byte);
-                        plain.extend(next.map(|next| (node, has_children, next)));
-                        Ok(next)
-                    },
-                    |entry| ends.push(entry),
-                );
-                let mut reader = Table { next: &next, spare, steps: Vec::new() };
-                let Ok(()) = trie.walk_few(
-                    nodes,
-                    depth,
-                    1,
-                    &mut Way::default(),
-                    &mut reader,
-                    |entry| ends_by_lists.push(entry),
-                );
-                proptest::prop_assert_eq!(plain, reader.steps);
-                proptest::prop_assert_eq!(ends, ends_by_lists);
-            }
-        }
     }
 }

@@ -2,7 +2,25 @@
 
 use stencilm_regex::memory;
 
-use super::{ENDS, Node};
+/// Set in a node's entry when a string ends there.
+pub(super) const ENDS: u32 = 1 << 31;
+
+#[derive(Clone, Copy)]
+pub(super) struct Node {
+    /// The byte in the low 8 bits; above it the depth (1 for a first byte).
+    pub byte_and_depth: u32,
+    /// How many nodes the subtree has, this one included.
+    pub size: u32,
+    /// The entry of the first string that ends here or below, and the flag `ENDS` if it is here.
+    pub entry: u32,
+}
+
+impl Node {
+    #[inline]
+    pub fn depth(&self) -> usize {
+        (self.byte_and_depth >> 8) as usize
+    }
+}
 
 /// A set of distinct non-empty byte strings as a flat tree in depth-first order, each with a number called its entry.
 #[derive(Clone, Default)]

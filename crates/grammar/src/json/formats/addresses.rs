@@ -2,6 +2,7 @@
 
 use stencilm_regex::{ExprId, ExprSet};
 
+use super::whole::whole;
 use crate::json::strings::Strings;
 
 const BYTE: &str = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
@@ -48,7 +49,7 @@ pub(super) fn labels() -> String {
 
 /// Of these names those that are not too long.
 pub(super) fn short_enough(exprs: &mut ExprSet, strings: &mut Strings, names: ExprId) -> ExprId {
-    let limit = super::whole(exprs, strings, &format!(r"[A-Za-z0-9.\-]{{0,{LONGEST_NAME}}}"));
+    let limit = whole(exprs, strings, &format!(r"[A-Za-z0-9.\-]{{0,{LONGEST_NAME}}}"));
     exprs.and(&[names, limit])
 }
 

@@ -7,7 +7,7 @@
 
 use stencilm_regex::{ExprId, ExprSet};
 
-use super::whole;
+use super::whole::whole;
 use crate::json::strings::Strings;
 
 /// So deep groups may nest.

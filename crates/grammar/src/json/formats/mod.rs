@@ -9,16 +9,17 @@ mod idn;
 #[cfg(test)]
 mod tests;
 mod uri;
+mod whole;
 
 use std::sync::OnceLock;
 
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
 
+use super::common::Common;
+use super::format::Format;
+use super::spelling::Spelling;
 use super::strings::Strings;
-use super::values::common_exprs;
-use crate::json_schema::Spelling;
-use crate::json_schema::read::schema::Format;
+use whole::whole;
 
 /// Months by length, then the last day of February: years divisible by 4, but centuries only by 400.
 const DATE: &str = r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
@@ -39,12 +40,28 @@ const DAY: u32 = 24 * 60;
 static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; Spelling::Bare as usize + 1] =
     [const { [const { OnceLock::new() }; Format::ALL.len()] }; Spelling::Bare as usize + 1];
 
+impl Strings {
+    /// What stands between the quotes of a string of a format, in the spelling in force.
+    pub(crate) fn format(&mut self, exprs: &mut ExprSet, format: Format) -> ExprId {
+        let key = (self.spelling, format);
+        if let Some(known) = self.known(|tables| tables.formats.get(&key).copied()) {
+            return known;
+        }
+        let body = match self.common {
+            Some(common) => shared(exprs, common, self.spelling, format),
+            None => body(exprs, self, format),
+        };
+        self.own.formats.insert(key, body);
+        body
+    }
+}
+
 /// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
-pub(crate) fn shared(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
+fn shared(exprs: &mut ExprSet, common: &'static Common, spelling: Spelling, format: Format) -> ExprId {
     let (built, body) = BUILT[spelling as usize][format as usize].get_or_init(|| {
         let _held = Held::new();
-        let mut exprs = common_exprs();
-        let body = unwatched(|| body(&mut exprs, &mut Strings::new(spelling), format));
+        let mut exprs = common.exprs();
+        let body = unwatched(|| body(&mut exprs, &mut Strings::over(spelling, Some(common)), format));
         exprs.shrink_to_fit();
         (exprs, body)
     });
@@ -52,7 +69,7 @@ pub(crate) fn shared(exprs: &mut ExprSet, spelling: Spelling, format: Format) ->
 }
 
 /// What stands between the quotes of a string of a format.
-pub(crate) fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
+fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
     let pattern = match format {
         Format::Time => return time(exprs, strings),
         Format::DateTime => {
@@ -134,10 +151,4 @@ fn numbered(exprs: &mut ExprSet, digits: &[ExprId], behind: &[ExprId]) -> ExprId
         })
         .collect();
     exprs.or(&tens)
-}
-
-/// A pattern of ours that has to match everything.
-fn whole(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
-    let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-    parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
 }

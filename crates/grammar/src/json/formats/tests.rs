@@ -3,8 +3,14 @@
 use stencilm_regex::{Deriver, Dfa, Limits, StateId};
 
 use super::*;
-use crate::json_schema::constraints::lengths::of_format;
-use crate::json_schema::lower::validate::spelled;
+use crate::json::lengths::of_format;
+use crate::json::strings::spelled;
+use crate::json::values::{common, common_exprs};
+
+/// What stands between the quotes of a string of a format.
+fn body_of(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
+    shared(exprs, common(), spelling, format)
+}
 
 /// What is refused although the test suite says that it is valid, and why.
 fn is_known(format: Format, text: &str) -> bool {
@@ -25,7 +31,7 @@ fn formats_are_those_of_the_test_suite() {
         let Ok(text) = std::fs::read_to_string(format!("{folder}/{}.json", format.name())) else { continue };
         let groups: serde_json::Value = serde_json::from_str(&text).unwrap();
         let mut deriver = Deriver::over(common_exprs(), Limits::default());
-        let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| shared(&mut deriver.exprs, spelling, format));
+        let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| body_of(&mut deriver.exprs, spelling, format));
         // With the check after every byte that the text can still be completed.
         let mut dfas = bodies.map(|body| Dfa::new(&mut deriver, &[body], Limits::default()).unwrap());
         for test in groups.as_array().unwrap().iter().flat_map(|group| group["tests"].as_array().unwrap()) {
@@ -50,7 +56,7 @@ fn formats_are_those_of_the_test_suite() {
 fn characters_that_need_a_context_are_told_from_it() {
     let mut deriver = Deriver::over(common_exprs(), Limits::default());
     let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| {
-        let body = shared(&mut deriver.exprs, spelling, Format::IdnHostname);
+        let body = body_of(&mut deriver.exprs, spelling, Format::IdnHostname);
         Dfa::new(&mut deriver, &[body], Limits::default()).unwrap()
     });
     let long = "a".repeat(63);
@@ -98,7 +104,7 @@ fn characters_that_need_a_context_are_told_from_it() {
 fn bounds_on_lengths_hold_and_are_reached() {
     for format in Format::ALL {
         let mut deriver = Deriver::over(common_exprs(), Limits::default());
-        let body = shared(&mut deriver.exprs, Spelling::Natural, format);
+        let body = body_of(&mut deriver.exprs, Spelling::Natural, format);
         let lengths = of_format(format);
         let min = u32::try_from(lengths.min).unwrap();
         assert_eq!(deriver.exprs.shortest_at_least(body), min, "{}", format.name());
@@ -116,7 +122,7 @@ fn a_format_is_small_and_built_once() {
     for spelling in [Spelling::Natural, Spelling::Any] {
         for format in Format::ALL {
             let mut exprs = common_exprs();
-            let body = shared(&mut exprs, spelling, format);
+            let body = body_of(&mut exprs, spelling, format);
             let size = exprs.own_len();
             assert!(size < 20_000, "{}: {size}", format.name());
             assert_eq!(Strings::new(spelling).format(&mut exprs, format), body);

@@ -1,10 +1,11 @@
 //! What a conjunction asks of the elements of an array: by place, and how many of a kind.
 
 use crate::json_schema::normal_form::atoms::{Atom, Term};
-use crate::json_schema::normal_form::merge::{Contains, Merger, with};
+use crate::json_schema::normal_form::evaluated::evaluated;
+use crate::json_schema::normal_form::merge::Merger;
+use crate::json_schema::normal_form::merged::{Contains, with};
 use crate::json_schema::read::document::Json;
-use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas, Types};
-use crate::json_schema::read::vocabulary::Draft;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// What one schema says of elements: the first ones one by one, then all others.
 struct List<'a> {
@@ -12,28 +13,6 @@ struct List<'a> {
     /// How many of the first ones it speaks of, at least as many as there are schemas.
     spoken_of: usize,
     rest: Option<Term>,
-}
-
-/// How many of the first elements the seen schemas speak of, beside what the holder itself says of those it has not
-/// seen, and of which others: those that these schemas count.
-pub(crate) fn evaluated(schemas: &Schemas, holder: SchemaId, seen: &[SchemaId]) -> (usize, Vec<SchemaId>) {
-    let mut spoken_of = 0;
-    let mut counted: Vec<SchemaId> = Vec::new();
-    for &schema in seen {
-        for keyword in &schemas.get(schema).keywords {
-            match keyword {
-                Keyword::PrefixItems(prefix) => spoken_of = spoken_of.max(prefix.len()),
-                Keyword::Items(_) => spoken_of = usize::MAX,
-                Keyword::UnevaluatedItems(_) if schema != holder => spoken_of = usize::MAX,
-                // Elements that match are evaluated since 2020-12.
-                Keyword::Contains { schema: inner, .. } if schemas.draft(schema) != Draft::D2019 => {
-                    counted.push(*inner);
-                }
-                _ => {}
-            }
-        }
-    }
-    (spoken_of, counted)
 }
 
 impl<'a> Merger<'a, '_> {

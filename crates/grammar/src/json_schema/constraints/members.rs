@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use crate::json_schema::normal_form::atoms::{Atom, Term};
-use crate::json_schema::normal_form::case_split::{Case, MemberValues};
-use crate::json_schema::normal_form::merge::{KeyRule, Keys, Merger, with};
+use crate::json_schema::normal_form::cases::{Case, MemberValues};
+use crate::json_schema::normal_form::merge::Merger;
+use crate::json_schema::normal_form::merged::{KeyRule, Keys, with};
 use crate::json_schema::read::document::{Entries, Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 

@@ -5,8 +5,5 @@
 //! # Example
 //! `{"type": "integer"}` beside `{"minimum": 1}` is the integers from 1 on.
 
-pub(crate) mod applicators;
 pub(crate) mod elements;
-pub(crate) mod lengths;
 pub(crate) mod members;
-pub(crate) mod numbers;

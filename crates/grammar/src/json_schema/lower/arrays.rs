@@ -2,11 +2,13 @@
 //! own.
 
 use super::explain::{Branch, Need, What};
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Surface};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId};
+use crate::json::surface::Surface;
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::merge::{Clash, Contains, Merged, merge, with};
+use crate::json_schema::normal_form::merge::merge;
+use crate::json_schema::normal_form::merged::{Clash, Contains, Merged, with};
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 

@@ -6,10 +6,10 @@
 use rustc_hash::FxHashSet;
 
 use super::keys::{KeyPlan, KnownKey};
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::merge::Merged;
+use crate::json_schema::normal_form::merged::Merged;
 
 /// Most ways to meet everything that is asked of at least one member.
 const MAX_WAYS: usize = 256;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits, Map};
 
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::NodeId;
 use crate::json::values::common_exprs;
-use crate::json_schema::normal_form::merge::Clash;
+use crate::json_schema::normal_form::merged::Clash;
 use crate::json_schema::read::schema::{SchemaId, Schemas};
 
 /// One way to match a value, and what may stand in its way.

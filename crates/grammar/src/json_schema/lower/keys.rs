@@ -7,12 +7,13 @@
 use indexmap::IndexSet;
 use stencilm_regex::{ExprId, HashMap, KeyedState};
 
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::KeySpace;
 use crate::ir::key_space::{canonical_keys, is_key, key_space};
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::merge::{KeyRule, Keys, Known, Merged, Terms, merge, with};
+use crate::json_schema::normal_form::merge::merge;
+use crate::json_schema::normal_form::merged::{KeyRule, Keys, Known, Merged, Terms, with};
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::parse::parse;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};

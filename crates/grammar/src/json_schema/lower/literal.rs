@@ -5,11 +5,12 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Decimal, ExprId, check_time};
 
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{KnownMember, Members, Node, NodeId};
+use crate::json::kind::Kind;
 use crate::json::layout::MAX_INDENT_DEPTH;
-use crate::json_schema::constraints::numbers::{Kind, exactly};
+use crate::json::numbers::{Written, exactly};
 use crate::json_schema::read::document::{Json, JsonId};
 
 impl Lowering<'_> {
@@ -23,7 +24,8 @@ impl Lowering<'_> {
             Json::Bool(value) => self.builder.exprs.literal(if *value { b"true" } else { b"false" }),
             Json::String(text) => self.strings.literals_in_time(&mut self.builder.exprs, &[text]).map_err(too_long)?,
             Json::Number(text) => {
-                let written = (kind, self.options.spelling, self.options.integers_as_digits);
+                let readable = self.options.integers_as_digits;
+                let written = Written { kind, spelling: self.options.spelling, readable };
                 let number = Decimal::parse(text);
                 let number = number.and_then(|number| exactly(&mut self.builder.exprs, &number, written));
                 number.ok_or_else(|| {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::existential::Witness;
 use super::explain::{Branch, Need, What};
 use super::keys::{KeyClass, KeyPlan, KnownKey};
-use super::schemas::Lowering;
-use crate::ir::error::GrammarError;
+use super::lowering::Lowering;
+use crate::error::GrammarError;
 use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::merge::{Clash, KeyRule, Merged, with};
+use crate::json_schema::normal_form::merged::{Clash, KeyRule, Merged, with};
 use crate::json_schema::read::schema::SchemaId;
 
 impl<'a> Lowering<'a> {

@@ -2,11 +2,11 @@
 //!
 //! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where and why.
 
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::report::Finding;
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::clauses::{Alternatives, Mode};
+use crate::json_schema::normal_form::goals::{Alternatives, Mode};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas};
 
 /// Keywords that combine schemas for one value.

@@ -4,12 +4,12 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOption
 use stencilm_regex::{Expr, ExprId};
 
 use super::explain::Branch;
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
+use crate::json::lengths;
+use crate::json::lengths::Lengths;
 use crate::json::values::common;
-use crate::json_schema::constraints::lengths;
-use crate::json_schema::constraints::lengths::Lengths;
-use crate::json_schema::normal_form::merge::Merged;
+use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{SchemaId, Types};
 

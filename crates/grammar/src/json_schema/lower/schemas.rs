@@ -4,102 +4,19 @@
 //! conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
 //! arrays and objects are one lexeme.
 
-use std::rc::Rc;
-use std::sync::Arc;
+use stencilm_regex::{ExprId, HashSet};
 
-use stencilm_regex::HashSet;
-use stencilm_regex::{Deriver, ExprId, Limits, Map};
-
-use super::explain::{Branch, Reasons};
-use super::marked::{Marked, Marking};
-use super::values::Values;
-use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{Grammar, NodeId, RuleId};
+use super::explain::Branch;
+use super::lowering::{Container, Lowering, Task};
+use super::marking::{Marked, Marking};
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::report::{Fate, Finding, KeptReport};
-use crate::json::layout::Surfaces;
-use crate::json::strings::Strings;
-use crate::json::values::common_exprs;
-use crate::json_schema::JsonSchemaOptions;
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::clauses::Normal;
-use crate::json_schema::normal_form::merge::Merged;
-use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema;
-use crate::json_schema::read::schema::{SchemaId, Schemas};
-
-/// A rule whose body is still to be built.
-pub(crate) struct Task<'a> {
-    pub(crate) rule: RuleId,
-    pub(crate) node: NodeId,
-    pub(crate) at: SchemaId,
-    pub(crate) depth: u32,
-    /// Everything that is neither array nor object.
-    pub(crate) scalars: ExprId,
-    pub(crate) containers: Vec<Container<'a>>,
-    pub(crate) branches: Vec<Branch>,
-}
-
-/// What a value may be beside a scalar.
-#[derive(Clone)]
-pub(crate) enum Container<'a> {
-    /// One array or object of an `enum` or `const`.
-    Value(JsonId),
-    Array(Rc<Merged<'a>>),
-    Object(Rc<Merged<'a>>),
-}
-
-/// A grammar under construction.
-pub(crate) struct Lowering<'a> {
-    pub(crate) schemas: &'a Schemas<'a>,
-    pub(crate) options: &'a JsonSchemaOptions,
-    pub(crate) normal: Normal<'a>,
-    pub(crate) builder: GrammarBuilder,
-    pub(crate) strings: Strings,
-    pub(crate) surfaces: Surfaces,
-    /// Bodies of patterns already read.
-    pub(crate) patterns: Map<&'a str, ExprId>,
-    /// Matches given values against patterns, with its own copies of their expressions; made when it is needed.
-    checker: Option<Box<Deriver>>,
-    pub(crate) relaxed: Vec<(SchemaId, Finding)>,
-    pub(crate) reasons: Reasons,
-    /// Spellings of known keys, which many objects may have.
-    pub(crate) keys: Map<Arc<str>, Option<ExprId>>,
-    /// The nodes of values.
-    pub(crate) values: Values<'a>,
-    lexemes: Map<ExprId, NodeId>,
-    pub(crate) work: Vec<Task<'a>>,
-    /// Where the members of the root are written between markers.
-    pub(crate) marking: Option<Box<Marking<'a>>>,
-    admitted: usize,
-}
+use crate::json_schema::read::schema::SchemaId;
 
 impl<'a> Lowering<'a> {
-    pub(crate) fn new(schemas: &'a Schemas<'a>, options: &'a JsonSchemaOptions, surfaces: Surfaces) -> Lowering<'a> {
-        Lowering {
-            schemas,
-            options,
-            normal: Normal::new(schemas, options.strict_mode, options.relax),
-            builder: GrammarBuilder::default(),
-            strings: if options.minimal_escapes {
-                Strings::minimal(options.spelling)
-            } else {
-                Strings::new(options.spelling)
-            },
-            surfaces,
-            patterns: Map::default(),
-            checker: None,
-            relaxed: Vec::new(),
-            reasons: Reasons::default(),
-            keys: Map::default(),
-            values: Values::default(),
-            lexemes: Map::default(),
-            work: Vec::new(),
-            marking: None,
-            admitted: 0,
-        }
-    }
-
     /// The same for roots whose members are written between these markers, if there are some.
     pub(crate) fn with_marking(mut self, marked: Option<&'static Marked>) -> Lowering<'a> {
         self.marking = marked.map(|marked| Box::new(Marking::new(marked)));
@@ -168,19 +85,6 @@ impl<'a> Lowering<'a> {
         let report = self.report();
         let root = self.builder.sequence(&nodes);
         Ok((std::mem::take(&mut self.builder).finish(root, report)?, nodes))
-    }
-
-    /// What matches texts against an expression, and its copy of it.
-    pub(crate) fn checker(&mut self, expr: ExprId) -> (&mut Deriver, ExprId) {
-        let made = || Box::new(Deriver::over(common_exprs(), Limits::default()));
-        let checker = self.checker.get_or_insert_with(made);
-        let copy = checker.exprs.import(&self.builder.exprs, expr);
-        (checker, copy)
-    }
-
-    pub(crate) fn lexeme(&mut self, expr: ExprId) -> NodeId {
-        let builder = &mut self.builder;
-        *self.lexemes.get_or_insert_with(expr, || builder.lexeme(expr))
     }
 
     fn define(&mut self, task: Task<'a>) -> Result<(), GrammarError> {

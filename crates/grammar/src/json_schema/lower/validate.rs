@@ -3,11 +3,14 @@
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Decimal, End, NumberForm, NumberSet};
 
-use super::schemas::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::Lowering;
+use crate::error::{ErrorKind, GrammarError};
+use crate::json::strings::spelled;
 use crate::json_schema::normal_form::atoms::Term;
-use crate::json_schema::normal_form::merge::{Merged, merge, type_of};
+use crate::json_schema::normal_form::merge::merge;
+use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::document::{Entries, Json, JsonId, quoted};
+use crate::json_schema::read::schema::type_of;
 
 /// Deepest value checked against the schemas beside an `enum`.
 const MAX_LEVEL: usize = 64;
@@ -226,23 +229,4 @@ fn outside(number: &Decimal, merged: &Merged) -> Option<String> {
     };
     let step = merged.multiple_of.iter().find(|step| is_multiple(&step.value) == step.fails);
     step.map(|step| format!("it is {} multiple of {}", if step.fails { "a" } else { "no" }, step.value))
-}
-
-/// A spelling between the quotes that belongs to both alphabets.
-pub(crate) fn spelled(text: &str) -> String {
-    let mut spelled = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '"' => spelled.push_str("\\\""),
-            '\\' => spelled.push_str("\\\\"),
-            '\x08' => spelled.push_str("\\b"),
-            '\x0c' => spelled.push_str("\\f"),
-            '\n' => spelled.push_str("\\n"),
-            '\r' => spelled.push_str("\\r"),
-            '\t' => spelled.push_str("\\t"),
-            '\0'..='\x1f' => spelled.push_str(&format!("\\u{:04x}", u32::from(character))),
-            other => spelled.push(other),
-        }
-    }
-    spelled
 }

@@ -8,59 +8,19 @@ use std::rc::Rc;
 use stencilm_regex::{Decimal, ExprId, Map};
 
 use super::explain::Branch;
-use super::schemas::{Container, Lowering, Task};
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::lowering::{Container, Lowering, Parts, Task};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Node, NodeId};
 use crate::json::layout::MAX_INDENT_DEPTH;
-use crate::json_schema::constraints::numbers::{any_text, plain_texts};
+use crate::json::numbers::{Written, any_text, plain_texts};
 use crate::json_schema::normal_form::atoms::{Atom, Term};
-use crate::json_schema::normal_form::merge::{Clash, Merged, merge};
-use crate::json_schema::normal_form::structural_key::Key;
+use crate::json_schema::normal_form::merge::merge;
+use crate::json_schema::normal_form::merged::{Clash, Merged};
 use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
 /// Most terms in the alternatives of all values together: bounds the time to lower them, to some seconds.
 const MAX_LOWERED: usize = 500_000;
-
-/// The values that have a node.
-#[derive(Default)]
-pub(crate) struct Values<'a> {
-    /// Nodes of values of which a single schema must hold, by its place in the text, and last that of a value of which
-    /// nothing is asked; only where the depth is the same to all. That is nearly all of them.
-    of_schemas: Vec<Option<NodeId>>,
-    /// Nodes of other values, by depth.
-    others: Vec<Map<Box<[Term]>, NodeId>>,
-    /// Nodes of schemas that mean the same as others, by what they say and by depth.
-    alike: Map<Box<[u8]>, NodeId>,
-    /// Where what a schema says is written to be looked up.
-    key: Key,
-    /// Where what a value comes to is collected; empty between values.
-    parts: Parts<'a>,
-    /// How many terms of alternatives were lowered.
-    lowered: usize,
-}
-
-/// What the alternatives of a value come to.
-#[derive(Default)]
-struct Parts<'a> {
-    scalars: Vec<ExprId>,
-    /// Strings of an `enum`.
-    texts: Vec<&'a str>,
-    /// Numbers of an `enum` that are written plainly: the texts, and what may follow each.
-    numbers: Vec<(String, ExprId)>,
-    containers: Vec<Container<'a>>,
-    branches: Vec<Branch>,
-}
-
-impl Parts<'_> {
-    fn clear(&mut self) {
-        self.scalars.clear();
-        self.texts.clear();
-        self.numbers.clear();
-        self.containers.clear();
-        self.branches.clear();
-    }
-}
 
 impl<'a> Lowering<'a> {
     /// The node of a value for which all these terms hold, `depth` containers deep.
@@ -265,7 +225,11 @@ impl<'a> Lowering<'a> {
     /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
         let Parts { scalars, texts, numbers, containers, branches } = parts;
-        let written = (self.number_kind(merged), self.options.spelling, self.options.integers_as_digits);
+        let written = Written {
+            kind: self.number_kind(merged),
+            spelling: self.options.spelling,
+            readable: self.options.integers_as_digits,
+        };
         let Some(values) = &merged.values else { return Ok(()) };
         let mut misfit = None;
         let mut fits = false;
@@ -282,7 +246,7 @@ impl<'a> Lowering<'a> {
                 Json::Number(text)
                     if Decimal::parse(text)
                         .is_some_and(|number| plain_texts(&mut self.builder.exprs, &number, written, numbers)) => {}
-                _ => scalars.push(self.literal_scalar(value, written.0)?),
+                _ => scalars.push(self.literal_scalar(value, written.kind)?),
             }
         }
         branches.push(match misfit {

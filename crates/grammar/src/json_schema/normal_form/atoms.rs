@@ -1,9 +1,7 @@
 //! The literals of the normal form: what may be asked of one value, without `and`, `or`, `not`.
 
-use super::clauses::Normal;
-use super::merge::type_of;
-use crate::json_schema::read::document::{Json, JsonId};
-use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas, Types};
+use crate::json_schema::read::document::JsonId;
+use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// What is asked of a value inside another one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -77,45 +75,6 @@ impl Atom {
             | Atom::Endless(_) => None,
         }
     }
-
-    /// Types outside of which no value fits.
-    pub(crate) fn types(self, normal: &Normal) -> Types {
-        let schemas = normal.schemas;
-        match self {
-            Atom::Own(id) => own_types(schemas, id),
-            Atom::Broken { schema, keyword, .. } => broken_types(&schemas.get(schema).keywords[keyword as usize]),
-            Atom::MemberFails { .. } | Atom::Has { .. } => Types::OBJECT,
-            Atom::Differs { value, reason } => match schemas.document.get(value) {
-                json @ (Json::Array(_) | Json::Object(_)) if reason == 0 => Types::ALL.without(type_of(json)),
-                json @ (Json::Array(_) | Json::Object(_)) => type_of(json),
-                _ => Types::ALL,
-            },
-            Atom::Never(_) | Atom::Endless(_) => Types::NONE,
-            Atom::Unevaluated { schema, keyword, broken: true, .. } => {
-                broken_types(&schemas.get(schema).keywords[keyword as usize])
-            }
-            Atom::Case(case) => normal.cases[case as usize].types(),
-            Atom::Texts(texts) => normal.texts[texts as usize].types,
-            Atom::Lacks { .. } | Atom::Seen(_) | Atom::Unevaluated { .. } | Atom::Among(_) | Atom::Outside(_) => {
-                Types::ALL
-            }
-        }
-    }
-}
-
-fn own_types(schemas: &Schemas, id: SchemaId) -> Types {
-    let schema = schemas.get(id);
-    if schema.never {
-        return Types::NONE;
-    }
-    schema.keywords.iter().fold(Types::ALL, |types, keyword| match keyword {
-        Keyword::Type(named) => types.and(*named),
-        Keyword::Values(values) if values.len() <= 8 => {
-            let listed = values.iter().map(|&value| type_of(schemas.document.get(value)));
-            types.and(listed.fold(Types::NONE, Types::or))
-        }
-        _ => types,
-    })
 }
 
 impl Keyword {
@@ -126,7 +85,7 @@ impl Keyword {
 }
 
 /// The types of the values for which a keyword can fail.
-fn broken_types(keyword: &Keyword) -> Types {
+pub(super) fn broken_types(keyword: &Keyword) -> Types {
     match keyword {
         Keyword::Type(types) => Types::ALL.without(*types),
         Keyword::Minimum { .. } | Keyword::Maximum { .. } | Keyword::MultipleOf(_) => Types::NUMBER,

@@ -10,48 +10,17 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::atoms::Atom;
-use super::clauses::Normal;
-use super::merge::type_of;
+use super::cases::{Case, ListId, MemberValues};
+use super::normal::Normal;
+use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::document::{Json, JsonId};
-use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// Most values told apart for one member.
 const MAX_VALUES: usize = 1_000;
 /// How far the schema of a member is looked into.
 const MAX_LEVEL: usize = 6;
-
-/// A list of values, by its position among those of the normal form.
-pub(crate) type ListId = u32;
-
-/// What is asked of a value and of its member of one name, in one case.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Case<'a> {
-    pub(crate) name: &'a str,
-    /// Whether values fit that are no objects.
-    pub(crate) others: bool,
-    /// Whether objects fit that lack the member.
-    pub(crate) lacking: bool,
-    /// The values of the member in objects that fit.
-    pub(crate) values: MemberValues,
-}
-
-/// Which values of a member.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum MemberValues {
-    None,
-    Any,
-    Among(ListId),
-    Outside(ListId),
-}
-
-impl Case<'_> {
-    /// The types of values that fit.
-    pub(crate) fn types(&self) -> Types {
-        let objects = if self.lacking || self.values != MemberValues::None { Types::OBJECT } else { Types::NONE };
-        if self.others { objects.or(Types::ALL.without(Types::OBJECT)) } else { objects }
-    }
-}
 
 impl<'a> Normal<'a> {
     /// The position of a list of values.

@@ -7,157 +7,19 @@
 
 use std::rc::Rc;
 
-use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
-use stencilm_regex::{KeyedState, Map};
+use stencilm_regex::Map;
 
 use super::atoms::{Atom, Term};
-use super::case_split::{Case, MemberValues};
-use super::merge::Clash;
-use super::negation::{Factor, Piece, Plan, Way};
-use super::overlap::Patterns;
-use super::products::{MAX_ALTERNATIVES, Sum};
-use super::string_alternatives::Texts;
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::json_schema::constraints::elements::evaluated;
-use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas};
-
-/// Atoms that must all hold, in the order of the text. None at all: any value.
-pub(crate) type Conjunction = Rc<[Atom]>;
-/// Conjunctions of which any may hold.
-pub(crate) type Alternatives = Rc<[Conjunction]>;
-
-/// What counts beside whether a schema holds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Mode {
-    /// Nothing.
-    Plain,
-    /// Alternatives may allow more, and need no look at whether branches exclude each other.
-    Loose,
-    /// Also which annotations there are at least.
-    Tracked,
-    /// Also which annotations there are exactly.
-    Exact,
-    /// What looks like a schema is a value, and the goal is to be another one.
-    Differs,
-}
-
-impl Mode {
-    pub(crate) fn is_tracked(self) -> bool {
-        matches!(self, Mode::Tracked | Mode::Exact)
-    }
-
-    /// No annotations come out of what must fail.
-    pub(crate) fn inside_not(self) -> Mode {
-        if self == Mode::Loose { Mode::Loose } else { Mode::Plain }
-    }
-}
-
-/// That a schema holds, or fails.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Goal {
-    pub(crate) schema: SchemaId,
-    pub(crate) fails: bool,
-    pub(crate) mode: Mode,
-}
-
-impl Goal {
-    /// Another value than this one.
-    pub(crate) fn differs(value: JsonId) -> Goal {
-        Goal { schema: SchemaId { value, scope: 0 }, fails: true, mode: Mode::Differs }
-    }
-}
-
-/// For every branch of a `oneOf` the other ones that may hold together with it.
-pub(crate) type Overlaps = Vec<Box<[u32]>>;
-
-/// A set of schemas.
-struct Used {
-    /// By value.
-    in_scope_0: Vec<bool>,
-    others: FxHashSet<SchemaId>,
-}
-
-impl Used {
-    /// Answers whether it is new.
-    fn insert(&mut self, id: SchemaId) -> bool {
-        match id.scope {
-            0 => !std::mem::replace(&mut self.in_scope_0[id.value.0 as usize], true),
-            _ => self.others.insert(id),
-        }
-    }
-}
-
-/// The normal forms found so far.
-pub(crate) struct Normal<'a> {
-    pub(crate) schemas: &'a Schemas<'a>,
-    pub(crate) strict: bool,
-    pub(crate) relax: bool,
-    known: Map<Goal, Alternatives>,
-    /// By schema and place of the keyword.
-    pub(crate) overlaps: Map<(SchemaId, u32), Overlaps>,
-    /// Schemas in the order of first use, for the report.
-    pub(crate) used: Vec<SchemaId>,
-    is_used: Used,
-    /// Lists of schemas whose annotations count together.
-    seen: Vec<Rc<[SchemaId]>>,
-    /// Lists of terms of which any must hold.
-    any: Vec<Rc<[Term]>>,
-    /// Lists of values of which a member may be one.
-    pub(crate) lists: Vec<Rc<[JsonId]>>,
-    pub(crate) list_ids: Map<Rc<[JsonId]>, u32>,
-    /// Cases of members that products are split by.
-    pub(crate) cases: IndexSet<Case<'a>, KeyedState>,
-    /// The properties whose values a schema lists.
-    pub(crate) listed: Map<SchemaId, Rc<[(&'a str, SchemaId)]>>,
-    /// Whether the values of a member in some case are instances of a schema.
-    pub(crate) fitting: Map<(SchemaId, MemberValues), Option<bool>>,
-    /// Alternatives that speak of types and texts only.
-    pub(crate) texts: Vec<Texts>,
-    /// What schemas say, by a number for each thing said.
-    pub(crate) words: Map<SchemaId, Option<u32>>,
-    pub(crate) said: Map<Vec<u8>, u32>,
-    /// Cycles of references, each with where it is and what is wrong.
-    pub(crate) cycles: Vec<Clash>,
-    /// Whether a product is searched for of which more may be allowed.
-    pub(crate) is_loose: bool,
-    /// Atoms in conjunctions looked at closely.
-    pub(crate) looks: usize,
-    /// How many terms were looked at to prove that nothing fits.
-    pub(crate) proofs: usize,
-    /// Patterns that were held against values and each other, where there was one.
-    pub(crate) patterns: Option<Patterns<'a>>,
-}
+use super::evaluated::evaluated;
+use super::goals::{Alternatives, Conjunction, Factor, Goal, Mode, Piece, Plan, Way};
+use super::merged::Clash;
+use super::normal::Normal;
+use super::sums::{MAX_ALTERNATIVES, Sum};
+use crate::error::{ErrorKind, GrammarError};
+use crate::json_schema::read::schema::{Keyword, SchemaId};
 
 impl<'a> Normal<'a> {
-    pub(crate) fn new(schemas: &'a Schemas<'a>, strict: bool, relax: bool) -> Normal<'a> {
-        Normal {
-            schemas,
-            strict,
-            relax,
-            known: Map::default(),
-            overlaps: Map::default(),
-            used: Vec::new(),
-            is_used: Used { in_scope_0: vec![false; schemas.document.len()], others: FxHashSet::default() },
-            seen: Vec::new(),
-            any: Vec::new(),
-            lists: Vec::new(),
-            list_ids: Map::default(),
-            cases: IndexSet::default(),
-            listed: Map::default(),
-            fitting: Map::default(),
-            texts: Vec::new(),
-            words: Map::default(),
-            said: Map::default(),
-            cycles: Vec::new(),
-            is_loose: false,
-            looks: 0,
-            proofs: 0,
-            patterns: None,
-        }
-    }
-
     /// The alternatives of a value of which all these terms must hold.
     ///
     /// # Errors
@@ -228,11 +90,6 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The schemas of a list of those whose annotations count.
-    pub(crate) fn seen(&self, list: u32) -> &Rc<[SchemaId]> {
-        &self.seen[list as usize]
-    }
-
     /// The term for any of some terms; `None` where the list has not been made known.
     pub(crate) fn known_any(&self, terms: &[Term]) -> Option<Term> {
         match *terms {
@@ -295,21 +152,9 @@ impl<'a> Normal<'a> {
         Ok(self.known[&root].clone())
     }
 
-    /// Notes for the report that these schemas are used, which were not looked at because others say the same.
-    /// Answers whether any of them is new.
-    pub(crate) fn note_used(&mut self, schemas: &[SchemaId]) -> bool {
-        let before = self.used.len();
-        for &schema in schemas {
-            if self.is_used.insert(schema) {
-                self.used.push(schema);
-            }
-        }
-        self.used.len() > before
-    }
-
     fn enter(&mut self, goal: Goal) {
-        if goal.mode != Mode::Differs && goal.mode != Mode::Loose && self.is_used.insert(goal.schema) {
-            self.used.push(goal.schema);
+        if goal.mode != Mode::Differs && goal.mode != Mode::Loose {
+            self.note(goal.schema);
         }
     }
 

@@ -3,9 +3,11 @@
 use rustc_hash::FxHashSet;
 
 use super::atoms::Atom;
-use super::merge::{Clash, From, Merger, type_of};
+use super::merge::Merger;
+use super::merged::{Clash, From};
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::document::ValueId;
+use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
 impl Merger<'_, '_> {

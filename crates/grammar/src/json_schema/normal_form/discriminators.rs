@@ -5,10 +5,10 @@
 use stencilm_regex::HashMap;
 
 use super::atoms::Term;
-use super::clauses::Normal;
-use super::merge::Merged;
+use super::merged::Merged;
+use super::normal::Normal;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// Most values of one branch that are compared.

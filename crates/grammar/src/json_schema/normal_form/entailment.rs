@@ -4,12 +4,13 @@
 //! whose discriminator differs, the others fail by that alone, and their other ways need not be multiplied out.
 
 use super::atoms::{Atom, Term};
-use super::clauses::{Mode, Normal};
-use super::merge::Merged;
-use super::overlap::MAX_PROOFS;
-use crate::ir::error::GrammarError;
+use super::goals::Mode;
+use super::merged::Merged;
+use super::normal::MAX_PROOFS;
+use super::normal::Normal;
+use crate::error::GrammarError;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// Most values of an `enum` compared with those of another one.

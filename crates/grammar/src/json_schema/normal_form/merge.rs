@@ -4,182 +4,22 @@
 //! What no value can satisfy at once is a clash: it takes a type away and keeps the sentence that says why. A conjunction
 //! without types left matches nothing.
 
-use std::rc::Rc;
-
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Decimal, End, Map};
+use stencilm_regex::End;
 
-use super::atoms::{Atom, Term};
-use super::clauses::Normal;
-use super::string_alternatives::place_of;
+use super::atoms::Atom;
+use super::merged::{From, Merged, Signed};
+use super::normal::Normal;
+use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::document::{Json, JsonId};
-use crate::json_schema::read::equal::ValueId;
-use crate::json_schema::read::schema::{Format, Keyword, SchemaId, Schemas, Types};
-
-/// Two constraints that exclude each other.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Clash {
-    pub(crate) place: String,
-    pub(crate) message: String,
-}
-
-/// A constraint value and the schema it comes from.
-#[derive(Clone, Debug)]
-pub(crate) struct From<T> {
-    pub(crate) value: T,
-    pub(crate) at: SchemaId,
-}
-
-/// A constraint that must hold, or must not.
-#[derive(Clone, Debug)]
-pub(crate) struct Signed<T> {
-    pub(crate) value: T,
-    pub(crate) fails: bool,
-    pub(crate) at: SchemaId,
-}
-
-/// Terms that must all hold, each once; mostly a single one, which takes no memory of its own.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Terms {
-    #[default]
-    None,
-    One([Term; 1]),
-    Several(Vec<Term>),
-}
-
-impl Terms {
-    /// Adds a term, unless it is among them.
-    pub(crate) fn add(&mut self, term: Term) {
-        match self {
-            Terms::None => *self = Terms::One([term]),
-            known if known.contains(&term) => {}
-            Terms::One([first]) => *self = Terms::Several(vec![*first, term]),
-            Terms::Several(all) => all.push(term),
-        }
-    }
-}
-
-impl std::ops::Deref for Terms {
-    type Target = [Term];
-
-    fn deref(&self) -> &[Term] {
-        match self {
-            Terms::None => &[],
-            Terms::One(one) => one,
-            Terms::Several(all) => all,
-        }
-    }
-}
-
-/// A member whose key some schema names.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
-    /// All that is asked of its value.
-    pub(crate) value: Terms,
-    /// The schema that requires it.
-    pub(crate) required: Option<SchemaId>,
-    /// The schema that forbids it.
-    pub(crate) forbidden: Option<SchemaId>,
-    /// Whether `properties` or `required` name it, which gives it a place in the order of members.
-    pub(crate) is_declared: bool,
-}
-
-/// Which keys of an object.
-#[derive(Clone, Debug)]
-pub(crate) enum Keys {
-    /// Those that the pattern matches under which this schema stands.
-    Match(JsonId),
-    /// Those that neither `properties` nor `patternProperties` of these schemas speak of.
-    Outside(Rc<[SchemaId]>),
-    /// Those that are, as strings, no instances.
-    Fail(SchemaId),
-}
-
-/// What is asked of members by their keys.
-#[derive(Clone, Debug)]
-pub(crate) struct KeyRule {
-    pub(crate) keys: Keys,
-    /// What their values must be; for a rule that some member must follow, `None` where any value does.
-    pub(crate) value: Option<Term>,
-    pub(crate) at: SchemaId,
-}
-
-/// How many elements must match.
-#[derive(Clone, Debug)]
-pub(crate) struct Contains {
-    /// What an element must be to count.
-    pub(crate) terms: Vec<Term>,
-    /// The first place that counts.
-    pub(crate) from: usize,
-    pub(crate) min: u32,
-    pub(crate) max: Option<u32>,
-    pub(crate) at: SchemaId,
-}
-
-/// All constraints of one conjunction.
-#[derive(Clone, Debug)]
-pub(crate) struct Merged<'a> {
-    pub(crate) types: Types,
-    /// The only values, when there is an `enum` or `const`.
-    pub(crate) values: Option<From<Vec<JsonId>>>,
-    /// Values that are no arrays and no objects, and excluded.
-    pub(crate) excluded: Vec<From<JsonId>>,
-    pub(crate) lower: Option<From<End>>,
-    pub(crate) upper: Option<From<End>>,
-    /// What it is a multiple of, and what not.
-    pub(crate) multiple_of: Vec<Signed<Decimal>>,
-    pub(crate) min_length: u32,
-    pub(crate) max_length: Option<u32>,
-    pub(crate) patterns: Vec<Signed<JsonId>>,
-    /// Alternatives of texts, by their positions among those of the normal form: of each, one holds.
-    pub(crate) texts: Vec<u32>,
-    pub(crate) formats: Vec<Signed<Format>>,
-    pub(crate) min_items: u32,
-    pub(crate) max_items: Option<u32>,
-    /// What is asked of the first elements.
-    pub(crate) prefix: Vec<Vec<Term>>,
-    /// What is asked of all further elements.
-    pub(crate) rest: Vec<Term>,
-    pub(crate) contains: Vec<Contains>,
-    pub(crate) unique: Option<SchemaId>,
-    /// Whether strict mode forbids further elements.
-    pub(crate) closed_items: bool,
-    pub(crate) known: Map<&'a str, Known>,
-    /// What is asked of the values of members that nothing names.
-    pub(crate) free: Vec<Term>,
-    /// What is asked of members by patterns of their keys: where there is one, `known` and `free` do not say it all.
-    pub(crate) rules: Vec<KeyRule>,
-    /// What at least one member must be.
-    pub(crate) some: Vec<KeyRule>,
-    /// What is asked of all keys.
-    pub(crate) names: Vec<Term>,
-    pub(crate) min_members: u32,
-    pub(crate) max_members: Option<u32>,
-    /// Whether strict mode forbids members that nothing names.
-    pub(crate) closed: bool,
-    /// The schema that asks for two elements that are equal.
-    pub(crate) repeated: Option<SchemaId>,
-    pub(crate) clashes: Vec<Clash>,
-}
-
-impl Merged<'_> {
-    /// Whether it is already certain that nothing matches.
-    pub(crate) fn is_impossible(&self) -> bool {
-        self.types.is_empty() || self.values.as_ref().is_some_and(|values| values.value.is_empty())
-    }
-
-    /// What is asked of the element at a place.
-    pub(crate) fn element(&self, place: usize) -> &[Term] {
-        self.prefix.get(place).unwrap_or(&self.rest)
-    }
-}
+use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas, Types};
 
 /// The constraints of a conjunction.
 pub(crate) fn merge<'a>(normal: &Normal<'a>, all: &[Atom]) -> Merged<'a> {
     let mut merger = Merger {
         schemas: normal.schemas,
         normal,
-        merged: unconstrained(),
+        merged: Merged::unconstrained(),
         types_at: None,
         min_length_at: None,
         min_items_at: None,
@@ -199,39 +39,6 @@ pub(crate) fn merge<'a>(normal: &Normal<'a>, all: &[Atom]) -> Merged<'a> {
     }
     merger.find_clashes(all);
     merger.merged
-}
-
-fn unconstrained<'a>() -> Merged<'a> {
-    Merged {
-        types: Types::ALL,
-        values: None,
-        excluded: Vec::new(),
-        lower: None,
-        upper: None,
-        multiple_of: Vec::new(),
-        min_length: 0,
-        max_length: None,
-        patterns: Vec::new(),
-        texts: Vec::new(),
-        formats: Vec::new(),
-        min_items: 0,
-        max_items: None,
-        prefix: Vec::new(),
-        rest: Vec::new(),
-        contains: Vec::new(),
-        unique: None,
-        closed_items: false,
-        known: Map::default(),
-        free: Vec::new(),
-        rules: Vec::new(),
-        some: Vec::new(),
-        names: Vec::new(),
-        min_members: 0,
-        max_members: None,
-        closed: false,
-        repeated: None,
-        clashes: Vec::new(),
-    }
 }
 
 pub(crate) struct Merger<'a, 'n> {
@@ -256,15 +63,15 @@ impl<'a> Merger<'a, '_> {
             Atom::Broken { schema, keyword, part } => {
                 let schemas = self.schemas;
                 let keyword = &schemas.get(schema).keywords[keyword as usize];
-                self.exclude_types(atom.types(self.normal), schema);
+                self.exclude_types(self.normal.types_of(atom), schema);
                 self.add_broken(schema, keyword, part);
             }
             Atom::MemberFails { schema, .. } | Atom::Has { at: schema, .. } => {
                 self.exclude_types(Types::OBJECT, schema);
             }
-            Atom::Unevaluated { schema, broken: true, .. } => self.exclude_types(atom.types(self.normal), schema),
+            Atom::Unevaluated { schema, broken: true, .. } => self.exclude_types(self.normal.types_of(atom), schema),
             Atom::Differs { value, .. } => {
-                let types = atom.types(self.normal);
+                let types = self.normal.types_of(atom);
                 self.merged.types = self.merged.types.and(types);
                 if !matches!(self.schemas.document.get(value), Json::Array(_) | Json::Object(_)) {
                     let at = self.normal.schemas.root;
@@ -284,9 +91,9 @@ impl<'a> Merger<'a, '_> {
                 self.merged.types = Types::NONE;
                 self.merged.clashes.push(self.normal.cycles[cycle as usize].clone());
             }
-            Atom::Case(_) => self.merged.types = self.merged.types.and(atom.types(self.normal)),
+            Atom::Case(_) => self.merged.types = self.merged.types.and(self.normal.types_of(atom)),
             Atom::Texts(id) => {
-                self.exclude_types(atom.types(self.normal), place_of(self.normal, id));
+                self.exclude_types(self.normal.types_of(atom), self.normal.place_of_texts(id));
                 self.merged.texts.push(id);
             }
             Atom::Lacks { .. } | Atom::Seen(_) | Atom::Unevaluated { .. } => {}
@@ -452,33 +259,7 @@ impl<'a> Merger<'a, '_> {
     }
 }
 
-/// The type of a value.
-pub(crate) fn type_of(value: &Json) -> Types {
-    match value {
-        Json::Null => Types::NULL,
-        Json::Bool(_) => Types::BOOLEAN,
-        Json::Number(text) => match Decimal::parse(text) {
-            Some(number) if !number.is_integer() => Types::FRACTION,
-            Some(_) => Types::INTEGER,
-            // The exponent is beyond counting; its sign decides.
-            None if text.contains("e-") || text.contains("E-") => Types::FRACTION,
-            None => Types::INTEGER,
-        },
-        Json::String(_) => Types::STRING,
-        Json::Array(_) => Types::ARRAY,
-        Json::Object(_) => Types::OBJECT,
-    }
-}
-
 fn tighter_max(old: Option<u32>, new: u32) -> Option<u32> {
     // The largest number stands for no limit: no text is that long.
     Some(old.map_or(new, |old| old.min(new))).filter(|max| *max < u32::MAX)
-}
-
-/// A term more, unless it is among them.
-pub(crate) fn with(mut all: Vec<Term>, one: Term) -> Vec<Term> {
-    if !all.contains(&one) {
-        all.push(one);
-    }
-    all
 }

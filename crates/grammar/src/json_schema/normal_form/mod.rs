@@ -9,15 +9,22 @@
 
 pub(crate) mod atoms;
 pub(crate) mod case_split;
+pub(crate) mod cases;
 pub(crate) mod clauses;
 pub(crate) mod conflicts;
 pub(crate) mod discriminators;
 pub(crate) mod entailment;
+pub(crate) mod evaluated;
+pub(crate) mod goals;
 pub(crate) mod merge;
+pub(crate) mod merged;
 pub(crate) mod negation;
+pub(crate) mod normal;
 pub(crate) mod overlap;
+pub(crate) mod patterns;
 pub(crate) mod products;
 pub(crate) mod propagation;
 pub(crate) mod search;
 pub(crate) mod string_alternatives;
 pub(crate) mod structural_key;
+pub(crate) mod sums;

@@ -7,31 +7,11 @@
 use stencilm_regex::HashSet;
 
 use super::atoms::{Atom, Term};
-use super::clauses::{Goal, Mode, Normal};
-use super::merge::type_of;
+use super::goals::{Factor, Goal, Mode, Piece, Plan, Way};
+use super::normal::Normal;
 use crate::json_schema::read::document::{Json, JsonId};
+use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{Keyword, Schema, SchemaId, Types};
-
-/// A part of a product.
-#[derive(Clone, Debug)]
-pub(crate) enum Piece {
-    Atom(Atom),
-    Goal(Goal),
-}
-
-/// Pieces that must all hold.
-pub(crate) type Way = Vec<Piece>;
-
-/// A factor of a plan.
-pub(crate) enum Factor {
-    /// Any of these.
-    Ways(Vec<Way>),
-    /// At least one of these schemas, where it counts which of them hold, since their annotations do.
-    AtLeastOne(Box<[SchemaId]>),
-}
-
-/// Factors that must all hold.
-pub(crate) type Plan = Vec<Factor>;
 
 impl Normal<'_> {
     /// How a goal is reached.

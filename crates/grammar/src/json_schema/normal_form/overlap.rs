@@ -4,44 +4,27 @@
 //! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
 //! the negation of the other branch.
 
-use stencilm_regex::HashMap;
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{Deriver, ExprId, Limits};
+use stencilm_regex::{Deriver, ExprId};
 
 use super::atoms::{Atom, Term};
-use super::clauses::{Conjunction, Goal, Mode, Normal, Overlaps};
 use super::discriminators::{Marks, are_apart};
-use super::merge::{Keys, Merged, Signed, merge, with};
-use super::products::joined;
-use crate::ir::error::GrammarError;
+use super::goals::{Conjunction, Goal, Mode, Overlaps};
+use super::merge::merge;
+use super::merged::{Keys, Merged, Signed, with};
+use super::normal::{MAX_PROOFS, Normal};
+use super::sums::joined;
+use crate::error::GrammarError;
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// Most pairs of alternatives compared for one `oneOf`; beyond, branches are taken to overlap.
 const MAX_PAIRS: usize = 100_000;
-/// Most patterns held against each other, and most steps to find a string that meets them all.
+/// Most patterns held against each other.
 const MAX_PATTERNS: usize = 8;
-const MAX_SEARCH: usize = 500;
 /// Most values of an `enum` held against patterns.
 const MAX_VALUES: usize = 64;
 /// How deep a clash is looked for.
 const MAX_LEVEL: usize = 2;
-
-/// Most terms that are looked at for all proofs that nothing fits: past that nothing is taken to be proven.
-pub(crate) const MAX_PROOFS: usize = 300_000;
-
-/// Patterns as expressions over characters, to tell what excludes each other.
-pub(crate) struct Patterns<'a> {
-    deriver: Deriver,
-    known: HashMap<&'a str, Option<ExprId>>,
-}
-
-impl Default for Patterns<'_> {
-    fn default() -> Self {
-        let limits = Limits { max_search: MAX_SEARCH, ..Limits::default() };
-        Patterns { deriver: Deriver::new(limits), known: HashMap::default() }
-    }
-}
 
 impl<'a> Normal<'a> {
     /// For every branch of a `oneOf` the other ones that may hold together with it. The loose forms of all are known.
@@ -236,8 +219,6 @@ impl<'a> Normal<'a> {
 
     /// The strings with a match of a pattern; `None` where it is not understood.
     fn pattern_texts(&mut self, pattern: &'a str) -> Option<ExprId> {
-        let Patterns { deriver, known } = self.patterns.get_or_insert_default();
-        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
-        *known.entry(pattern).or_insert_with(|| parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).ok())
+        self.patterns.get_or_insert_default().texts(pattern)
     }
 }

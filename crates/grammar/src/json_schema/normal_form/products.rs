@@ -3,29 +3,24 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashSet;
 use stencilm_regex::check_time;
 
 use super::atoms::Atom;
-use super::clauses::{Alternatives, Conjunction, Mode, Normal};
-use super::overlap::MAX_PROOFS;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::goals::{Alternatives, Conjunction, Mode};
+use super::normal::MAX_PROOFS;
+use super::normal::Normal;
+use super::sums::{MANY, MAX_ALTERNATIVES, Sum, joined};
+use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::schema::{SchemaId, Schemas, Types};
 
-/// Most alternatives of one value.
-pub(crate) const MAX_ALTERNATIVES: usize = 50_000;
 /// Most atoms in the alternatives of one product, all counted: bounds the time to multiply out.
 const MAX_PRODUCT: usize = 1_000_000;
-/// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
-pub(crate) const MANY: usize = 12;
 /// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
 const MAX_LOOKS: usize = 1_000_000;
 /// The same for a product of which more may be allowed.
 const LOOSE_LOOKS: usize = 3_000;
 /// So many combinations are multiplied out without a look at what they settle.
 const FEW_WAYS: usize = 4;
-/// Up to so many alternatives, those that another one contains are dropped.
-const FEW: usize = 64;
 
 impl Normal<'_> {
     /// The alternatives in which one of each factor holds.
@@ -149,7 +144,7 @@ impl Normal<'_> {
 
     /// Whether atoms exclude each other at first sight.
     pub(crate) fn is_contradiction(&self, all: &[Atom]) -> bool {
-        if all.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self))).is_empty() {
+        if all.iter().fold(Types::ALL, |types, atom| types.and(self.types_of(*atom))).is_empty() {
             return true;
         }
         let document = self.schemas.document;
@@ -183,54 +178,4 @@ impl Normal<'_> {
         );
         GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message)
     }
-}
-
-/// Alternatives without repetition.
-#[derive(Default)]
-pub(crate) struct Sum {
-    pub list: Vec<Conjunction>,
-    seen: FxHashSet<Conjunction>,
-}
-
-impl Sum {
-    pub(crate) fn push(&mut self, all: Conjunction) {
-        if self.seen.insert(all.clone()) {
-            self.list.push(all);
-        }
-    }
-
-    pub(crate) fn add(&mut self, alternatives: &Alternatives) {
-        for all in alternatives.iter() {
-            self.push(all.clone());
-        }
-    }
-
-    /// Without those that ask for all that another one asks for, and more.
-    pub(crate) fn absorbed(mut self, mode: Mode) -> Alternatives {
-        // With annotations, asking for more may allow more.
-        if (2..=FEW).contains(&self.list.len()) && !mode.is_tracked() {
-            let covers = |less: &Conjunction, more: &Conjunction| {
-                less.len() < more.len() && less.iter().all(|atom| more.contains(atom))
-            };
-            let list = &self.list;
-            let kept = list.iter().filter(|more| !list.iter().any(|less| covers(less, more))).cloned().collect();
-            self.list = kept;
-        }
-        self.list.into()
-    }
-}
-
-/// All atoms of both, each once.
-pub(crate) fn joined(left: &[Atom], right: &[Atom]) -> Conjunction {
-    if right.is_empty() {
-        return left.into();
-    }
-    let mut both = left.to_vec();
-    if left.len() * right.len() < 64 {
-        both.extend(right.iter().filter(|atom| !left.contains(atom)));
-    } else {
-        let seen: FxHashSet<Atom> = left.iter().copied().collect();
-        both.extend(right.iter().filter(|atom| !seen.contains(atom)));
-    }
-    both.into()
 }

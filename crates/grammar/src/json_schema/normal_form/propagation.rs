@@ -3,10 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use super::atoms::{Atom, Term};
-use super::case_split::MemberValues;
-use super::clauses::Normal;
-use super::merge::Merged;
-use crate::ir::error::GrammarError;
+use super::cases::MemberValues;
+use super::merged::Merged;
+use super::normal::Normal;
+use crate::error::GrammarError;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
@@ -47,7 +47,7 @@ impl<'a, 'n> Known<'a, 'n> {
 impl<'a> Normal<'a> {
     /// What a way asks for beyond what is known; `None` where it never holds together with what is chosen.
     pub(crate) fn left_of(&mut self, known: &Known<'a, '_>, way: &[Atom]) -> Result<Option<Vec<Atom>>, GrammarError> {
-        let types = way.iter().fold(known.merged.types, |types, atom| types.and(atom.types(self)));
+        let types = way.iter().fold(known.merged.types, |types, atom| types.and(self.types_of(*atom)));
         if types.is_empty() || self.is_contradiction(way) {
             return Ok(None);
         }

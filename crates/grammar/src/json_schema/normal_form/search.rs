@@ -9,14 +9,15 @@ use rustc_hash::FxHashSet;
 use stencilm_regex::HashMap;
 
 use super::atoms::{Atom, Term};
-use super::case_split::{Case, MemberValues};
-use super::clauses::{Alternatives, Conjunction, Mode, Normal};
+use super::cases::{Case, MemberValues};
+use super::goals::{Alternatives, Conjunction, Mode};
 use super::merge::merge;
-use super::products::{MANY, MAX_ALTERNATIVES};
+use super::normal::Normal;
 use super::propagation::Known;
-use crate::ir::error::GrammarError;
+use super::sums::{MANY, MAX_ALTERNATIVES};
+use crate::error::GrammarError;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::equal::ValueId;
+use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// The place of what is chosen without a factor: behind all others.

@@ -4,21 +4,14 @@
 //! Multiplied out, the same text would be read under every combination of patterns at once.
 
 use super::atoms::Atom;
-use super::clauses::{Alternatives, Conjunction, Normal};
-use super::merge::{Merged, merge};
-use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+use super::goals::{Alternatives, Conjunction, Texts};
+use super::merge::merge;
+use super::merged::Merged;
+use super::normal::Normal;
+use crate::json_schema::read::schema::{Keyword, Types};
 
 /// How deep alternatives of texts may stand within each other, which is how deep expressions are built.
 const MAX_LEVEL: usize = 12;
-
-/// Alternatives of which any must hold, all of them about texts.
-#[derive(Clone)]
-pub(crate) struct Texts {
-    pub(crate) alternatives: Alternatives,
-    /// The types of which a value may be.
-    pub(crate) types: Types,
-    level: usize,
-}
 
 impl<'a> Normal<'a> {
     /// The same alternatives, with those as one that speak of texts only.
@@ -32,7 +25,7 @@ impl<'a> Normal<'a> {
         if level > MAX_LEVEL {
             return all.clone();
         }
-        let types_of = |one: &Conjunction| one.iter().fold(Types::ALL, |types, atom| types.and(atom.types(self)));
+        let types_of = |one: &Conjunction| one.iter().fold(Types::ALL, |types, atom| types.and(self.types_of(*atom)));
         let types = texts.iter().map(types_of).fold(Types::NONE, Types::or);
         let id = self.texts.len() as u32;
         self.texts.push(Texts { alternatives: texts.into(), types, level });
@@ -69,10 +62,4 @@ fn is_of_texts(keyword: &Keyword) -> bool {
         keyword,
         Keyword::Type(_) | Keyword::Pattern(_) | Keyword::Format(_) | Keyword::MinLength(_) | Keyword::MaxLength(_)
     )
-}
-
-/// Only to name the type in messages.
-pub(crate) fn place_of(normal: &Normal, id: u32) -> SchemaId {
-    let atoms = normal.texts[id as usize].alternatives.iter().flat_map(|one| one.iter());
-    atoms.filter_map(|atom| atom.at()).next().unwrap_or(normal.schemas.root)
 }

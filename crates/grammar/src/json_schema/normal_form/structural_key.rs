@@ -4,7 +4,7 @@
 //! One idea: what such a schema says, without annotations, is a short key. Only schemas that some value is valid under
 //! have one, because an error names the place where it was found.
 
-use super::clauses::Normal;
+use super::normal::Normal;
 use crate::json_schema::read::canonical::canonical;
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas};
@@ -157,7 +157,7 @@ impl Normal<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::json_schema::JsonSchemaOptions;
+    use crate::json_schema::options::JsonSchemaOptions;
     use crate::json_schema::read::{keywords, parse};
 
     /// What two schemas that stand in one document say.

@@ -4,10 +4,9 @@
 //! stages walk a value by counting instead of recursing.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
-
-use super::equal::Compared;
 
 /// JSON pointers in messages and reports are cut to about this many bytes.
 const LONGEST_POINTER: usize = 400;
@@ -122,6 +121,22 @@ pub(crate) struct Slot<'t> {
     pub(crate) first: u32,
     /// The container, and which of its entries this is.
     pub(crate) parent: Option<(JsonId, u32)>,
+}
+
+/// What equal values have in common, and no others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct ValueId(pub(super) u32);
+
+/// The values that were compared so far.
+#[derive(Default)]
+pub(crate) struct Compared(pub(super) RefCell<Numbers>);
+
+#[derive(Default)]
+pub(super) struct Numbers {
+    /// By id of a value, once it was compared.
+    pub(super) by_value: Vec<Option<ValueId>>,
+    /// By canonical text. Its hashes are not known before, so that nobody can write a schema whose values all collide.
+    pub(super) by_text: HashMap<Vec<u8>, ValueId>,
 }
 
 /// Parsed JSON texts: a schema, and the documents that it may refer to. What a text spells plainly is not copied.
@@ -281,7 +296,7 @@ fn shorten(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
+    use crate::json_schema::read::parse;
 
     #[test]
     fn values_end_where_they_end() {

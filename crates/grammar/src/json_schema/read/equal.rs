@@ -1,26 +1,7 @@
 //! Which values of a document are equal, as numbers: lists of values are compared with each other again and again.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-
 use super::canonical::canonical;
-use super::document::{Document, JsonId};
-
-/// What equal values have in common, and no others.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct ValueId(u32);
-
-/// The values that were compared so far.
-#[derive(Default)]
-pub(crate) struct Compared(RefCell<Numbers>);
-
-#[derive(Default)]
-struct Numbers {
-    /// By id of a value, once it was compared.
-    by_value: Vec<Option<ValueId>>,
-    /// By canonical text. Its hashes are not known before, so that nobody can write a schema whose values all collide.
-    by_text: HashMap<Vec<u8>, ValueId>,
-}
+use super::document::{Document, JsonId, Numbers, ValueId};
 
 impl Document<'_> {
     /// What a value has in common with those equal to it, as JSON Schema takes it: numbers are compared as numbers, objects in

@@ -1,22 +1,22 @@
 //! JSON values to typed schemas: checks the value of every keyword and sorts keywords into enforced, annotation, refused.
 //!
 //! One table of keywords for all drafts (JSON Schema Core and Validation 2020-12; older drafts where they differ and
-//! `$schema` names them); those that hold other schemas are read in [`crate::json_schema::constraints::applicators`]. Schemas are read from a list
+//! `$schema` names them); those that hold other schemas are read in [`super::applicators`]. Schemas are read from a list
 //! of work, outermost first, never by recursion.
-
-use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;
 
+use super::applicators::Applied;
 use super::document::{Document, Json, JsonId, quoted};
+use super::reader::Reader;
 use super::refs::Refs;
-use super::schema::{Fate, Format, Keyword, Refusal, Schema, SchemaId, Schemas, Types};
+use super::schema::{Fate, Keyword, Schema, SchemaId, Schemas, Types};
 use super::scopes::Scopes;
 use super::vocabulary::{ANNOTATIONS, Draft, draft_of};
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::json_schema::JsonSchemaOptions;
-use crate::json_schema::constraints::applicators::Applied;
+use crate::error::{ErrorKind, GrammarError};
+use crate::json::format::Format;
+use crate::json_schema::options::JsonSchemaOptions;
 
 /// Most schemas read, each counted once for every dynamic scope.
 const MAX_SCHEMAS: usize = 1_000_000;
@@ -124,23 +124,6 @@ impl<'t> Reading<'t> {
         }
         Ok(())
     }
-}
-
-/// One schema while it is read.
-pub(crate) struct Reader<'t, 'r> {
-    pub(crate) document: &'t Document<'t>,
-    pub(crate) refs: &'r Refs<'t>,
-    pub(crate) scopes: &'r mut Scopes<'t>,
-    pub(crate) draft: Draft,
-    pub(crate) id: SchemaId,
-    pub(crate) at: JsonId,
-    pub(crate) schema: Schema<'t>,
-    fates: &'r mut Vec<Fate<'t>>,
-    /// Schemas found inside, still to be read.
-    pub(crate) inner: &'r mut Vec<SchemaId>,
-    pub(crate) is_dynamic: bool,
-    enforce_formats: bool,
-    nullable: bool,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -324,30 +307,6 @@ impl<'t> Reader<'t, '_> {
         }))
     }
 
-    fn count(&self, name: &str, value: JsonId) -> Result<Option<u64>, GrammarError> {
-        let Json::Number(text) = self.document.get(value) else {
-            return Err(self.wrong(name, value, "an integer of 0 or more"));
-        };
-        match Decimal::parse(text) {
-            Some(number) if number.negative || !number.is_integer() => {
-                Err(self.wrong(name, value, "an integer of 0 or more"))
-            }
-            number => Ok(number.and_then(|number| number.to_u64())),
-        }
-    }
-
-    pub(crate) fn least(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
-        self.count(name, value)?.and_then(|count| u32::try_from(count).ok()).ok_or_else(|| {
-            let message = format!("{name} {} is above {}; use a smaller one", self.document.show(value), u32::MAX);
-            GrammarError::new(ErrorKind::Limit, self.place(), message)
-        })
-    }
-
-    /// An upper count; `u32::MAX` stands for no limit, since no text is that long.
-    pub(crate) fn greatest(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
-        Ok(self.count(name, value)?.map_or(u32::MAX, |count| u32::try_from(count).unwrap_or(u32::MAX)))
-    }
-
     fn format(&mut self, value: JsonId) -> Result<Option<Format>, GrammarError> {
         let Json::String(name) = self.document.get(value) else {
             return Err(self.wrong("format", value, "a string"));
@@ -361,39 +320,5 @@ impl<'t> Reader<'t, '_> {
         }
         self.annotate("format", format!("{} is not a standard format", quoted(name)));
         Ok(None)
-    }
-
-    pub(crate) fn check_names(&self, keyword: &str, names: &[JsonId]) -> Result<(), GrammarError> {
-        match names.iter().find(|&&id| !matches!(self.document.get(id), Json::String(_))) {
-            Some(&id) => Err(self.wrong(keyword, id, "a key")),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn enforce(&mut self, keyword: &'t str) {
-        self.fates.push(Fate { enforced: true, keyword, note: "".into() });
-    }
-
-    pub(crate) fn annotate(&mut self, keyword: &'t str, note: impl Into<Cow<'static, str>>) {
-        self.fates.push(Fate { enforced: false, keyword, note: note.into() });
-    }
-
-    #[cold]
-    pub(crate) fn refuse(&mut self, keyword: &'t str, reason: impl Into<Cow<'static, str>>) {
-        self.schema.refusals.push(Refusal { keyword, reason: reason.into() });
-    }
-
-    pub(crate) fn place(&self) -> String {
-        self.document.pointer(self.at)
-    }
-
-    #[cold]
-    pub(crate) fn invalid(&self, message: impl Into<String>) -> GrammarError {
-        GrammarError::new(ErrorKind::Syntax, self.place(), message)
-    }
-
-    #[cold]
-    pub(crate) fn wrong(&self, keyword: &str, value: JsonId, wanted: &str) -> GrammarError {
-        self.invalid(format!("{keyword} is {}; it must be {wanted}", self.document.show(value)))
     }
 }

@@ -5,12 +5,14 @@
 //! # Example
 //! `{"properties": {"a": {"type": "integer"}}, "required": ["a"]}` is a document of six values, each with its JSON pointer.
 
+pub(crate) mod applicators;
 pub(crate) mod canonical;
 pub(crate) mod document;
 pub(crate) mod equal;
 pub(crate) mod keywords;
 pub(crate) mod metaschemas;
 pub(crate) mod parse;
+pub(crate) mod reader;
 pub(crate) mod refs;
 pub(crate) mod schema;
 pub(crate) mod scopes;

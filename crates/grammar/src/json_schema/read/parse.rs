@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::document::Compared;
 use super::document::{Document, Entries, Json, JsonId, KeyTable, Slot, quoted};
-use super::equal::Compared;
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 
-/// Longest schema text accepted unless another limit is given, in bytes.
-pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of arrays and objects accepted.
 pub(crate) const MAX_DEPTH: usize = 1_000;
 /// Most values accepted.

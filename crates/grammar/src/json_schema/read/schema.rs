@@ -9,10 +9,11 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;
 
-use super::document::{Document, JsonId};
+use super::document::{Document, Json, JsonId};
 use super::refs::Refs;
 use super::scopes::Scopes;
 use super::vocabulary::Draft;
+use crate::json::format::Format;
 
 /// A schema, as the JSON value it stands in, and the dynamic scope it is read in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -81,77 +82,21 @@ impl std::fmt::Display for Types {
     }
 }
 
-/// The standard formats.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Format {
-    Date,
-    Time,
-    DateTime,
-    Uuid,
-    Ipv4,
-    Duration,
-    Email,
-    IdnEmail,
-    Hostname,
-    IdnHostname,
-    Ipv6,
-    Uri,
-    UriReference,
-    Iri,
-    IriReference,
-    UriTemplate,
-    JsonPointer,
-    RelativeJsonPointer,
-    Regex,
-}
-
-impl Format {
-    pub(crate) const ALL: [Format; 19] = [
-        Format::Date,
-        Format::Time,
-        Format::DateTime,
-        Format::Uuid,
-        Format::Ipv4,
-        Format::Duration,
-        Format::Email,
-        Format::IdnEmail,
-        Format::Hostname,
-        Format::IdnHostname,
-        Format::Ipv6,
-        Format::Uri,
-        Format::UriReference,
-        Format::Iri,
-        Format::IriReference,
-        Format::UriTemplate,
-        Format::JsonPointer,
-        Format::RelativeJsonPointer,
-        Format::Regex,
-    ];
-    /// Those that every grammar finds ready.
-    pub(crate) const COMMON: [Format; 5] = [Format::Date, Format::Time, Format::DateTime, Format::Uuid, Format::Ipv4];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Format::Date => "date",
-            Format::Time => "time",
-            Format::DateTime => "date-time",
-            Format::Uuid => "uuid",
-            Format::Ipv4 => "ipv4",
-            Format::Duration => "duration",
-            Format::Email => "email",
-            Format::IdnEmail => "idn-email",
-            Format::Hostname => "hostname",
-            Format::IdnHostname => "idn-hostname",
-            Format::Ipv6 => "ipv6",
-            Format::Uri => "uri",
-            Format::UriReference => "uri-reference",
-            Format::Iri => "iri",
-            Format::IriReference => "iri-reference",
-            Format::UriTemplate => "uri-template",
-            Format::JsonPointer => "json-pointer",
-            Format::RelativeJsonPointer => "relative-json-pointer",
-            Format::Regex => "regex",
-        }
+/// The type of a value.
+pub(crate) fn type_of(value: &Json) -> Types {
+    match value {
+        Json::Null => Types::NULL,
+        Json::Bool(_) => Types::BOOLEAN,
+        Json::Number(text) => match Decimal::parse(text) {
+            Some(number) if !number.is_integer() => Types::FRACTION,
+            Some(_) => Types::INTEGER,
+            // The exponent is beyond counting; its sign decides.
+            None if text.contains("e-") || text.contains("E-") => Types::FRACTION,
+            None => Types::INTEGER,
+        },
+        Json::String(_) => Types::STRING,
+        Json::Array(_) => Types::ARRAY,
+        Json::Object(_) => Types::OBJECT,
     }
 }
 

@@ -2,13 +2,13 @@
 
 use stencilm_regex::ExprId;
 
-use super::SyntaxError;
-use super::lower::Terminals;
 use super::object::gap;
+use super::terminals::Terminals;
 use super::tree::{Array, PartId};
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::{ArraySurface, Element, Items, NodeId};
 use crate::ir::objects::ObjectChecks;
+use crate::ir::syntax_error::SyntaxError;
 
 /// What an array of EBNF describes. `nodes` are the nodes of all parts before it.
 pub(super) fn items(

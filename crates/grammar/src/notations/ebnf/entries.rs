@@ -1,36 +1,9 @@
 //! The entries of `%object { ... }` and `%array { ... }`.
 
-use super::SyntaxError;
-use super::parse::{Level, Opener, Parser};
+use super::parser::{Entry, Level, Opener, Parser, Slot};
 use super::scan::Word;
 use super::tree::{Array, Container, Member, Object, Others, Part, PartId};
-
-/// Which part of an object or an array comes next.
-pub(super) enum Entry {
-    Surface(&'static str),
-    Key(Slot),
-    Value(Slot, Option<PartId>),
-}
-
-/// Whose value an entry gives.
-pub(super) enum Slot {
-    Member {
-        name: String,
-        required: bool,
-    },
-    Others,
-    /// A value that one of the others must have.
-    Some,
-    /// An element at a new leading place, or, `also`, one more at the last of them.
-    Place {
-        also: bool,
-        counts: u32,
-    },
-    /// An element at any later place.
-    Rest {
-        counts: u32,
-    },
-}
+use crate::ir::syntax_error::SyntaxError;
 
 /// Most counters of one array.
 const MAX_COUNTERS: usize = 32;

@@ -1,7 +1,7 @@
 //! Escapes in quoted texts and character classes, read and written.
 
-use super::SyntaxError;
-use super::scan::Scanner;
+use super::scanner::Scanner;
+use crate::ir::syntax_error::SyntaxError;
 
 /// Sorted, disjoint ranges of characters.
 pub(crate) type Ranges = Vec<(char, char)>;

@@ -9,29 +9,18 @@ use stencilm_regex::HashSet;
 use stencilm_regex::syntax::{Alphabet, Utf8};
 
 use super::escapes;
-use super::parse::Parser;
+use super::parser::{Attributes, Parser};
 use super::scan::Word;
 use super::tree::{Part, PartId};
+use crate::ir::free_text::{FEW_STRINGS, FreeText};
 use crate::ir::grammar::{Mark, Temperature, TokenPattern};
 use crate::ir::syntax_error::SyntaxError;
-use crate::ir::word_trie;
-use crate::notations::free_text::{FEW_STRINGS, FreeText};
 use crate::notations::substring;
+use crate::word_trie;
 
 /// What the macro of a pattern takes.
 const REGEX: &str =
     "one pattern, and each option once: Regex(\"[a-z]+\"), Regex(/[a-z]+/, flags=\"ims\", json_string=true)";
-
-/// What stands in brackets between the name of a rule and `::=`.
-#[derive(Clone, Default)]
-pub(super) struct Attributes {
-    place: usize,
-    lazy: bool,
-    capture: Option<String>,
-    max_chars: Option<u32>,
-    max_tokens: Option<Mark>,
-    temperature: Option<Mark>,
-}
 
 /// An argument of a macro.
 enum Argument {

@@ -12,20 +12,24 @@ pub(crate) mod lower;
 pub(crate) mod macros;
 mod object;
 mod parse;
+mod parser;
 mod print;
 mod print_containers;
 mod print_expr;
+mod print_steps;
 pub(crate) mod scan;
+pub(crate) mod scanner;
 mod spans;
+pub(crate) mod terminals;
 pub(crate) mod tree;
 
 use std::fmt;
 
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::ir::report::Report;
-pub(crate) use crate::ir::syntax_error::SyntaxError;
+use crate::ir::syntax_error::SyntaxError;
 use crate::passes;
 
 /// Longest text accepted, in bytes.

@@ -2,26 +2,20 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::syntax::{Alphabet, Utf8};
 use stencilm_regex::{ExprId, ExprSet};
 
-use super::SyntaxError;
-use super::lower::Terminals;
+use super::terminals::Terminals;
 use super::tree::{Object, Others, PartId};
+use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::GrammarError;
-use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId, Surface};
+use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId};
 use crate::ir::objects::ObjectChecks;
+use crate::ir::syntax_error::SyntaxError;
+use crate::json::surface::Surface;
 use crate::json_schema;
 
 /// Blanks between the signs of an object or an array whose surface is not given.
 const MAX_BLANKS: u32 = 64;
-
-/// Every text of whole characters.
-pub(crate) fn any_text(exprs: &mut ExprSet) -> ExprId {
-    let any = Utf8.class(exprs, &[('\0', char::MAX)]);
-    exprs.repeat(any, 0, None)
-}
 
 /// A sign with blanks on these sides.
 pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) -> ExprId {
@@ -84,7 +78,14 @@ pub(crate) fn members(
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
         let taken = names.into_iter().map(Arc::from).collect();
         let node = |part: &PartId| nodes[part.index()];
-        free.push(FreeMembers { key, space, taken, value: node(value), some: some.as_ref().map(node), last: last.as_deref().map(Into::into) });
+        free.push(FreeMembers {
+            key,
+            space,
+            taken,
+            value: node(value),
+            some: some.as_ref().map(node),
+            last: last.as_deref().map(Into::into),
+        });
     }
     let ordered = object.ordered.unwrap_or(known.len());
     let (min, max) = object.count.unwrap_or((0, None));

@@ -3,25 +3,17 @@
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ExprId, HashSet};
+use stencilm_regex::HashSet;
 
 use super::escapes;
 use super::print_containers::{array, object};
 use super::print_expr::{ExprPrinter, Place, write_count};
+use super::print_steps::Step;
+use crate::ir::exprs::expressions;
 use crate::ir::grammar::{Grammar, Mark, Node, NodeId, RuleId, TokenPattern};
-use crate::passes::expressions;
 
 /// The name that the rule of the root prints with.
 const ROOT: &str = "root";
-
-pub(super) enum Step {
-    Node(NodeId, Place),
-    /// A lexeme of an object, which needs no mark that it is one.
-    Expr(ExprId),
-    Text(&'static str),
-    Owned(String),
-    Count(u32, Option<u32>),
-}
 
 struct Printer<'a> {
     grammar: &'a Grammar,

@@ -1,9 +1,10 @@
 //! Objects and arrays as EBNF text.
 
 use super::escapes;
-use super::print::Step;
 use super::print_expr::Place;
-use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId, Surface};
+use super::print_steps::Step;
+use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId};
+use crate::json::surface::Surface;
 use stencilm_regex::ExprId;
 
 fn sign(name: &'static str, expr: ExprId) -> [Step; 5] {

@@ -2,10 +2,11 @@
 
 use stencilm_regex::ByteSet;
 
-use super::SyntaxError;
 use super::escapes;
 use super::escapes::Ranges;
+use super::scanner::Scanner;
 use crate::ir::grammar::TokenPattern;
+use crate::ir::syntax_error::SyntaxError;
 
 /// One word.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,18 +62,7 @@ fn is_name(c: char) -> bool {
     is_name_start(c) || c == '-' || c == '.'
 }
 
-/// Reads words one by one.
-pub(crate) struct Scanner<'a> {
-    pub(crate) text: &'a str,
-    /// Where the next word is looked for.
-    pub(crate) offset: usize,
-}
-
 impl<'a> Scanner<'a> {
-    pub(crate) fn rest(&self) -> &'a str {
-        &self.text[self.offset..]
-    }
-
     fn skip_blanks(&mut self) {
         loop {
             let rest = self.rest();
@@ -83,13 +73,6 @@ impl<'a> Scanner<'a> {
             }
             self.offset += trimmed.find('\n').unwrap_or(trimmed.len());
         }
-    }
-
-    pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
-        self.offset += end;
-        &rest[..end]
     }
 
     /// The next word and where it starts.

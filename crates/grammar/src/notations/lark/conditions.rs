@@ -1,7 +1,7 @@
 //! What stands behind `::` and `%if`: how a use sets the parameter of a rule, and which parameters an alternative is for.
 
 use super::params::{Bits, Compare, Condition, Parameter};
-use super::parse::{MAX_NESTING, Parser};
+use super::parser::{MAX_NESTING, Parser};
 use super::scan::Word;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::escapes;

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use stencilm_regex::syntax::{Dialect, Utf8, parse_part};
 use stencilm_regex::{ExprId, ExprSet};
 
-use super::terminals::{check_pattern, escaped, of_pattern, with_flags};
+use super::patterns::{check_pattern, escaped, is_context, of_pattern, with_flags};
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;
 
@@ -13,32 +13,6 @@ use crate::ir::syntax_error::SyntaxError;
 const MAX_PATTERN: usize = 1 << 16;
 /// Deepest nesting of parts and terminals in it.
 const MAX_NESTING: usize = 200;
-
-/// Whether a pattern has look-around or lazy repetition.
-pub(super) fn is_context(pattern: &str) -> bool {
-    let mut before = ' ';
-    let mut in_class = false;
-    let mut chars = pattern.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => {
-                chars.next();
-                before = 'x';
-                continue;
-            }
-            '[' => in_class = true,
-            ']' => in_class = false,
-            _ if in_class => {}
-            '?' if "*+?}".contains(before) => return true,
-            '(' if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|opening| pattern[at..].starts_with(opening)) => {
-                return true;
-            }
-            _ => {}
-        }
-        before = if c == '?' && before == '(' { '(' } else { c };
-    }
-    false
-}
 
 /// The definitions that are of this kind, by position.
 pub(super) fn definitions(unit: &Unit) -> Vec<bool> {
@@ -160,29 +134,4 @@ fn refused(place: usize) -> SyntaxError {
     let message = "this stands in a terminal with look-around or lazy repetition, which is made of texts, patterns and \
                    terminals only; make a terminal of its own of it, and use both in a rule";
     SyntaxError::unsupported(place, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_context;
-
-    #[test]
-    fn patterns_that_look_around_or_are_lazy() {
-        for (pattern, expected) in [
-            ("a?", false),
-            ("a??", true),
-            ("a*?", true),
-            ("a{2}?", true),
-            (r"a\*?", false),
-            ("[*?+?]", false),
-            ("(?:a)", false),
-            ("(?i)a", false),
-            ("(?<n>a)", false),
-            ("(?<!a)", true),
-            ("a(?=b)", true),
-            (r"\(?=", false),
-        ] {
-            assert_eq!(is_context(pattern), expected, "{pattern}");
-        }
-    }
 }

@@ -4,18 +4,19 @@
 //! Only what the start needs is written out, by a list of rules still to write, so that nothing recurses on the text.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, HashMap, HashSet};
+use stencilm_regex::HashMap;
 
-use super::Names;
 use super::attributes;
 use super::attributes::Wrapping;
 use super::context;
+use super::expansion::{Argument, Expansion, Job, Key, Scope, Variant, Within};
+use super::names::Names;
 use super::terminals;
 use super::trailing;
-use super::tree::{Part, PartId, Unit};
+use super::tree::{Part, Unit};
+use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::GrammarError;
-use crate::ir::grammar::{Mark, NodeId};
+use crate::ir::grammar::Mark;
 use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Divided, Part as Made, PartId as MadeId, Text};
@@ -24,75 +25,6 @@ use crate::notations::ebnf::tree::{Divided, Part as Made, PartId as MadeId, Text
 const MAX_RULES: usize = 50_000;
 /// Most parts of all of them together.
 const MAX_PARTS: usize = 4_000_000;
-
-/// A rule that is written out once for its arguments and its parameter.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
-    definition: usize,
-    parameter: Option<u64>,
-    /// The arguments as they are written, with those of templates around them filled in.
-    arguments: Vec<String>,
-    variant: Variant,
-}
-
-/// How a rule differs from what is written, because of what stands around it.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct Variant {
-    /// The heads that its first part stands beside, ascending: see [`super::heads`].
-    pub beside: Vec<usize>,
-    /// Whether what is ignored behind its last terminal is left out: see [`super::trailing`].
-    pub trimmed: bool,
-}
-
-/// What a parameter of a template stands for.
-#[derive(Clone)]
-pub(super) struct Argument {
-    pub part: MadeId,
-    pub is_terminal: bool,
-    pub key: String,
-}
-
-struct Job {
-    key: Key,
-    arguments: Vec<Argument>,
-    /// The rule of the tree that it becomes.
-    rule: u32,
-}
-
-/// Whether blanks may stand between parts, and rules among them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
-    Rule,
-    Terminal,
-}
-
-/// One text, or one grammar in braces, being written out.
-pub(super) struct Scope<'u> {
-    pub unit: &'u Unit,
-    known: HashMap<Key, u32>,
-    jobs: Vec<Job>,
-    /// What each rule was made of.
-    made: FxHashMap<u32, (Key, Vec<Argument>)>,
-    /// The rule of what is ignored.
-    pub ignored: Option<u32>,
-    /// Whether each definition may be empty.
-    pub nullable: Vec<bool>,
-    /// The terminals that depend on what stands around them, and the texts of their alternatives.
-    pub context: Vec<bool>,
-    pub groups: FxHashMap<PartId, Vec<(ExprId, ExprId)>>,
-}
-
-pub(super) struct Expansion<'a, 'n> {
-    pub builder: &'a mut GrammarBuilder,
-    pub tree: Text,
-    pub names: &'a mut Names<'n>,
-    pub report: Report,
-    pub rule_names: HashSet<String>,
-    /// How many rules of a name there are.
-    numbers: HashMap<String, u32>,
-    pub embedded: HashMap<String, NodeId>,
-    rules: usize,
-}
 
 /// The tree of a text, the rule that it starts from, and the report of the grammars in it.
 pub(super) fn expand(
@@ -352,23 +284,5 @@ impl Expansion<'_, '_> {
                 self.tree.add(ends.place, Made::Call(rule))
             }
         }))
-    }
-
-    /// A terminal as one lexeme, with what may be ignored behind it.
-    pub fn lexeme(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
-        let place = self.tree.places[part.index()];
-        let lexeme = self.tree.add(place, Made::Lexeme(part));
-        self.followed(scope, lexeme)
-    }
-
-    pub fn followed(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
-        let place = self.tree.places[part.index()];
-        match scope.ignored {
-            Some(ignored) => {
-                let ignored = self.tree.add(place, Made::Call(ignored));
-                self.tree.add(place, Made::Sequence(vec![part, ignored]))
-            }
-            None => part,
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! Grammars of other notations within a Lark text: those given by name, and JSON Schemas. Each is added once.
 
-use super::expand::{Expansion, Scope, Within};
-use crate::ir::error::GrammarError;
+use super::expansion::{Expansion, Scope, Within};
 use crate::ir::grammar::NodeId;
 use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
-use crate::json_schema::{GapPatterns, JsonSchemaOptions, reported};
+use crate::json::layout::GapPatterns;
+use crate::json_schema::options::JsonSchemaOptions;
+use crate::json_schema::reported;
 use crate::notations::combine;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
@@ -31,7 +32,7 @@ impl Expansion<'_, '_> {
         let read = self.names.read(name).map_err(|error| SyntaxError {
             kind: error.kind,
             offset: place,
-            message: described(&error),
+            message: error.described(),
         })?;
         let Some(grammar) = read else {
             let message = format!("no grammar is named `{name}`; pass it in `grammars`");
@@ -58,7 +59,7 @@ impl Expansion<'_, '_> {
         let grammar = reported(schema, &options).map_err(|error| SyntaxError {
             kind: error.kind,
             offset: place,
-            message: described(&error),
+            message: error.described(),
         })?;
         let node = self.embed(&grammar);
         self.embedded.insert(schema.to_string(), node);
@@ -114,12 +115,4 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
         colon: colon.unwrap_or_else(|| ":".to_string()),
     });
     Ok(options)
-}
-
-/// An error of another text as part of a message; the whole of it needs no place.
-pub(super) fn described(error: &GrammarError) -> String {
-    match &*error.place {
-        "" | "#" => error.message.clone(),
-        place => format!("at {place}: {}", error.message),
-    }
 }

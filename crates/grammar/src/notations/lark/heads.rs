@@ -5,7 +5,7 @@
 //! by side, is told what it must not begin with.
 
 use super::attributes;
-use super::expand::{Expansion, Scope, Variant, Within};
+use super::expansion::{Expansion, Scope, Variant, Within};
 use super::terminals;
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;

@@ -4,11 +4,12 @@ use indexmap::IndexMap;
 
 use super::attributes;
 use super::common::COMMON;
-use super::parse::{Later, Parsed, parse};
-use super::terminals::check_pattern;
+use super::names::{NamedGrammar, Names};
+use super::parse::parse;
+use super::parser::{Later, Parsed};
+use super::patterns::check_pattern;
 use super::tree::{Attribute, Definition, Import, Part, PartId, Unit};
-use super::{NamedGrammar, Names};
-use crate::ir::error::GrammarError;
+use crate::error::GrammarError;
 use crate::ir::syntax_error::SyntaxError;
 
 /// Longest chain of grammars that import each other.

@@ -11,40 +11,31 @@ mod common;
 mod conditions;
 mod context;
 mod expand;
+mod expansion;
 mod foreign;
 mod heads;
 mod imports;
+mod names;
 mod params;
 mod parse;
+mod parser;
 mod parts;
+mod patterns;
 mod scan;
 mod statements;
 mod terminals;
 mod trailing;
 mod tree;
 
-use std::rc::Rc;
-
-use stencilm_regex::HashMap;
-
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::MAX_EBNF_BYTES;
 use crate::passes;
 
-/// Longest chain of named grammars that use each other.
-const MAX_CHAIN: usize = 32;
-
-/// A grammar that a Lark text uses by name.
-#[derive(Clone, Copy, Debug)]
-pub enum NamedGrammar<'a> {
-    /// Any grammar: `@name`, or the terminal of that name that `%declare` announces.
-    Grammar(&'a Grammar),
-    /// A Lark text: the same, and its names can be imported.
-    Lark(&'a str),
-}
+pub use names::NamedGrammar;
+use names::Names;
 
 /// What a Lark text is read with.
 #[derive(Clone, Copy, Debug)]
@@ -61,54 +52,6 @@ impl Default for LarkOptions<'_> {
     }
 }
 
-/// The named grammars, and those that have been read.
-struct Names<'a> {
-    grammars: &'a [(&'a str, NamedGrammar<'a>)],
-    read: HashMap<&'a str, Rc<Grammar>>,
-    /// The names being read.
-    chain: Vec<&'a str>,
-}
-
-impl<'a> Names<'a> {
-    fn get(&self, name: &str) -> Option<NamedGrammar<'a>> {
-        self.grammars.iter().find(|(known, _)| *known == name).map(|&(_, grammar)| grammar)
-    }
-
-    /// The grammar of a name; none where there is no such name.
-    fn read(&mut self, name: &str) -> Result<Option<Rc<Grammar>>, GrammarError> {
-        let Some(&(name, named)) = self.grammars.iter().find(|(known, _)| *known == name) else { return Ok(None) };
-        if let Some(known) = self.read.get(name) {
-            return Ok(Some(known.clone()));
-        }
-        if self.chain.contains(&name) {
-            let chain: Vec<String> = self.chain.iter().chain([&name]).map(|name| format!("@{name}")).collect();
-            let message = format!("grammars use each other in a circle: {}; break it", chain.join(" -> "));
-            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
-        }
-        if self.chain.len() >= MAX_CHAIN {
-            let message = format!("grammars use each other more than {MAX_CHAIN} deep; join some of them");
-            return Err(GrammarError::new(ErrorKind::Limit, "", message));
-        }
-        let grammar = match named {
-            NamedGrammar::Grammar(grammar) => {
-                grammar.check_begun()?;
-                Rc::new(grammar.clone())
-            }
-            NamedGrammar::Lark(text) => {
-                self.chain.push(name);
-                let grammar = read(text, "start", self);
-                self.chain.pop();
-                Rc::new(grammar.map_err(|GrammarError { kind, place, message }| {
-                    let place = if place.is_empty() { place } else { format!(", {place}") };
-                    GrammarError::new(kind, "", format!("in the grammar `{name}`{place}: {message}"))
-                })?)
-            }
-        };
-        self.read.insert(name, grammar.clone());
-        Ok(Some(grammar))
-    }
-}
-
 impl Grammar {
     /// The grammar of a Lark text, described in `docs/lark.md`.
     ///
@@ -116,7 +59,7 @@ impl Grammar {
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
     /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
     pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
-        let mut names = Names { grammars: options.grammars, read: HashMap::default(), chain: Vec::new() };
+        let mut names = Names::new(options.grammars, read);
         read(text, options.start, &mut names)
     }
 }

@@ -3,72 +3,12 @@
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then repetition behind, then `~` in front.
 
-use super::params::Condition;
+use super::parser::{Joins, Level, MAX_NESTING, Opener, Parsed, Parser};
 use super::scan::{Word, Words};
-use super::statements::Joins;
-use super::tree::{Definition, Part, PartId, Unit};
+use super::tree::{Part, PartId};
 use crate::ir::syntax_error::SyntaxError;
+use crate::json_schema::read::parse::parse as read_json;
 use crate::notations::ebnf::escapes;
-
-/// Deepest nesting of grammars in braces, and of conditions.
-pub(super) const MAX_NESTING: usize = 32;
-
-/// What an open bracket makes of its alternatives.
-pub(super) enum Opener {
-    Definition,
-    Group,
-    Optional,
-    /// The arguments of a template so far.
-    Arguments(String, Vec<PartId>),
-}
-
-/// Alternatives under way.
-pub(super) struct Level {
-    opener: Opener,
-    place: usize,
-    choices: Vec<PartId>,
-    conjuncts: Vec<PartId>,
-    items: Vec<PartId>,
-    /// Where each `~` before the next item stands.
-    complements: Vec<usize>,
-    /// The condition of the alternative that ends next.
-    condition: Option<Condition>,
-}
-
-impl Level {
-    pub(super) fn new(opener: Opener, place: usize) -> Level {
-        let (choices, conjuncts, items, complements, condition) = Default::default();
-        Level { opener, place, choices, conjuncts, items, complements, condition }
-    }
-
-    fn is_empty(&self) -> bool {
-        let no_parts = self.choices.is_empty() && self.conjuncts.is_empty() && self.items.is_empty();
-        no_parts && self.complements.is_empty()
-    }
-}
-
-/// A definition that was overridden or extended, which imports have to bring in first.
-pub(super) struct Later {
-    pub name: String,
-    pub definition: Definition,
-    pub extends: bool,
-}
-
-/// A text that has been read, and what waits for its imports.
-pub(super) struct Parsed {
-    pub unit: Unit,
-    pub later: Vec<Later>,
-}
-
-pub(super) struct Parser<'a> {
-    pub text: &'a str,
-    pub words: Words<'a>,
-    pub unit: Unit,
-    pub later: Vec<Later>,
-    pub levels: Vec<Level>,
-    pub ahead: Option<(usize, Word)>,
-    depth: usize,
-}
 
 /// Reads the text between two offsets.
 pub(super) fn parse(text: &str, start: usize, end: usize, depth: usize) -> Result<Parsed, SyntaxError> {
@@ -82,38 +22,6 @@ pub(super) fn parse(text: &str, start: usize, end: usize, depth: usize) -> Resul
 }
 
 impl Parser<'_> {
-    pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
-        match self.ahead.take() {
-            Some(word) => Ok(word),
-            None => self.words.next(),
-        }
-    }
-
-    pub(super) fn takes(&mut self, wanted: &Word) -> Result<bool, SyntaxError> {
-        let (place, word) = self.next()?;
-        if word == *wanted {
-            return Ok(true);
-        }
-        self.ahead = Some((place, word));
-        Ok(false)
-    }
-
-    pub(super) fn expect(&mut self, sign: char, after: &str) -> Result<(), SyntaxError> {
-        match self.next()? {
-            (_, Word::Sign(found)) if found == sign => Ok(()),
-            (place, word) => {
-                Err(SyntaxError::at(place, format!("{} stands where `{sign}` must follow {after}", word.shown())))
-            }
-        }
-    }
-
-    pub(super) fn name(&mut self, what: &str) -> Result<(usize, String), SyntaxError> {
-        match self.next()? {
-            (place, Word::Name(name)) => Ok((place, name)),
-            (place, word) => Err(SyntaxError::at(place, format!("{} stands where {what} must be", word.shown()))),
-        }
-    }
-
     fn run(mut self) -> Result<Parsed, SyntaxError> {
         loop {
             let (place, word) = self.next()?;
@@ -134,10 +42,6 @@ impl Parser<'_> {
                 }
             }
         }
-    }
-
-    pub(super) fn level(&mut self) -> &mut Level {
-        self.levels.last_mut().expect("parts are read at some level")
     }
 
     /// Alternatives up to the end of the definition.
@@ -244,7 +148,7 @@ impl Parser<'_> {
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {
         let (start, end) = self.words.json(after)?;
         let text = &self.text[start..end];
-        match crate::json_schema::parse(text, &[], usize::MAX) {
+        match read_json(text, &[], usize::MAX) {
             Err(error) => Err(SyntaxError::within(error, text, start)),
             Ok(_) => Ok((start, text.into())),
         }

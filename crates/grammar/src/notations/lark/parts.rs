@@ -3,7 +3,8 @@
 use stencilm_regex::ExprId;
 
 use super::context;
-use super::expand::{Argument, Expansion, Scope, Within};
+use super::expansion::{Argument, Expansion, Scope, Within};
+use super::patterns;
 use super::terminals;
 use super::tree::{Definition, Part, PartId};
 use crate::ir::syntax_error::SyntaxError;
@@ -99,7 +100,7 @@ impl Expansion<'_, '_> {
                     Made::Choice(there.into_iter().collect())
                 }
                 Part::And(_) | Part::Not(_) | Part::Text(..) | Part::Pattern(..) | Part::Range(..) | Part::Regex(_) => {
-                    if matches!(unit.part(id), Part::Pattern(pattern, _) if context::is_context(pattern)) {
+                    if matches!(unit.part(id), Part::Pattern(pattern, _) if patterns::is_context(pattern)) {
                         made.push(self.in_context(scope, &[id], within, place)?);
                         continue;
                     }

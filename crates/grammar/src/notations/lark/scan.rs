@@ -3,7 +3,7 @@
 use crate::ir::grammar::TokenPattern;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::escapes;
-use crate::notations::ebnf::scan::Scanner;
+use crate::notations::ebnf::scanner::Scanner;
 
 /// One word.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,20 +1,10 @@
 //! The lines of a Lark text: definitions with their attributes, and directives.
 
-use super::parse::{Later, Parser};
+use super::parser::{Joins, Later, Parser};
 use super::scan::{Word, is_terminal};
 use super::tree::{Attribute, Definition, Import, PartId, Value};
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::escapes;
-
-/// Which list of a unit a definition joins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Joins {
-    New,
-    /// `%override`: in place of an imported one.
-    Override,
-    /// `%extend`: more alternatives for an imported one.
-    Extend,
-}
 
 impl Parser<'_> {
     fn end_of_line(&mut self, after: &str) -> Result<(), SyntaxError> {

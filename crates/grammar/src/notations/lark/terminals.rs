@@ -1,22 +1,19 @@
 //! Texts, patterns, ranges and `%regex` as expressions.
 
 use serde_json::Value as Json;
-use stencilm_regex::syntax::{
-    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
-};
-use stencilm_regex::{ExprId, ExprSet, LimitExceeded};
+use stencilm_regex::syntax::{Alphabet, Utf8};
+use stencilm_regex::{ExprId, LimitExceeded};
 
 use super::attributes::{Ends, shown};
-use super::context::is_context;
-use super::foreign::described;
+use super::patterns::{escaped, pattern, with_flags};
 use super::tree;
 use super::tree::{Part, Unit};
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::error::ErrorKind;
 use crate::ir::exprs;
 use crate::ir::grammar::Node;
 use crate::ir::syntax_error::SyntaxError;
-use crate::json_schema::{JsonSchemaOptions, from_json_schema};
+use crate::json_schema::from_json_schema;
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::notations::substring;
 
 /// The value of an attribute.
@@ -65,74 +62,6 @@ pub(super) fn expr(builder: &mut GrammarBuilder, place: usize, part: &Part) -> R
         Part::Regex(text) => structured(builder, place, text),
         _ => unreachable!("only parts that stand for themselves are asked for"),
     }
-}
-
-/// A pattern with its flags in front, and how many characters those take.
-pub(super) fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(String, usize), SyntaxError> {
-    let mut known = String::new();
-    for flag in flags.chars() {
-        match flag {
-            'i' | 'm' | 's' | 'x' if !known.contains(flag) => known.push(flag),
-            // Patterns are of characters anyway.
-            'i' | 'm' | 's' | 'x' | 'u' => {}
-            _ => {
-                let message = format!("the flag {flag:?} of the pattern is not known; there are i, m, s, x and u");
-                return Err(SyntaxError::at(place, message));
-            }
-        }
-    }
-    if known.is_empty() {
-        return Ok((pattern.to_string(), 0));
-    }
-    // A comment of the flag x ends with its line.
-    let end = if known.contains('x') { "\n)" } else { ")" };
-    let whole = format!("(?{known}:{pattern}{end}");
-    Ok((whole, known.len() + 3))
-}
-
-/// `before` characters of the pattern are not in the text; the slash before it is.
-fn pattern(exprs: &mut ExprSet, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
-    let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
-    parse_pattern(exprs, pattern, &options, &mut Utf8)
-        .map_err(|error| of_pattern(error, |offset| place + 1 + offset.saturating_sub(before)))
-}
-
-/// An error of a pattern at its place in the text.
-pub(super) fn of_pattern(error: PatternError, place: impl Fn(usize) -> usize) -> SyntaxError {
-    let kind = match error.kind {
-        PatternErrorKind::Syntax => ErrorKind::Syntax,
-        PatternErrorKind::Unsupported => ErrorKind::Unsupported,
-        PatternErrorKind::Limit => ErrorKind::Limit,
-    };
-    SyntaxError { kind, offset: place(error.offset), message: error.message }
-}
-
-/// Refuses a pattern that is wrong on its own, whatever stands beside it.
-pub(super) fn check_pattern(place: usize, text: &str, flags: &str) -> Result<(), SyntaxError> {
-    let exprs = &mut ExprSet::new();
-    if !is_context(text) {
-        let (flagged, before) = with_flags(place, text, flags)?;
-        return pattern(exprs, place, &flagged, before).map(|_| ());
-    }
-    parse_part(exprs, text, Dialect::Standard, &mut Utf8)
-        .map(|_| ())
-        .map_err(|error| of_pattern(error, |offset| place + 1 + offset))
-}
-
-/// A text as a pattern that matches just it.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_ascii_punctuation() && c != '_' && c != '<' && c != '>' {
-            escaped.push('\\');
-        }
-        match c {
-            '\n' => escaped.push_str("\\n"),
-            '\t' => escaped.push_str("\\t"),
-            _ => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// `%regex {...}`: the runs of a list of chunks, or numbers of a JSON Schema.
@@ -185,7 +114,7 @@ fn number(builder: &mut GrammarBuilder, place: usize, schema: &str) -> Result<Ex
     let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
         kind: error.kind,
         offset: place,
-        message: described(&error),
+        message: error.described(),
     })?;
     let Node::Lexeme(expr) = *grammar.node(grammar.root()) else {
         unreachable!("a number has no parts, so that all alternatives of a schema of numbers are one lexeme")

@@ -1,7 +1,7 @@
 //! What is ignored stands behind every terminal, and so at the end of a rule. Where something is said of the rule that ends with
 //! its last terminal, that end is left out and stands behind the rule.
 
-use super::expand::{Expansion, Scope};
+use super::expansion::{Expansion, Scope};
 use super::tree::{Part, PartId, Unit};
 use crate::ir::grammar::Mark;
 use crate::ir::syntax_error::SyntaxError;

@@ -6,10 +6,11 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOption
 use super::lower::{Lowering, SchemaKey};
 use super::styles::Style;
 use super::tree::{Format, Tree};
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, NodeId};
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::{JsonSchemaOptions, from_values, marked_arguments, reported};
+use crate::json_schema::{from_values, marked_arguments, reported};
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;

@@ -1,7 +1,7 @@
 //! The members of one JSON object of a structural tag, by their types. What nobody asks for is refused by name.
 
 use super::tree::TokenRef;
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::document::{Document, Entries, Json, JsonId};
 
 /// The greatest count that is accepted.

@@ -11,62 +11,16 @@ use stencilm_regex::{ByteSet, ExprId};
 use super::embedded::placed;
 use super::fields::error;
 use super::lower::Lowering;
-use crate::ir::error::{ErrorKind, GrammarError};
+use super::notation::Notation;
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::free_text::FreeText;
 use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::markers;
 use crate::ir::report::Fate;
+use crate::json::spelling::Spelling;
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Entries, Json, JsonId};
-use crate::json_schema::{JsonSchemaOptions, Spelling, reported};
-use crate::notations::free_text::FreeText;
-
-/// The words and marks of a notation.
-#[derive(PartialEq, Eq, Hash, Debug)]
-pub(super) struct Notation {
-    pub name: &'static str,
-    /// Between the name of an argument and its value.
-    assign: &'static str,
-    /// Between two arguments, two members, two elements.
-    comma: &'static str,
-    /// Between the key of a member and its value.
-    colon: &'static str,
-    /// The words for true, false and null.
-    words: [&'static str; 3],
-    /// What stands around a string, which is written as it is; without it strings and keys are those of JSON, or the same in
-    /// single quotes.
-    quote: Option<&'static str>,
-    /// Whether arguments and members may also come in the order of their names, as chat templates sort them.
-    sorted: bool,
-}
-
-pub(super) static NOTATIONS: [Notation; 3] = [
-    Notation {
-        name: "python",
-        assign: "=",
-        comma: ", ",
-        colon: ": ",
-        words: ["True", "False", "None"],
-        quote: None,
-        sorted: false,
-    },
-    Notation {
-        name: "gemma",
-        assign: ":",
-        comma: ",",
-        colon: ":",
-        words: ["true", "false", "null"],
-        quote: Some("<|\"|>"),
-        sorted: true,
-    },
-    Notation {
-        name: "functiongemma",
-        assign: ":",
-        comma: ",",
-        colon: ":",
-        words: ["true", "false", "null"],
-        quote: Some("<escape>"),
-        sorted: true,
-    },
-];
+use crate::json_schema::reported;
 
 /// Keywords that say nothing about what is valid.
 const SILENT: [&str; 15] = [

@@ -9,15 +9,17 @@ mod embedded;
 mod fields;
 mod literals;
 mod lower;
+mod notation;
 mod read;
 mod styles;
 mod texts;
 mod tree;
 
+use crate::error::GrammarError;
 use crate::ir::builder::MAX_EXPRS;
-use crate::ir::error::GrammarError;
 use crate::ir::grammar::Grammar;
-use crate::json_schema;
+use crate::json_schema::options::MAX_BYTES;
+use crate::json_schema::read::parse::parse;
 
 /// How large a structural tag may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +32,7 @@ pub struct StructuralTagOptions {
 
 impl Default for StructuralTagOptions {
     fn default() -> StructuralTagOptions {
-        StructuralTagOptions { max_bytes: json_schema::MAX_BYTES, max_exprs: MAX_EXPRS }
+        StructuralTagOptions { max_bytes: MAX_BYTES, max_exprs: MAX_EXPRS }
     }
 }
 
@@ -43,7 +45,7 @@ impl Grammar {
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) where no text matches, each at its JSON pointer;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is too large.
     pub fn from_structural_tag(text: &str, options: &StructuralTagOptions) -> Result<Grammar, GrammarError> {
-        let document = json_schema::parse(text, &[], options.max_bytes)?;
+        let document = parse(text, &[], options.max_bytes)?;
         let tree = read::read(&document)?;
         lower::Lowering::new(&document, text).grammar(&tree, options.max_exprs)
     }

@@ -7,8 +7,8 @@ use stencilm_regex::HashSet;
 use super::fields::{Fields, error};
 use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::json_schema::JsonSchemaOptions;
+use crate::error::{ErrorKind, GrammarError};
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Document, Json, JsonId};
 
 /// Most formats of one structural tag.

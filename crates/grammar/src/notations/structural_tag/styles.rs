@@ -1,7 +1,7 @@
 //! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row here.
 
-use super::literals::{NOTATIONS, Notation};
-use crate::json_schema::{Marked, Parts, Words};
+use super::notation::{NOTATIONS, Notation};
+use crate::json_schema::lower::marking::{Marked, Parts, Words};
 
 /// How the values of one schema are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

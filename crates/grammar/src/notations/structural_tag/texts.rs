@@ -9,10 +9,10 @@ use stencilm_regex::HashMap;
 use super::fields::error;
 use super::lower::Lowering;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, Tree};
-use crate::ir::error::{ErrorKind, GrammarError};
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::free_text::{FEW_STRINGS, FreeText, Within};
 use crate::ir::grammar::{Mark, NodeId};
 use crate::ir::markers;
-use crate::notations::free_text::{FEW_STRINGS, FreeText, Within};
 
 /// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
 /// once, which takes the square of its length.

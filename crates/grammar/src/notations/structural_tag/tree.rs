@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::styles::Style;
-use crate::json_schema::JsonSchemaOptions;
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
 
 /// A format of one [`Tree`].

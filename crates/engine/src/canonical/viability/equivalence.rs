@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::Encoding;
-use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 
 /// Tokens behind which the grammar stands at the same place.
 #[derive(Default)]
@@ -48,7 +49,7 @@ impl Group {
 impl Alike {
     /// Those of some tokens, each with a number, that come at a place.
     pub fn new(
-        encoding: &Encoding,
+        encoding: &Encoder,
         places: &mut Places,
         place: Place,
         tokens: impl Iterator<Item = (u32, u32)>,

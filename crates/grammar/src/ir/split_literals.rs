@@ -6,10 +6,9 @@
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 
-use super::rebuild::expressions;
-use crate::ir::exprs;
+use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
-use crate::json_schema::common_exprs;
+use crate::json::values::common_exprs;
 
 /// A lexeme that begins with a long run of bytes.
 struct Long {

@@ -106,9 +106,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::canonical::cursor::state::Cursor;
     use crate::canonical::cursor::table::Places;
     use crate::canonical::cursor::table::tests::encoding;
-    use crate::canonical::{Cursor, Encoding};
+    use crate::canonical::encoding::Encoding;
 
     /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
     fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {

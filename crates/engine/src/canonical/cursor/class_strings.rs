@@ -4,9 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::canonical::Encoding;
+use crate::canonical::cursor::by_place::{Place, Walk};
 use crate::canonical::cursor::state::length_of;
-use crate::canonical::cursor::table::{Place, Places};
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
@@ -23,21 +24,6 @@ pub(crate) struct Shapes {
     ill_formed: Vec<u32>,
 }
 
-/// A walk of all shapes, of which later ones take over parts. Places are those of one [`Places`], which keeps it.
-pub(crate) struct Walk {
-    /// By shape the place behind it, if it was come to.
-    places: Vec<Option<Place>>,
-    /// Where the tokens begin and end that cannot be read.
-    dead: Vec<(u32, u32)>,
-}
-
-impl Walk {
-    /// Bytes of memory held.
-    pub fn memory_bytes(&self) -> usize {
-        (self.places.len() + self.dead.len()) * 8
-    }
-}
-
 struct Shape {
     /// Some character of the class.
     character: char,
@@ -50,7 +36,7 @@ struct Shape {
 }
 
 impl Shapes {
-    pub fn new(encoding: &Encoding) -> Shapes {
+    pub fn new(encoding: &Encoder) -> Shapes {
         let pretokenizer = encoding.pretokenizer();
         let mut shapes = Shapes::default();
         // By node above and class: the nodes, numbered as they come, each with its character and tokens.
@@ -94,7 +80,7 @@ impl Shapes {
     ///
     /// Behind a character or two nearly all texts come to the same places wherever they began, so what the first walks found
     /// below a shape is taken over by later ones that come to the same place there.
-    pub fn keep_readable(&self, encoding: &Encoding, places: &mut Places, start: Place, set: &mut TokenSet) {
+    pub fn keep_readable(&self, encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSet) {
         self.ill_formed.iter().for_each(|&token| set.remove(token));
         let mut walks = std::mem::take(&mut places.walks);
         let mut new =

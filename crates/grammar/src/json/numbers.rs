@@ -1,4 +1,4 @@
-//! What schemas ask of numbers as expressions: bounds, divisors and numbers left out, in the spelling in force.
+//! What is asked of numbers as expressions: bounds, divisors and numbers left out, in the spelling in force.
 //!
 //! Plain decimals between bounds are [`intervals`](crate::json::intervals), and numbers with an exponent that no bound can cut are
 //! built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
@@ -8,31 +8,11 @@ use stencilm_regex::{
     SMALL_EXPONENTS, check_time,
 };
 
-use crate::ir::error::{ErrorKind, GrammarError};
-use crate::ir::word_trie::{Part, common_beginning, trie};
-use crate::json::intervals::{between, many_zeros, point_zeros};
-use crate::json::values::common;
-use crate::json_schema::Spelling;
-use crate::json_schema::lower::schemas::Lowering;
-use crate::json_schema::normal_form::merge::{Clash, Merged};
-use crate::json_schema::read::document::Json;
-use crate::json_schema::read::schema::{SchemaId, Types};
-use crate::json_schema::read::vocabulary::Draft;
-
-/// Which numbers count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// All of them.
-    Number,
-    /// Those without a fraction; zeros after the point are none.
-    Integer,
-    /// Those with one.
-    Fraction,
-    /// Those written without a point or exponent, which is what draft 4 means by an integer.
-    Pointless,
-    /// Those written with one.
-    Pointed,
-}
+use super::intervals::{between, many_zeros, point_zeros};
+use super::kind::{Kind, MAX_READ_DIGITS, readable_ends};
+use super::spelling::Spelling;
+use super::values::common;
+use crate::word_trie::{Part, common_beginning, trie};
 
 /// What is asked of a number.
 pub(crate) struct Numbers<'a> {
@@ -50,40 +30,10 @@ pub(crate) struct Numbers<'a> {
     pub(crate) readable: bool,
 }
 
-/// Python reads no integer of more digits, for it takes time that grows with their square.
-const MAX_READ_DIGITS: u32 = 4_300;
-
-/// The greatest double.
-const GREATEST_DOUBLE: &str = "1.7976931348623157e308";
-
 impl Numbers<'_> {
     /// The ends beyond which no number is read, where this one asks for that: below and above.
     fn readable_ends(&self) -> Option<[End; 2]> {
         self.readable.then(|| readable_ends(self.kind))
-    }
-}
-
-/// The ends beyond which no number of a kind is read.
-fn readable_ends(kind: Kind) -> [End; 2] {
-    let (greatest, exclusive) = match kind {
-        Kind::Pointless => (format!("1e{MAX_READ_DIGITS}"), true),
-        _ => (GREATEST_DOUBLE.into(), false),
-    };
-    [format!("-{greatest}"), greatest]
-        .map(|text| End { value: Decimal::parse(&text).expect("it is a number"), exclusive })
-}
-
-/// Any number of a kind that common readers have a number for, by digits alone or with a point and an exponent.
-pub(crate) fn any_readable(exprs: &mut ExprSet, kind: Kind) -> ExprId {
-    let [least, most] = readable_ends(kind);
-    match kind {
-        Kind::Pointless => {
-            between(exprs, None, None, kind, Some(MAX_READ_DIGITS)).expect("there is no end with too many digits")
-        }
-        _ => {
-            let numbers = NumberSet::new(Some(&least), Some(&most), &[], &[], NumberForm::Any);
-            exprs.numbers(numbers.expect("there are no steps"))
-        }
     }
 }
 
@@ -94,75 +44,6 @@ pub(crate) enum NumbersError {
     TooManyDigits,
     #[error(transparent)]
     Set(#[from] NumberSetError),
-}
-
-impl Lowering<'_> {
-    /// Which numbers the types leave.
-    pub(crate) fn number_kind(&self, merged: &Merged) -> Kind {
-        let root = self.schemas.root;
-        match (merged.types.meets(Types::INTEGER), merged.types.meets(Types::FRACTION)) {
-            (true, false) if self.schemas.is_pointless(root) => Kind::Pointless,
-            (true, false) => Kind::Integer,
-            // Digits are how integers are written; only in draft 4 are they what an integer is.
-            (false, true) if self.schemas.draft(root) == Draft::D4 => Kind::Pointed,
-            (false, true) => Kind::Fraction,
-            _ => Kind::Number,
-        }
-    }
-
-    /// The numbers that the constraints leave.
-    pub(crate) fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
-        let steps = |fails: bool| {
-            let steps = merged.multiple_of.iter().filter(|step| step.fails == fails);
-            steps.map(|step| step.value.clone()).collect()
-        };
-        let document = self.schemas.document;
-        let excluded = merged.excluded.iter().filter_map(|excluded| match document.get(excluded.value) {
-            Json::Number(text) => Decimal::parse(text),
-            _ => None,
-        });
-        let asked = Numbers {
-            kind: self.number_kind(merged),
-            lower: merged.lower.as_ref().map(|bound| &bound.value),
-            upper: merged.upper.as_ref().map(|bound| &bound.value),
-            multiple_of: steps(false),
-            not_multiple_of: steps(true),
-            excluded: excluded.collect(),
-            readable: self.options.integers_as_digits,
-        };
-        numbers(&mut self.builder.exprs, asked, self.options.spelling).map_err(|error| {
-            let place = merged.multiple_of.first().map_or(at, |step| step.at);
-            let place = if matches!(error, NumbersError::Set(_)) { place } else { at };
-            GrammarError::new(ErrorKind::Limit, self.schemas.place(place), error.to_string())
-        })
-    }
-
-    /// Why no number is left, where none is.
-    pub(crate) fn without_numbers(&self, merged: &Merged, at: SchemaId, number: ExprId) -> Option<Clash> {
-        if number != ExprId::NOTHING {
-            return None;
-        }
-        let place = |at| self.schemas.place(at);
-        let bounds = match (&merged.lower, &merged.upper) {
-            (Some(low), Some(high)) => format!("lies between {} and {}", low.value.value, high.value.value),
-            (Some(low), None) => format!("lies above {}", low.value.value),
-            (None, Some(high)) => format!("lies below {}", high.value.value),
-            (None, None) => "is left".into(),
-        };
-        let steps = merged
-            .multiple_of
-            .iter()
-            .filter(|step| !step.fails)
-            .map(|step| format!("{} (in {})", step.value, place(step.at)));
-        let what = match (self.number_kind(merged), steps.collect::<Vec<_>>().join(" and of ")) {
-            (Kind::Integer | Kind::Pointless, steps) if steps.is_empty() => "integer".into(),
-            (Kind::Integer | Kind::Pointless, steps) => format!("integer that is a multiple of {steps}"),
-            (_, steps) if steps.is_empty() => "number".into(),
-            (_, steps) => format!("multiple of {steps}"),
-        };
-        let at = merged.lower.as_ref().or(merged.upper.as_ref()).map_or(at, |bound| bound.at);
-        Some(Clash { place: place(at), message: format!("no {what} {bounds}") })
-    }
 }
 
 /// The numbers asked for, in a spelling.
@@ -268,11 +149,21 @@ fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
     Some(free)
 }
 
+/// How single numbers are written.
+#[derive(Clone, Copy)]
+pub(crate) struct Written {
+    /// Which numbers count.
+    pub(crate) kind: Kind,
+    pub(crate) spelling: Spelling,
+    /// As in [`Numbers`].
+    pub(crate) readable: bool,
+}
+
 /// Exactly one value. `None` when it has too many digits.
 pub(crate) fn exactly(
     exprs: &mut ExprSet,
     value: &Decimal,
-    (kind, spelling, readable): (Kind, Spelling, bool),
+    Written { kind, spelling, readable }: Written,
 ) -> Option<ExprId> {
     let end = End { value: value.clone(), exclusive: false };
     let asked = Numbers {
@@ -292,7 +183,7 @@ pub(crate) fn exactly(
 pub(crate) fn plain_texts(
     exprs: &mut ExprSet,
     value: &Decimal,
-    (kind, spelling, readable): (Kind, Spelling, bool),
+    Written { kind, spelling, readable }: Written,
     texts: &mut Vec<(String, ExprId)>,
 ) -> bool {
     let end = End { value: value.clone(), exclusive: false };
@@ -380,7 +271,7 @@ mod tests {
                 let exprs = &mut deriver.exprs;
                 let (mut texts, mut ways) = (Vec::new(), Vec::new());
                 for value in given.map(|text| Decimal::parse(text).unwrap()) {
-                    let written = (kind, spelling, false);
+                    let written = Written { kind, spelling, readable: false };
                     if plain_texts(exprs, &value, written, &mut texts) {
                         ways.push(exactly(exprs, &value, written).unwrap());
                     }

@@ -8,10 +8,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::table::{Place, Places, Reading};
+use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::state::Cursor;
+use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::cursor::table::{Places, Reading};
+use crate::canonical::encoder::facts::Kind;
+use crate::canonical::encoding::Encoding;
+use crate::canonical::encoding::Known;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::{MAX_STEPS_OF_MASK, Search};
-use crate::canonical::{Cursor, CursorKey, Encoding, Kind, Known};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
 use stencilm_regex::{Expr, ExprId, ExprSet};
 
-use crate::json_schema::read::schema::Format;
+use crate::json::format::Format;
 
 /// The least and the greatest length of a set of texts; `None` where there is no greatest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

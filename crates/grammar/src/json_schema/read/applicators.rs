@@ -1,11 +1,11 @@
 //! The keywords that hold other schemas, or belong to one that does: references, conditions, members, elements.
 
-use crate::ir::error::GrammarError;
-use crate::json_schema::read::document::{Json, JsonId, quoted};
-use crate::json_schema::read::keywords::Reader;
-use crate::json_schema::read::refs::RefProblem;
-use crate::json_schema::read::schema::{Keyword, SchemaId};
-use crate::json_schema::read::vocabulary::Draft;
+use super::document::{Json, JsonId, quoted};
+use super::reader::Reader;
+use super::refs::RefProblem;
+use super::schema::{Keyword, SchemaId};
+use super::vocabulary::Draft;
+use crate::error::GrammarError;
 
 /// What a keyword turned out to be.
 pub(crate) enum Applied {

@@ -14,7 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.grammars.output_types import JsonSchema, Output, resolve
+from stencilm.grammars.output_types import JsonSchema
+from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, RegexSource
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.models.prompts import Conversation, chat_text

@@ -40,6 +40,14 @@ impl GrammarError {
     pub fn limit(place: impl Into<String>, limit: LimitExceeded) -> GrammarError {
         GrammarError::new(ErrorKind::Limit, place, limit.while_reading())
     }
+
+    /// An error of another text as part of a message; the whole of it needs no place.
+    pub(crate) fn described(&self) -> String {
+        match &*self.place {
+            "" | "#" => self.message.clone(),
+            place => format!("at {place}: {}", self.message),
+        }
+    }
 }
 
 impl fmt::Display for GrammarError {

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 
+use crate::canonical::encoder::source::EncodingSource;
+use crate::canonical::encoding::Encoding;
 use crate::compiled::CompiledGrammar;
 use crate::error::MatcherError;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
 use crate::shared::Vocabulary;
 use crate::switches::Switch;
-use crate::warm_up;
+use crate::warm_up::masks::{SCHEMA, TEXT};
 
 /// Any JSON, with texts that come to the places where a string or a number may end or go on: behind letters, digits, blanks and
 /// signs.
@@ -52,15 +54,31 @@ const TYPED_TEXTS: [&str; 2] = [
     r#"{"s":"","i":-7,"n":1234567,"b":false,"o":{},"l":[],"d":[1,2],"f":[],"r":[],"sn":"x","in":null,"nn":null,"bn":null,"z":null,"on":null,"ln":null,"c":1}"#,
 ];
 
+impl Vocabulary {
+    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned
+    /// first stays.
+    ///
+    /// # Errors
+    /// A sentence that says what is not known how to do.
+    pub fn learn_encoding(self: &Arc<Vocabulary>, source: &EncodingSource) -> Result<(), String> {
+        if self.encoding().is_none() {
+            self.set_encoding(Encoding::new(source, self.tokens().clone())?);
+            // What a watch of this thread keeps it from finding is found when a mask asks for it.
+            let _ = lay_out(self);
+        }
+        Ok(())
+    }
+}
+
 /// Lays it out. The common formats are those of the text that a vocabulary is prepared with: the first date or address of a
 /// grammar costs more than many later ones here, too.
-pub(crate) fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
+fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
     if !Switch::CanonicalCommonTexts.is_on() {
         return Ok(());
     }
     walk(vocabulary, ANY, &TEXTS)?;
     walk(vocabulary, TYPED, &TYPED_TEXTS)?;
-    walk(vocabulary, warm_up::SCHEMA, &[warm_up::TEXT])
+    walk(vocabulary, SCHEMA, &[TEXT])
 }
 
 /// Asks for the masks of texts of a schema.

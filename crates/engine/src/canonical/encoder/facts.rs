@@ -1,0 +1,289 @@
+//! What a tokenizer makes tokens of text with: merges, pieces, and what each token is to them. It never changes.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use super::merges::Merges;
+use super::pairs::Pairs;
+use super::source::EncodingSource;
+use crate::canonical::pretokenizer::probes::Probes;
+use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
+use crate::canonical::whitespace::json::json_blanks;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::Trie;
+
+/// In place of a place in the trie of whole pieces: no piece begins so.
+pub(crate) const OFF: u32 = u32::MAX;
+
+/// What a token is to the encoder.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    /// It stands for a byte of a character that has no token.
+    pub is_byte: bool,
+    /// Merges never make it, so it is only ever a whole piece.
+    pub is_whole: bool,
+}
+
+/// A tokenizer's own way to make tokens of text: what never changes.
+pub(crate) struct Encoder {
+    pub tokens: Arc<Tokens>,
+    pub merges: Merges,
+    /// By token; `None` for those that are never written.
+    pub kinds: Vec<Option<Kind>>,
+    pub pretokenizer: Option<PreTokenizer>,
+    pub pattern: Option<String>,
+    /// The texts of tokens that merges never make.
+    pub whole_pieces: Option<Trie>,
+    /// The bytes that they begin with.
+    pub whole_firsts: ByteSet,
+    pub probes: Probes,
+    /// Tokens of nothing but blanks, ascending and as a set.
+    pub blank_tokens: Vec<u32>,
+    pub blank_set: TokenSet,
+    /// Bytes that begin characters of which all have tokens, so that none is spelled in bytes.
+    pub closed_firsts: ByteSet,
+    /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
+    pub odd_tokens: Vec<u32>,
+}
+
+impl Encoder {
+    /// # Errors
+    /// A sentence that says what cannot be read.
+    pub fn new(source: &EncodingSource, tokens: Arc<Tokens>) -> Result<Encoder, String> {
+        let size = tokens.vocab_size() as u32;
+        let in_range = |id: u32| id < size;
+        let merged = source.merges.iter().flat_map(|&(left, right, whole)| [left, right, whole]);
+        let spelled = source.chars.iter().flatten().map(|&(_, id)| id).chain(source.bytes.iter().copied());
+        if source.bytes.len() != 256 || !merged.chain(spelled).all(in_range) {
+            return Err("its merges name tokens that the vocabulary does not have".into());
+        }
+        let chars = source.chars.as_ref().map(|chars| chars.iter().copied().collect::<FxHashMap<char, u32>>());
+        let pretokenizer = source.pattern.as_deref().map(PreTokenizer::new).transpose()?;
+        let pairs = Pairs::new(source.bytes.clone(), chars, source.changed, &source.merges);
+        let merges = Merges::new(pairs, &tokens);
+        let mut whole_pieces = None;
+        if source.whole_pieces {
+            if pretokenizer.is_none() {
+                return Err("whole texts are looked up among its tokens".into());
+            }
+            let mut texts: Vec<(&[u8], u32)> = (0..size)
+                .filter(|&token| !merges.makes(token))
+                .filter_map(|token| Some((tokens.token_bytes(token)?, token)))
+                .collect();
+            texts.sort_unstable();
+            texts.dedup_by_key(|(text, _)| *text);
+            whole_pieces = Some(Trie::from_sorted(texts.into_iter()));
+        }
+        let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
+        let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
+        let probes = Probes::new(pretokenizer.as_ref());
+        let kinds: Vec<Option<Kind>> = (0..size)
+            .map(|token| {
+                let bytes = tokens.token_bytes(token)?;
+                let is_byte = merges.pairs.chars.is_some()
+                    && bytes.len() == 1
+                    && merges.pairs.bytes[usize::from(bytes[0])] == token;
+                let is_whole = !merges.makes(token);
+                (!is_whole || whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
+            })
+            .collect();
+        let is_blank = |&token: &u32| {
+            tokens.token_bytes(token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
+        };
+        let blank_tokens: Vec<u32> = (0..size).filter(is_blank).collect();
+        let mut blank_set = TokenSet::empty(tokens.vocab_size());
+        blank_tokens.iter().for_each(|&token| blank_set.insert(token));
+        let pattern = source.pattern.clone();
+        let closed_firsts = closed_firsts(&merges.pairs);
+        let mut encoder = Encoder {
+            tokens,
+            closed_firsts,
+            merges,
+            kinds,
+            pretokenizer,
+            pattern,
+            whole_pieces,
+            whole_firsts,
+            probes,
+            blank_tokens,
+            blank_set,
+            odd_tokens: Vec::new(),
+        };
+        let is_odd = |&token: &u32| encoder.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
+        encoder.odd_tokens = (0..size).filter(is_odd).collect();
+        Ok(encoder)
+    }
+
+    /// The tokens of a text, as the tokenizer writes them where nothing stands before it; `None` where it cannot.
+    pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        let mut ids = Vec::new();
+        let Some(pretokenizer) = &self.pretokenizer else {
+            return self.encode_piece(text.as_bytes(), &mut ids).then_some(ids);
+        };
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (mut state, mut end) = (START, 0);
+            let mut characters = rest.char_indices();
+            loop {
+                let Some((at, character)) = characters.next() else {
+                    if pretokenizer.may_end_text(state) {
+                        end = rest.len();
+                    }
+                    break;
+                };
+                let (next, ends) = pretokenizer.step(state, pretokenizer.class(character));
+                if ends {
+                    end = at;
+                }
+                if next == DEAD {
+                    break;
+                }
+                state = next;
+                if pretokenizer.may_end(state) {
+                    end = at + character.len_utf8();
+                }
+            }
+            let (piece, behind) = rest.split_at(end);
+            if !self.encode_piece(piece.as_bytes(), &mut ids) {
+                return None;
+            }
+            rest = behind;
+        }
+        Some(ids)
+    }
+
+    fn encode_piece(&self, piece: &[u8], ids: &mut Vec<u32>) -> bool {
+        if self.whole_pieces.is_some()
+            && let Some(token) = self.tokens.trie().find(piece).and_then(|node| self.tokens.trie().entry_at(node))
+        {
+            ids.push(token);
+            return true;
+        }
+        let mut symbols = Vec::with_capacity(piece.len());
+        let spelled = self.merges.pairs.spell(piece, &mut symbols);
+        self.merges.pairs.merge_all(&mut symbols, |_, _, _| {});
+        ids.append(&mut symbols);
+        spelled
+    }
+
+    /// All that it was made of.
+    pub fn source(&self) -> EncodingSource {
+        let Pairs { bytes, chars, changed, .. } = &self.merges.pairs;
+        let chars = chars.as_ref().map(|chars| {
+            let mut chars: Vec<(char, u32)> = chars.iter().map(|(&character, &id)| (character, id)).collect();
+            chars.sort_unstable();
+            chars
+        });
+        EncodingSource {
+            bytes: bytes.clone(),
+            chars,
+            changed: *changed,
+            merges: self.merges.pairs.in_order(),
+            whole_pieces: self.whole_pieces.is_some(),
+            pattern: self.pattern.clone(),
+        }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.merges.memory_bytes() + self.kinds.len() * size_of::<Option<Kind>>()
+    }
+
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    pub fn splits(&self) -> bool {
+        self.pretokenizer.is_some()
+    }
+
+    pub fn pretokenizer(&self) -> &PreTokenizer {
+        self.pretokenizer.as_ref().expect("asked only where texts are split")
+    }
+
+    pub fn by_characters(&self) -> bool {
+        self.merges.pairs.chars.is_some()
+    }
+
+    /// Whether a character is spelled by a token of its own, or never spelled at all.
+    pub fn is_symbol(&self, character: char) -> bool {
+        let pairs = &self.merges.pairs;
+        Some(character) == pairs.changed || pairs.chars.as_ref().is_some_and(|chars| chars.contains_key(&character))
+    }
+
+    /// Whether a token is nothing but blanks.
+    pub fn is_blank(&self, token: u32) -> bool {
+        self.blank_set.contains(token)
+    }
+
+    /// Whether merges may join a token with blanks behind it.
+    pub fn may_merge_with_blanks(&self, token: u32) -> bool {
+        !self.merging(token).intersect(&json_blanks()).is_empty()
+    }
+
+    /// What a token is to the encoder; `None` for those that it never writes.
+    pub fn kind(&self, token: u32) -> Option<Kind> {
+        self.kinds.get(token as usize).copied().flatten()
+    }
+
+    /// Whether no merge joins two neighbours within a piece.
+    pub fn stay_apart(&self, before: Option<u32>, token: u32) -> bool {
+        before.is_none_or(|before| self.merges.stay_apart(before, token))
+    }
+
+    /// Whether a place in the trie of whole pieces is the end of one.
+    pub fn is_whole_piece(&self, place: u32) -> bool {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != 0) else { return false };
+        trie.entry_at(place as usize - 1).is_some()
+    }
+
+    /// The place behind a character in the trie of whole pieces.
+    pub fn whole_step(&self, place: u32, character: char) -> u32 {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != OFF) else { return OFF };
+        let mut buffer = [0; 4];
+        let mut place = place;
+        for byte in character.encode_utf8(&mut buffer).bytes() {
+            let (mut node, end) = match place {
+                0 => (0, trie.len()),
+                _ => trie.children(place as usize - 1),
+            };
+            while node < end && trie.byte(node) != byte {
+                node += trie.size(node);
+            }
+            if node >= end {
+                return OFF;
+            }
+            place = node as u32 + 1;
+        }
+        place
+    }
+
+    /// The first bytes of all that may not follow a token in one piece.
+    pub fn merging(&self, token: u32) -> ByteSet {
+        if self.merges.makes(token) { *self.merges.merging(token) } else { ByteSet::ALL }
+    }
+
+    /// The first bytes of all that may not follow tokens of a number in one piece.
+    pub fn merging_of(&self, number: u32) -> &ByteSet {
+        if number == u32::MAX { &ByteSet::ALL } else { self.merges.merging_of(number) }
+    }
+
+    /// A number that is equal for tokens that merge with the same.
+    pub fn merging_number(&self, token: u32) -> u32 {
+        if self.merges.makes(token) { self.merges.merging_number(token) } else { u32::MAX }
+    }
+}
+
+/// The first bytes of characters of two bytes that all have tokens.
+fn closed_firsts(pairs: &Pairs) -> ByteSet {
+    let Some(chars) = &pairs.chars else { return ByteSet::EMPTY };
+    let has_token = |character: char| Some(character) == pairs.changed || chars.contains_key(&character);
+    let continues = |first: u8| (0x80..0xC0).map(move |last| [first, last]);
+    let is_closed = |&first: &u8| {
+        continues(first).all(|bytes| std::str::from_utf8(&bytes).is_ok_and(|text| text.chars().all(has_token)))
+    };
+    (0xC2..0xE0).filter(is_closed).fold(ByteSet::EMPTY, |firsts, first| firsts.union(&ByteSet::of(first)))
+}

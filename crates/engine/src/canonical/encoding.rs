@@ -1,0 +1,92 @@
+//! A tokenizer's own way to make tokens of text, with what was laid out while it was used.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::canonical::cursor::rows::Rows;
+use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::encoder::source::EncodingSource;
+use crate::canonical::viability::context_independent::SureRows;
+use crate::canonical::viability::crossing::Leaving;
+use crate::canonical::viability::doubts::Doubts;
+use crate::canonical::viability::ends::Anywhere;
+use crate::canonical::viability::search::Found;
+use crate::canonical::whitespace::cached::KeptBlanks;
+use crate::locks::{Guard, Mutex, lock};
+use crate::vocabulary::tokens::Tokens;
+
+/// A tokenizer's own way to make tokens of text.
+pub(crate) struct Encoding {
+    encoder: Encoder,
+    known: Mutex<Known>,
+}
+
+impl Deref for Encoding {
+    type Target = Encoder;
+
+    fn deref(&self) -> &Encoder {
+        &self.encoder
+    }
+}
+
+/// What was laid out while it was used.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub places: Places,
+    pub rows: Rows,
+    pub sure: SureRows,
+    pub blanks: KeptBlanks,
+    pub leaving: Leaving,
+    pub anywhere: Anywhere,
+    pub search: Found,
+    pub doubts: Doubts,
+}
+
+impl Encoding {
+    /// # Errors
+    /// A sentence that says what cannot be read.
+    pub fn new(source: &EncodingSource, tokens: Arc<Tokens>) -> Result<Encoding, String> {
+        Ok(Encoding { encoder: Encoder::new(source, tokens)?, known: Mutex::default() })
+    }
+
+    /// What was laid out so far, for one operation.
+    pub fn known(&self) -> Guard<'_, Known> {
+        let mut known = lock(&self.known);
+        if known.places.are_full() {
+            // All of it is kept by place.
+            let Known { places, sure, blanks, leaving, .. } = &mut *known;
+            (*places, *sure, *blanks, *leaving) = Default::default();
+        }
+        known.places.forced.forget_if_full();
+        known
+    }
+
+    /// The cursor behind one more token, as its place has it, so that the same one is known at a glance.
+    pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
+        let places = &mut self.known().places;
+        let place = places.of(cursor);
+        let behind = places.advance(self, place, token, apart)?;
+        Some(places.cursor(behind).clone())
+    }
+
+    /// The tokens that fit a cursor behind a token.
+    pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
+        let mut known = self.known();
+        let Known { rows, places, .. } = &mut *known;
+        rows.row(self, places, cursor, before)
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let known = lock(&self.known);
+        self.encoder.memory_bytes()
+            + known.places.memory_bytes()
+            + known.rows.memory_bytes()
+            + known.sure.memory_bytes()
+            + known.blanks.memory_bytes()
+            + known.leaving.memory_bytes()
+            + known.anywhere.memory_bytes()
+    }
+}

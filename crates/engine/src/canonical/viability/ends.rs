@@ -1,0 +1,311 @@
+//! Whether a token surely keeps its end: what the next bytes tell of it, without a look at the tokens that come.
+//!
+//! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes do so is
+//! laid out by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
+
+use crate::canonical::cursor::by_place::{MAX_CHARACTERS, Place, Shown};
+use crate::canonical::cursor::state::Cursor;
+use crate::canonical::cursor::table::Places;
+use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::pretokenizer::suffixes::{Behind, States};
+use crate::switches::Switch;
+use crate::vocabulary::token_set::{BITS, TokenSet};
+
+/// So many ways to go on are tried behind a token.
+const MAX_TRIES: usize = 200;
+/// So many sets of tokens are kept.
+const MAX_ANYWHERE: usize = 100;
+
+/// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
+#[derive(Default)]
+pub(crate) struct Anywhere {
+    sets: FxHashMap<ByteSet, Arc<TokenSet>>,
+    behind: Behind,
+    /// What decides of the tokens of each kind, which have the same sets.
+    examples: Vec<Ending>,
+    /// By token the number of its kind; the same in the order of shapes, in which they are asked for.
+    kinds: Vec<u32>,
+    in_shapes: Vec<u32>,
+    /// By the bytes that may come, which kinds of tokens surely keep their ends, as far as it was asked for.
+    judged: Vec<Vec<Option<bool>>>,
+    numbers: FxHashMap<ByteSet, usize>,
+    /// Scratch for two sets of tokens, which are empty between uses.
+    scratch: [Option<TokenSet>; 2],
+}
+
+impl Anywhere {
+    /// Two empty sets of tokens, to be given back empty.
+    pub fn take_room(&mut self, vocab_size: usize) -> [TokenSet; 2] {
+        self.scratch.each_mut().map(|set| set.take().unwrap_or_else(|| TokenSet::empty(vocab_size)))
+    }
+
+    pub fn give_back(&mut self, scratch: [TokenSet; 2]) {
+        self.scratch = scratch.map(Some);
+    }
+
+    /// Those of some bytes.
+    pub fn before(&mut self, encoding: &Encoder, bytes: &ByteSet) -> Arc<TokenSet> {
+        self.lay_out(encoding);
+        if let Some(known) = self.sets.get(bytes).filter(|_| Switch::CanonicalJudgedKept.is_on()) {
+            return known.clone();
+        }
+        if self.sets.len() >= MAX_ANYWHERE {
+            self.sets.clear();
+        }
+        let size = encoding.tokens().vocab_size();
+        let Anywhere { examples, behind, .. } = &*self;
+        // As bits at the top of words, so that a word of tokens is gathered by shifts.
+        let sure: Vec<u32> = examples
+            .iter()
+            .map(|&ending| u32::from(encoding.surely_goes_on_behind(behind, ending, bytes)) << (BITS - 1))
+            .collect();
+        let mut tokens = TokenSet::empty(size);
+        for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
+            let mut gathered = 0;
+            for &kind in kinds {
+                gathered = gathered >> 1 | sure[kind as usize];
+            }
+            *word = gathered >> (BITS as usize - kinds.len());
+        }
+        let tokens = Arc::new(tokens);
+        self.sets.insert(*bytes, tokens.clone());
+        tokens
+    }
+
+    /// To ask for some tokens before some bytes.
+    pub fn judge<'a>(&'a mut self, encoding: &'a Encoder) -> Judged<'a> {
+        self.lay_out(encoding);
+        if self.judged.len() >= MAX_ANYWHERE {
+            (self.judged, self.numbers) = Default::default();
+        }
+        Judged { encoding, anywhere: self, sets: Vec::new() }
+    }
+
+    /// Sorts the tokens by kinds.
+    pub fn lay_out(&mut self, encoding: &Encoder) {
+        if !self.kinds.is_empty() {
+            return;
+        }
+        let size = encoding.tokens().vocab_size() as u32;
+        let mut numbers = FxHashMap::default();
+        for token in 0..size {
+            let ending = encoding.ending(&mut self.behind, token);
+            let next = self.examples.len() as u32;
+            self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
+                self.examples.push(ending);
+                next
+            }));
+        }
+        let shapes = encoding.tokens().shapes();
+        self.in_shapes = shapes.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
+        sets.sum::<usize>()
+            + (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
+            + self.judged.len() * self.examples.len()
+            + self.behind.memory_bytes()
+    }
+}
+
+/// What decides whether a token keeps its end wherever it stands: the states behind it, and what it merges with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Ending {
+    /// It spells nothing.
+    Nothing,
+    WithinCharacter {
+        merging: u32,
+    },
+    Character {
+        states: Option<States>,
+        merging: u32,
+    },
+}
+
+/// Which tokens surely keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
+pub(crate) struct Judged<'a> {
+    encoding: &'a Encoder,
+    anywhere: &'a mut Anywhere,
+    /// By number of what is known of a set of bytes.
+    sets: Vec<ByteSet>,
+}
+
+impl Judged<'_> {
+    /// The number of a set of bytes.
+    pub fn number(&mut self, bytes: &ByteSet) -> usize {
+        let Anywhere { judged, numbers, examples, .. } = &mut *self.anywhere;
+        let number = *numbers.entry(*bytes).or_insert_with(|| {
+            judged.push(vec![None; examples.len()]);
+            judged.len() - 1
+        });
+        if number >= self.sets.len() {
+            self.sets.resize(number + 1, ByteSet::EMPTY);
+        }
+        self.sets[number] = *bytes;
+        number
+    }
+
+    /// Whether a token surely keeps its end before the bytes of a number.
+    #[inline]
+    pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
+        let Anywhere { kinds, judged, examples, behind, .. } = &mut *self.anywhere;
+        let kind = kinds[token as usize] as usize;
+        let known = &mut judged[number][kind];
+        *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], &self.sets[number]))
+    }
+
+    /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that surely keep their ends
+    /// to one set, and the others to another one.
+    pub fn sort_shapes(
+        &mut self,
+        number: usize,
+        (first, tokens): (usize, &[u32]),
+        surely: &mut TokenSet,
+        perhaps: &mut TokenSet,
+    ) {
+        let Anywhere { in_shapes, judged, examples, behind, .. } = &mut *self.anywhere;
+        let (known, bytes) = (&mut judged[number], &self.sets[number]);
+        for (&token, &kind) in tokens.iter().zip(&in_shapes[first..]) {
+            let kind = kind as usize;
+            let sure =
+                *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], bytes));
+            // There is no order in what is sure, so no branch is taken by it.
+            let (word, bit) = ((token / BITS) as usize, token % BITS);
+            surely.words_mut()[word] |= u32::from(sure) << bit;
+            perhaps.words_mut()[word] |= u32::from(!sure) << bit;
+        }
+    }
+}
+
+impl Encoder {
+    /// Those of some bytes behind which a token surely keeps its end, whatever the rest of the text is. `merging` are the
+    /// first bytes of what merges join with the token.
+    pub(crate) fn sure_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
+        let free = bytes.intersect(&merging.complement());
+        if cursor.within_character() {
+            // Bytes that spell a character which has a token lead to nothing, so that is searched.
+            let is_open = self.by_characters() || cursor.waits_for_ends() || cursor.may_become_whole();
+            return if is_open { ByteSet::EMPTY } else { free };
+        }
+        if !self.splits() {
+            return free;
+        }
+        let Some(state) = cursor.settled().map(usize::from) else { return ByteSet::EMPTY };
+        let apart = bytes.intersect(&self.probes.apart[state]);
+        if cursor.may_become_whole() {
+            return apart;
+        }
+        apart.union(&free.intersect(&self.probes.plain[state]))
+    }
+
+    /// Whether a token surely keeps its end behind the next few characters of some text. What may come is told by `bytes`
+    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
+    pub(crate) fn keeps_end<S: Copy, E>(
+        &self,
+        places: &mut Places,
+        place: Place,
+        token: u32,
+        start: S,
+        bytes: &mut impl FnMut(S) -> Result<ByteSet, E>,
+        step: &mut impl FnMut(S, u8) -> Result<Option<S>, E>,
+    ) -> Result<Option<bool>, E> {
+        if !self.splits() || places.cursor(place).within_character() {
+            return Ok(None);
+        }
+        // What showed it elsewhere often comes here too.
+        let key = (place, self.merging_number(token));
+        if let Some(&shown) = places.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
+            let mut here = Some(start);
+            for &byte in shown.text() {
+                let Some(state) = here else { break };
+                here = if bytes(state)?.contains(byte) { step(state, byte)? } else { None };
+            }
+            if here.is_some() {
+                return Ok(Some(true));
+            }
+        }
+        let merging = self.merging(token);
+        let mut work: Vec<(S, Option<Place>, Shown)> = vec![(start, None, Shown::default())];
+        let (mut tries, mut open) = (0, false);
+        while let Some((state, probe, text)) = work.pop() {
+            // One byte of each class is enough, of each that merges with the token and that does not.
+            let mut tried = [ByteSet::EMPTY; 2];
+            let may_come = bytes(state)?;
+            open |= may_come.intersect(&ByteSet::ASCII) != may_come;
+            for byte in may_come.intersect(&ByteSet::ASCII).iter() {
+                let class = self.pretokenizer().class(char::from(byte));
+                let apart = probe.is_some() || !merging.contains(byte);
+                if tried[usize::from(apart)].contains(class) {
+                    continue;
+                }
+                let Some(next) = step(state, byte)? else { continue };
+                tried[usize::from(apart)].insert(class);
+                tries += 1;
+                let mut read = |apart: bool| {
+                    let from = probe.or_else(|| places.probe(self, place, apart))?;
+                    places.reads(self, from, byte)
+                };
+                // A byte that merges with the token may also begin one that does not.
+                open |= !apart && read(true).is_some();
+                match read(apart) {
+                    Some((_, true)) => {
+                        places.shown.insert(key, text.with(byte));
+                        return Ok(Some(true));
+                    }
+                    Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MAX_TRIES => {
+                        work.push((next, Some(read), text.with(byte)))
+                    }
+                    Some(_) => open = true,
+                    None => {}
+                }
+            }
+        }
+        Ok((!open).then_some(false))
+    }
+
+    /// Whether behind some of these bytes a token surely keeps its end, wherever it stands.
+    #[cfg(test)]
+    pub(crate) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
+        let mut behind = Behind::default();
+        let ending = self.ending(&mut behind, token);
+        self.surely_goes_on_behind(&behind, ending, bytes)
+    }
+
+    fn ending(&self, behind: &mut Behind, token: u32) -> Ending {
+        let Some(spelled) = self.tokens().token_bytes(token) else { return Ending::Nothing };
+        let merging = self.merging_number(token);
+        if last_character(spelled).is_none() {
+            return Ending::WithinCharacter { merging };
+        }
+        let states = self.pretokenizer.as_ref().map(|pretokenizer| behind.of(pretokenizer, &self.probes, spelled));
+        Ending::Character { states, merging }
+    }
+
+    fn surely_goes_on_behind(&self, behind: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
+        let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
+        match ending {
+            Ending::Nothing => false,
+            // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
+            Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
+            Ending::Character { states: None, merging } => !free(merging).is_empty(),
+            Ending::Character { states: Some(states), merging } => {
+                !bytes.intersect(behind.apart(states)).is_empty()
+                    || !free(merging).intersect(behind.plain(states)).is_empty()
+            }
+        }
+    }
+}
+
+/// The character that some bytes end with; `None` where they end within one.
+pub(crate) fn last_character(bytes: &[u8]) -> Option<char> {
+    let start = bytes.len().saturating_sub(4);
+    let at = (start..bytes.len()).rev().find(|&at| bytes[at] & 0xC0 != 0x80)?;
+    std::str::from_utf8(&bytes[at..]).ok()?.chars().next()
+}

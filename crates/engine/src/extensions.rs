@@ -1,0 +1,90 @@
+//! What later rooms keep with what an earlier one owns: the earlier one need not know of them.
+//!
+//! The lexemes of a vocabulary are shared by all its grammars, and so are the shapes of values, which are found by masks; each
+//! is kept under its own type, and counts as memory of its owner.
+
+use std::any::Any;
+
+/// A value of which an owner keeps one.
+pub(crate) trait Extension: Any + Send {
+    /// Bytes of memory held, about; nothing of what is emptied after every operation.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// At most one value of each type. There are few, so they are looked for one after the other.
+#[derive(Default)]
+pub(crate) struct Extensions(Vec<Box<dyn Extension>>);
+
+impl Extensions {
+    /// The value of a type, which is the default one at first.
+    pub fn get<T: Extension + Default>(&mut self) -> &mut T {
+        let place = self.place_of::<T>().unwrap_or_else(|| {
+            self.0.push(Box::<T>::default());
+            self.0.len() - 1
+        });
+        let value: &mut dyn Any = &mut *self.0[place];
+        value.downcast_mut().expect("it is of this type")
+    }
+
+    /// Takes the value of a type out, to be put back.
+    pub fn take<T: Extension + Default>(&mut self) -> Box<T> {
+        let Some(place) = self.place_of::<T>() else { return Box::default() };
+        let value: Box<dyn Any> = self.0.swap_remove(place);
+        value.downcast().expect("it is of this type")
+    }
+
+    /// Puts it back.
+    pub fn put<T: Extension>(&mut self, value: Box<T>) {
+        self.0.push(value);
+    }
+
+    /// Bytes of memory held by all of them, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.iter().map(|value| size_of_val(&**value) + value.memory_bytes()).sum()
+    }
+
+    #[inline]
+    fn place_of<T: Extension>(&self) -> Option<usize> {
+        self.0.iter().position(|value| {
+            let value: &dyn Any = &**value;
+            value.is::<T>()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default, PartialEq, Debug)]
+    struct Numbers(Vec<u8>);
+
+    #[derive(Default, PartialEq, Debug)]
+    struct Name(String);
+
+    impl Extension for Numbers {
+        fn memory_bytes(&self) -> usize {
+            self.0.len()
+        }
+    }
+
+    impl Extension for Name {}
+
+    #[test]
+    fn each_type_has_one_value() {
+        let mut extensions = Extensions::default();
+        extensions.get::<Numbers>().0.push(7);
+        extensions.get::<Name>().0.push('a');
+        let sizes = size_of::<Numbers>() + size_of::<Name>();
+        assert_eq!(extensions.memory_bytes(), sizes + 1);
+        let mut taken = extensions.take::<Numbers>();
+        assert_eq!(*taken, Numbers(vec![7]));
+        assert_eq!(*extensions.take::<Numbers>(), Numbers::default());
+        taken.0.push(8);
+        extensions.put(taken);
+        assert_eq!(extensions.get::<Numbers>().0, [7, 8]);
+        assert_eq!(extensions.get::<Name>().0, "a");
+    }
+}

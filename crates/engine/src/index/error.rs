@@ -1,0 +1,92 @@
+//! Bounds on an index, and why there is none.
+
+use crate::error::EngineError;
+
+/// Bounds on a [`TokenIndex`](super::TokenIndex).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IndexLimits {
+    /// The most states.
+    pub max_states: usize,
+    /// The most bytes that its transitions take.
+    pub max_bytes: usize,
+}
+
+/// Why there is no index.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The machine of the grammar has too many configurations, perhaps infinitely many.
+    #[error(
+        "the index has more than {0} states; the grammar nests or counts too far for an explicit automaton, so use a \
+         GrammarMatcher, bound its repetitions, or raise max_states"
+    )]
+    TooManyStates(usize),
+    /// There are too many transitions.
+    #[error("the transitions of the index take more than {0} bytes; use a GrammarMatcher, or raise max_bytes")]
+    TooLarge(usize),
+    /// There would be far too many transitions, as some of the states show.
+    #[error(
+        "the transitions of the index would take about {estimate} bytes, as a sample of its {states} states shows, more \
+         than twice the limit of {limit}; use a GrammarMatcher, bound its repetitions, or raise max_bytes"
+    )]
+    WouldBeTooLarge {
+        /// The bytes that they would take.
+        estimate: usize,
+        /// How many states there are.
+        states: usize,
+        /// The most bytes that they may take.
+        limit: usize,
+    },
+    /// The grammar asks for single tokens.
+    #[error("the grammar asks for single tokens, which an automaton over texts does not have; use a GrammarMatcher")]
+    SingleTokens,
+    /// The grammar has budgets of tokens.
+    #[error(
+        "the grammar has parts with max_tokens, which depend on how a text was cut into tokens; use a GrammarMatcher"
+    )]
+    TokenBudgets,
+    /// The vocabulary cannot spell a text that it begins.
+    #[error(
+        "the vocabulary cannot spell all texts of the grammar: {0}; give a vocabulary with tokens for it, or leave it out \
+         of the grammar"
+    )]
+    Unspelled(Unspelled),
+    /// The engine gave up.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A place at which the vocabulary has no tokens for what must follow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unspelled {
+    /// A text that tokens spell.
+    pub text: Vec<u8>,
+    /// What follows it in the shortest text of the grammar and no tokens make up: a whole character where it is one.
+    pub missing: Vec<u8>,
+}
+
+impl std::fmt::Display for Unspelled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "after {} no tokens make up {}", Shown(&self.text), Shown(&self.missing))
+    }
+}
+
+struct Shown<'a>(&'a [u8]);
+
+/// So many bytes of a text are shown, its last ones.
+const MAX_SHOWN: usize = 60;
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut bytes = self.0;
+        if bytes.len() > MAX_SHOWN {
+            let cut = bytes.len() - MAX_SHOWN;
+            let start = (cut..).find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80));
+            bytes = &bytes[start.unwrap_or(cut).min(bytes.len())..];
+            f.write_str("...")?;
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => write!(f, "{text:?}"),
+            Err(_) => write!(f, "the bytes \"{}\"", bytes.escape_ascii()),
+        }
+    }
+}

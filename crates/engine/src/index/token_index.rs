@@ -1,0 +1,213 @@
+//! The index itself: its states, where tokens lead from them, and what is forced.
+
+use std::sync::Arc;
+
+use crate::error::MatcherError;
+use crate::index::bytes::{ByteAutomaton, NOWHERE};
+use crate::query::boundary_tokens::Span;
+use crate::shared::Vocabulary;
+use crate::vocabulary::ranks::Ranks;
+use crate::vocabulary::token_set;
+use crate::vocabulary::trie::WalkError;
+
+/// Ends a walk that has found as much as was asked for.
+struct Enough;
+
+impl WalkError for Enough {
+    fn check() -> Result<(), Enough> {
+        Ok(())
+    }
+}
+
+/// Tokens that follow one another in the trie and lead to the same state: in eight bytes, because large indexes are hardly
+/// anything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stretch {
+    /// The first, by its rank in the trie.
+    pub start: u32,
+    /// How many follow it, and the state.
+    pub more_and_target: u32,
+}
+
+/// So many tokens are one stretch at most, and so many states are numbered.
+pub(super) const MAX_RUN: u32 = 1 << 8;
+pub(super) const MAX_TARGETS: usize = 1 << 24;
+
+impl Stretch {
+    /// From one rank to before another, at most [`MAX_RUN`] of them.
+    pub fn new(start: u32, end: u32, target: u32) -> Stretch {
+        Stretch { start, more_and_target: (end - start - 1) << 24 | target }
+    }
+
+    /// The rank behind the last.
+    pub fn end(&self) -> u32 {
+        self.start + (self.more_and_target >> 24) + 1
+    }
+
+    pub fn target(&self) -> u32 {
+        self.more_and_target & (MAX_TARGETS as u32 - 1)
+    }
+
+    /// Takes the next token, too, if it leads to the same state and there is room for it.
+    #[inline]
+    pub fn takes(&mut self, rank: u32, target: u32) -> bool {
+        let fits = self.end() == rank && self.target() == target && rank - self.start < MAX_RUN;
+        self.more_and_target += u32::from(fits) << 24;
+        fits
+    }
+}
+
+/// A minimal deterministic automaton over tokens: it allows exactly what the masks of a matcher allow.
+///
+/// State 0 is the first; the others are numbered as they are met breadth-first along the trie.
+pub struct TokenIndex {
+    pub(super) vocabulary: Arc<Vocabulary>,
+    pub(super) ranks: Arc<Ranks>,
+    pub(super) automaton: ByteAutomaton,
+    /// The state of the byte automaton at each state.
+    pub(super) at: Vec<u32>,
+    /// Where the stretches of each state begin, and the end of all.
+    pub(super) starts: Vec<u32>,
+    pub(super) stretches: Vec<Stretch>,
+}
+
+impl TokenIndex {
+    /// How many states there are.
+    pub fn num_states(&self) -> usize {
+        self.at.len()
+    }
+
+    /// How many transitions there are; tokens that spell the same count each.
+    pub fn num_transitions(&self) -> usize {
+        (0..self.num_states() as u32).map(|state| self.transitions(state).count()).sum()
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// Bytes of memory held, about; not by the vocabulary and the order of its tokens, which all its indexes share.
+    pub fn memory_bytes(&self) -> usize {
+        self.automaton.memory_bytes()
+            + (self.at.len() + self.starts.len()) * 4
+            + self.stretches.len() * size_of::<Stretch>()
+    }
+
+    /// Whether the text may end at a state. States are numbers below [`TokenIndex::num_states`] here and in what follows.
+    pub fn is_final(&self, state: u32) -> bool {
+        self.automaton.finals[self.at[state as usize] as usize]
+    }
+
+    /// The state behind a token; `None` where it is not allowed or ends the text.
+    pub fn next(&self, state: u32, token: u32) -> Option<u32> {
+        let mut rank = *self.ranks.rank_of.get(token as usize)?;
+        if rank == NOWHERE {
+            // Perhaps another token that spells the same is in the trie.
+            let same = self.vocabulary.duplicates().iter().find(|(_, others)| others.contains(&token));
+            rank = self.ranks.rank_of[same?.0 as usize];
+        }
+        let stretches = self.stretches_of(state);
+        let stretch = stretches.partition_point(|stretch| stretch.end() <= rank);
+        stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(Stretch::target)
+    }
+
+    /// The tokens that lead on from a state, in the order of their bytes, each with the state behind it.
+    pub fn transitions(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let has_duplicates = !self.vocabulary.duplicates().is_empty();
+        self.stretches_of(state).iter().flat_map(move |stretch| {
+            let tokens = &self.ranks.tokens[stretch.start as usize..stretch.end() as usize];
+            tokens.iter().flat_map(move |&token| {
+                let others = if has_duplicates { self.vocabulary.same_bytes(token) } else { &[] };
+                std::iter::once(token).chain(others.iter().copied()).map(move |token| (token, stretch.target()))
+            })
+        })
+    }
+
+    /// Writes the tokens that may come at a state, stop tokens at the end of a text among them.
+    ///
+    /// # Errors
+    /// [`MatcherError::MaskSize`] for a mask of the wrong size.
+    pub fn fill_mask(&self, state: u32, mask: &mut [u32]) -> Result<(), MatcherError> {
+        if mask.len() != self.vocabulary.mask_words() {
+            return Err(MatcherError::MaskSize {
+                words: mask.len(),
+                expected: self.vocabulary.mask_words(),
+                vocab_size: self.vocabulary.vocab_size(),
+            });
+        }
+        mask.fill(0);
+        for stretch in self.stretches_of(state) {
+            for &token in &self.ranks.tokens[stretch.start as usize..stretch.end() as usize] {
+                token_set::set(mask, token);
+            }
+        }
+        for (first, others) in self.vocabulary.duplicates() {
+            if token_set::get(mask, *first) {
+                others.iter().for_each(|&other| token_set::set(mask, other));
+            }
+        }
+        if self.is_final(state) {
+            self.vocabulary.stop_token_ids().iter().for_each(|&id| token_set::set(mask, id));
+        }
+        Ok(())
+    }
+
+    /// The states at which a stretch of forced text begins: where one byte is the only way on, and no other stretch comes
+    /// through.
+    pub fn forced_states(&self) -> Vec<u32> {
+        let mut inside = vec![false; self.automaton.len()];
+        for &start in &self.at {
+            let mut here = start;
+            while let Some((_, next)) = self.automaton.only(here)
+                && !std::mem::replace(&mut inside[next as usize], true)
+            {
+                here = next;
+            }
+        }
+        let is_start = |state: u32| {
+            let here = self.at[state as usize];
+            !inside[here as usize] && self.automaton.only(here).is_some()
+        };
+        (0..self.num_states() as u32).filter(|&state| is_start(state)).collect()
+    }
+
+    /// The bytes that must come at a state, and where tokens may begin in them that span their end, at most `limit` for
+    /// each place; as [`crate::GrammarMatcher::forced_spans`].
+    pub fn forced_spans(&self, state: u32, limit: usize) -> (Vec<u8>, Vec<Span>) {
+        let mut forced = Vec::new();
+        let mut end = self.at[state as usize];
+        while let Some((byte, next)) = self.automaton.only(end) {
+            forced.push(byte);
+            end = next;
+        }
+        let trie = self.vocabulary.trie();
+        let step = |state: u32, byte| Some(self.automaton.next(state, byte)).filter(|&next| next != NOWHERE);
+        let spans = crate::query::boundary_tokens::span_starts(trie, &forced).filter_map(|(start, node)| {
+            let mut tokens = Vec::new();
+            let nodes = trie.children(node);
+            let mut states = vec![0; trie.max_depth() + 1];
+            let _ = trie.walk_part(
+                nodes,
+                trie.depth(node),
+                end,
+                &mut states,
+                |state, byte, node, _| {
+                    let next = step(state, byte);
+                    if next.is_some() {
+                        tokens.extend(trie.entry_at(node));
+                    }
+                    if tokens.len() < limit { Ok(next) } else { Err(Enough) }
+                },
+                |_| {},
+            );
+            (!tokens.is_empty()).then_some(Span { start, tokens })
+        });
+        let spans = spans.collect();
+        (forced, spans)
+    }
+
+    fn stretches_of(&self, state: u32) -> &[Stretch] {
+        &self.stretches[self.starts[state as usize] as usize..self.starts[state as usize + 1] as usize]
+    }
+}

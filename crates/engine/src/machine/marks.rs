@@ -1,0 +1,44 @@
+//! Which marks a grammar has: budgets of tokens, and temperatures.
+
+use stencilm_grammar::{Mark, Node};
+
+use crate::error::EngineError;
+use crate::machine::left_corner::LeftGraph;
+
+/// The marks that a grammar has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Marks {
+    /// Some part has a budget of tokens.
+    pub budgets: bool,
+    /// Some part has a temperature.
+    pub temperatures: bool,
+}
+
+impl Marks {
+    /// The marks of a grammar.
+    ///
+    /// # Errors
+    /// [`EngineError::NotRun`] for a part with a budget or a temperature that begins with itself: there would be endlessly
+    /// many of it at one place.
+    pub fn new(left: &LeftGraph) -> Result<Marks, EngineError> {
+        let mut marks = Marks::default();
+        for node in left.grammar().nodes() {
+            match node {
+                Node::Marked { mark: Mark::MaxTokens(_), .. } => marks.budgets = true,
+                Node::Marked { mark: Mark::Temperature(_), .. } => marks.temperatures = true,
+                _ => {}
+            }
+        }
+        if marks.any() && left.has_mark_in_cycle() {
+            return Err(EngineError::NotRun(
+                "a rule with max_tokens or temperature that begins with itself, whose budget would begin endlessly often,",
+            ));
+        }
+        Ok(marks)
+    }
+
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self.budgets || self.temperatures
+    }
+}

@@ -1,0 +1,113 @@
+//! What is known of an object beforehand, and which members it has.
+
+use std::sync::Arc;
+
+use stencilm_grammar::{KeySpace, Members};
+use stencilm_regex::memory;
+
+use crate::machine::property_trie::Names;
+
+/// Whether the keys of some class run out in all, not only behind some beginning.
+pub(crate) fn has_few(members: &Members) -> bool {
+    members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)))
+}
+
+/// How many members there may be that nothing names; `None` without end.
+pub(crate) fn most_free(members: &Members) -> Option<usize> {
+    members.whole_others().try_fold(0usize, |sum, free| match free.space {
+        KeySpace::Few(count) => Some(sum.saturating_add(count as usize)),
+        KeySpace::Endless | KeySpace::Uneven => None,
+    })
+}
+
+/// What is known of an object beforehand.
+pub(crate) struct ObjectFacts {
+    pub names: Arc<Names>,
+    /// For every member in declared order the first required one from it on; their number where there is none.
+    pub next_required: Box<[u32]>,
+    /// How many of these are required, from each one on.
+    pub required_from: Box<[u32]>,
+    /// Bits of the required members that come in any order.
+    pub required: Box<[u64]>,
+    /// For every class of other members the bit of the value that one of them must have; 0 where there is none.
+    pub owed: Box<[u32]>,
+    /// How many members there may be that nothing names; `None` without end.
+    pub most_free: Option<usize>,
+}
+
+impl ObjectFacts {
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        let numbers = self.next_required.len() + self.required_from.len() + self.owed.len();
+        let lists = memory::of_slice::<u32>(numbers) + memory::of_slice::<u64>(self.required.len());
+        memory::of_shared::<ObjectFacts>(1) + lists + self.names.memory_bytes()
+    }
+}
+
+/// The members that an object has.
+#[derive(Clone, Copy)]
+pub struct Had {
+    /// The first member in declared order that may still come.
+    pub next: u32,
+    /// Those in any order that were seen, as a set of the machine.
+    pub known: u32,
+    /// How many other members were seen, where these can run out; else 0.
+    pub free: u32,
+    /// How many there are in all, where they are counted; not above the least number where there is no greatest.
+    pub count: u32,
+    /// Bits of the values seen of which one must be there.
+    pub met: u32,
+}
+
+/// What may still come, in numbers.
+pub(crate) struct Left {
+    /// The members that must.
+    pub needed: usize,
+    /// All that may, `None` without end.
+    pub available: Option<usize>,
+    /// The values that one of the other members must have.
+    pub owed: u32,
+}
+
+impl ObjectFacts {
+    pub(crate) fn new(names: Arc<Names>, members: &Members) -> ObjectFacts {
+        let ordered = members.ordered;
+        let mut next_required = vec![ordered as u32; ordered + 1];
+        let mut required_from = vec![0; ordered + 1];
+        let mut required = vec![0; members.known.len().div_ceil(64)];
+        for (index, member) in members.known.iter().enumerate().rev() {
+            if index >= ordered {
+                required[index / 64] |= u64::from(member.required) << (index % 64);
+            } else {
+                next_required[index] = if member.required { index as u32 } else { next_required[index + 1] };
+                required_from[index] = required_from[index + 1] + u32::from(member.required);
+            }
+        }
+        let mut bit = 1u32;
+        let mut owed = vec![0; members.free.len()];
+        for (class, _) in members.free.iter().enumerate().filter(|(_, free)| free.some.is_some()) {
+            owed[class] = bit;
+            bit = bit.wrapping_shl(1);
+        }
+        ObjectFacts {
+            names,
+            next_required: next_required.into(),
+            required_from: required_from.into(),
+            required: required.into(),
+            owed: owed.into(),
+            most_free: most_free(members),
+        }
+    }
+
+    pub fn left(&self, members: &Members, had: Had, seen: &[u64]) -> Left {
+        let missing = |(at, word): (usize, &u64)| word & !seen.get(at).unwrap_or(&0);
+        let required: u32 = self.required.iter().enumerate().map(|word| missing(word).count_ones()).sum();
+        let owed = self.owed.iter().sum::<u32>() & !had.met;
+        let mixed =
+            members.known.len() - members.ordered - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let left = self.most_free.map(|most| most.saturating_sub(had.free as usize));
+        let available = left.map(|left| (members.ordered - had.next as usize + mixed).saturating_add(left));
+        let needed = self.required_from[had.next as usize] + required + owed.count_ones();
+        Left { needed: needed as usize, available, owed }
+    }
+}

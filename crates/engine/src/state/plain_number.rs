@@ -1,0 +1,37 @@
+//! Numbers as they are written without an exponent, to be compared as text.
+
+/// Most digits of a number that is compared as it is written without an exponent.
+const MAX_PLAIN: usize = 5_000;
+
+/// A canonical number without an exponent, and without zeros at its ends; `None` of other values, and where it has too many digits.
+pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {
+    let (sign, digits) = match canonical.strip_prefix(b"-") {
+        Some(digits) => (&b"-"[..], digits),
+        None => (&b""[..], canonical),
+    };
+    if !digits.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let (digits, power) = match digits.iter().position(|&byte| byte == b'e') {
+        Some(mark) => (&digits[..mark], std::str::from_utf8(&digits[mark + 1..]).ok()?.parse::<i64>().ok()?),
+        None => (digits, 0),
+    };
+    if power.unsigned_abs() as usize > MAX_PLAIN || digits.len() > MAX_PLAIN {
+        return None;
+    }
+    let mut text = sign.to_vec();
+    let point = digits.len() as i64 + power;
+    if point <= 0 {
+        text.extend_from_slice(b"0.");
+        text.resize(text.len() + point.unsigned_abs() as usize, b'0');
+        text.extend_from_slice(digits);
+    } else if power < 0 {
+        text.extend_from_slice(&digits[..point as usize]);
+        text.push(b'.');
+        text.extend_from_slice(&digits[point as usize..]);
+    } else {
+        text.extend_from_slice(digits);
+        text.resize(text.len() + power as usize, b'0');
+    }
+    Some(text)
+}

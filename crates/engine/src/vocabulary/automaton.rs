@@ -1,0 +1,29 @@
+//! What a walk through a vocabulary reads with.
+
+use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+
+/// An automaton that a walk reads with.
+pub(crate) trait Automaton {
+    /// The state behind a byte, and whether something ends there.
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded>;
+
+    /// The first byte that is never told from this one.
+    fn representative(&self, byte: u8) -> u8;
+}
+
+/// An automaton, and what derives its expressions.
+pub(crate) struct Derived<'a> {
+    pub automaton: &'a mut Dfa,
+    pub deriver: &'a mut Deriver,
+}
+
+impl Automaton for Derived<'_> {
+    #[inline]
+    fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
+        self.automaton.step(self.deriver, state, byte)
+    }
+
+    fn representative(&self, byte: u8) -> u8 {
+        self.automaton.representative(byte)
+    }
+}

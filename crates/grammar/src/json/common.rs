@@ -1,0 +1,77 @@
+//! What nearly every grammar of JSON has, once it is built: see [`values`](super::values), which builds it.
+
+use stencilm_regex::{ExprId, ExprSet, Map, SharedExprs};
+
+use super::format::Format;
+use super::kind::Kind;
+use super::spelling::Spelling;
+use super::surface::Surface;
+
+/// Sorted, disjoint ranges of code points, or of smaller numbers on the way to them.
+pub(super) type Ranges = Vec<(u32, u32)>;
+
+/// Spellings already built.
+#[derive(Default)]
+pub(crate) struct Tables {
+    pub(super) classes: [Map<Ranges, ExprId>; 3],
+    pub(super) characters: [Map<char, ExprId>; 3],
+    pub(super) hex: Map<(Ranges, u32), ExprId>,
+    pub(super) formats: Map<(Spelling, Format), ExprId>,
+    pub(super) quoted_any: Option<ExprId>,
+}
+
+/// What is built once.
+pub(crate) struct Common {
+    pub(super) exprs: SharedExprs,
+    /// Spellings of the classes, characters and formats among the expressions.
+    pub(crate) tables: Tables,
+    pub(crate) null: ExprId,
+    /// `false` and `true`.
+    pub(crate) booleans: ExprId,
+    pub(super) number: ExprId,
+    pub(super) integer: ExprId,
+    pub(super) pointless: ExprId,
+    /// Numbers that common readers have a number for, and those of them that are written by digits alone.
+    pub(super) readable: [ExprId; 2],
+    /// Numbers with an exponent in the natural spelling, by which of them there are.
+    pub(super) scientific: [ExprId; 16],
+    pub(super) string: ExprId,
+    /// The gaps of objects and of arrays, by the longest run of blanks.
+    pub(super) surfaces: [(Option<u32>, [Option<Surface>; 2]); 2],
+    /// What spells each character of ASCII in the natural spelling.
+    pub(super) ascii: [ExprId; 128],
+}
+
+impl Common {
+    /// A set of expressions that begins with these.
+    pub(crate) fn exprs(&self) -> ExprSet {
+        ExprSet::extending(&self.exprs)
+    }
+
+    /// The gaps of objects and of arrays with up to `max` blanks, where most grammars have them.
+    pub(crate) fn surfaces(&self, max: Option<u32>) -> Option<[Option<Surface>; 2]> {
+        self.surfaces.iter().find(|(known, _)| *known == max).map(|(_, surfaces)| *surfaces)
+    }
+
+    /// What spells a character in the natural spelling, where it is one of ASCII.
+    pub(crate) fn ascii(&self, character: char) -> Option<ExprId> {
+        self.ascii.get(character as usize).copied()
+    }
+
+    /// Numbers with an exponent in the natural spelling: by a bit for each, small and large ones above 0, small and large ones
+    /// below.
+    pub(crate) fn scientific(&self, which: u8) -> ExprId {
+        self.scientific[usize::from(which)]
+    }
+
+    /// Any number of a kind, or any that common readers have a number for.
+    pub(crate) fn number(&self, kind: Kind, readable: bool) -> ExprId {
+        match kind {
+            Kind::Pointless if readable => self.readable[1],
+            Kind::Number | Kind::Fraction | Kind::Pointed if readable => self.readable[0],
+            Kind::Number | Kind::Fraction | Kind::Pointed => self.number,
+            Kind::Integer => self.integer,
+            Kind::Pointless => self.pointless,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Which numbers count, and which of them common readers have a number for.
+
+use stencilm_regex::{Decimal, End};
+
+/// Which numbers count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// All of them.
+    Number,
+    /// Those without a fraction; zeros after the point are none.
+    Integer,
+    /// Those with one.
+    Fraction,
+    /// Those written without a point or exponent, which is what draft 4 means by an integer.
+    Pointless,
+    /// Those written with one.
+    Pointed,
+}
+
+/// Python reads no integer of more digits, for it takes time that grows with their square.
+pub(crate) const MAX_READ_DIGITS: u32 = 4_300;
+
+/// The greatest double.
+const GREATEST_DOUBLE: &str = "1.7976931348623157e308";
+
+/// The ends beyond which no number of a kind is read.
+pub(crate) fn readable_ends(kind: Kind) -> [End; 2] {
+    let (greatest, exclusive) = match kind {
+        Kind::Pointless => (format!("1e{MAX_READ_DIGITS}"), true),
+        _ => (GREATEST_DOUBLE.into(), false),
+    };
+    [format!("-{greatest}"), greatest]
+        .map(|text| End { value: Decimal::parse(&text).expect("it is a number"), exclusive })
+}

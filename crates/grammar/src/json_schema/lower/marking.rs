@@ -1,0 +1,176 @@
+//! How members are written between markers, and what is known of a schema that is written so.
+
+use std::rc::Rc;
+
+use stencilm_regex::{ExprId, Map};
+
+use crate::ir::grammar::{NodeId, RuleId};
+use crate::ir::markers;
+use crate::json::spelling::Spelling;
+use crate::json::strings::Strings;
+use crate::json_schema::normal_form::atoms::Term;
+use crate::json_schema::normal_form::merged::Merged;
+use crate::json_schema::read::schema::{SchemaId, Types};
+
+/// The markers around the name and the value of one member.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Marked {
+    /// Before the name.
+    pub open: &'static str,
+    /// From the name to the value; `{}` is the word for the type of the value, and blanks may stand where a line ends.
+    pub middle: &'static str,
+    /// Behind the value; `{}` is the name.
+    pub close: &'static str,
+    /// The word for a string, which is written as it is.
+    pub string: &'static str,
+    /// The words for other types, which are written as JSON.
+    pub other: Words,
+    /// Whether true, false and null may also be written as Python prints them, as chat templates do.
+    pub python_words: bool,
+    /// Whether a value may stand on lines of its own: one line break before it and one behind it are not part of it.
+    pub own_lines: bool,
+    /// Names do not hold this, which ends them.
+    pub name_end: &'static str,
+    /// What is written for characters of a name that would mean something else.
+    pub name_escapes: &'static [(char, &'static str)],
+    /// The marker around each element where objects and arrays are written between markers, too.
+    pub item: Option<&'static str>,
+    /// The words for objects and arrays whose parts are between markers, where that is told from JSON.
+    pub parts: Option<Parts>,
+    /// Other markers that no string holds, as they would be tokens that mean something else.
+    pub control: &'static [&'static str],
+}
+
+/// How the parts of values are written that may also be JSON.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Parts {
+    /// The word for an object.
+    pub object: &'static str,
+    /// The word for an array.
+    pub array: &'static str,
+    /// Before the word for the type of an element, which has no name.
+    pub open: &'static str,
+    /// From there to the element, as in [`Marked::middle`].
+    pub middle: &'static str,
+}
+
+/// The words for the types of values that are no strings.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Words {
+    /// The same for all.
+    One(&'static str),
+    /// The names of the types in JSON Schema, where an integer is a number.
+    Types,
+}
+
+impl Marked {
+    /// What no value holds: the first marker of what ends it.
+    pub(super) fn stop(&self) -> &'static str {
+        let fixed = self.close.split("{}").next().unwrap_or(self.close);
+        markers::first(fixed).unwrap_or(fixed)
+    }
+
+    /// A name as it is written; `None` where it cannot be.
+    pub(super) fn written(&self, name: &str) -> Option<String> {
+        let is_blank = |c: char| c.is_whitespace() || c.is_control();
+        let mut text = String::with_capacity(name.len());
+        for c in name.chars() {
+            match self.name_escapes.iter().find(|(plain, _)| *plain == c) {
+                Some((_, escape)) => text.push_str(escape),
+                None => text.push(c),
+            }
+        }
+        let fits = !text.is_empty()
+            && !text.contains(self.name_end)
+            && !text.contains(['\n', '\r'])
+            && !text.starts_with(is_blank)
+            && !text.ends_with(is_blank);
+        fits.then_some(text)
+    }
+
+    /// The types of values other than strings, by the word for them.
+    pub(super) fn other_words(&self) -> Vec<(&'static str, Types)> {
+        match self.other {
+            Words::One(word) => vec![(word, Types::ALL.without(Types::STRING))],
+            Words::Types => vec![
+                ("number", Types::NUMBER),
+                ("boolean", Types::BOOLEAN),
+                ("null", Types::NULL),
+                ("object", Types::OBJECT),
+                ("array", Types::ARRAY),
+            ],
+        }
+    }
+}
+
+/// What a lowering knows whose root is written between markers.
+pub(crate) struct Marking<'a> {
+    pub(crate) marked: &'static Marked,
+    /// Strings as they are, in exchange with those in JSON.
+    pub(super) strings: Strings,
+    pub(super) patterns: Map<&'a str, ExprId>,
+    /// The ways to write values that were met, by what is asked of them.
+    pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
+    /// The same by what schemas say, where they mean the same.
+    pub(super) alike: Map<Box<[u8]>, Rc<[Way]>>,
+    /// Values whose rules are still to be laid out, where markers nest.
+    pub(crate) work: Vec<Nested<'a>>,
+    pub(super) blanks: ExprId,
+    /// Texts that hold nothing that ends a value or is excluded.
+    pub(super) clean: ExprId,
+}
+
+/// A way to write a value: the word for its type, and what stands behind the name's marker.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) word: &'static str,
+    pub(super) value: NodeId,
+    pub(super) end: End,
+}
+
+/// How the marker that ends a value follows it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The value has read it.
+    Read,
+    /// At once: blanks would be part of the value.
+    AtOnce,
+    /// With blanks before it, and before the value.
+    Spaced,
+}
+
+/// A rule for an array or an object within which markers nest.
+pub(crate) struct Nested<'a> {
+    pub(super) rule: RuleId,
+    pub(super) at: SchemaId,
+    pub(super) merged: Rc<Merged<'a>>,
+    pub(super) is_object: bool,
+}
+
+impl<'a> Marking<'a> {
+    pub(crate) fn new(marked: &'static Marked) -> Marking<'a> {
+        Marking {
+            marked,
+            strings: Strings::new(Spelling::Bare),
+            patterns: Map::default(),
+            values: Map::default(),
+            alike: Map::default(),
+            work: Vec::new(),
+            blanks: ExprId::EMPTY,
+            clean: ExprId::NOTHING,
+        }
+    }
+}
+
+/// A member that is written, and whether it must come.
+#[derive(Clone, Copy)]
+pub(super) struct Argument {
+    pub(super) node: NodeId,
+    pub(super) required: bool,
+}
+
+/// Members of names that no schema names: what one of them is, and what one at least must be.
+pub(super) struct Others {
+    pub(super) node: NodeId,
+    pub(super) some: Option<NodeId>,
+}

@@ -1,0 +1,102 @@
+//! What is known while shorthands are written out.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ExprId, HashMap, HashSet};
+
+use super::names::Names;
+use super::tree::{PartId, Unit};
+use crate::ir::builder::GrammarBuilder;
+use crate::ir::grammar::NodeId;
+use crate::ir::report::Report;
+use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId, Text};
+
+/// A rule that is written out once for its arguments and its parameter.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub definition: usize,
+    pub parameter: Option<u64>,
+    /// The arguments as they are written, with those of templates around them filled in.
+    pub arguments: Vec<String>,
+    pub variant: Variant,
+}
+
+/// How a rule differs from what is written, because of what stands around it.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Variant {
+    /// The heads that its first part stands beside, ascending: see [`super::heads`].
+    pub beside: Vec<usize>,
+    /// Whether what is ignored behind its last terminal is left out: see [`super::trailing`].
+    pub trimmed: bool,
+}
+
+/// What a parameter of a template stands for.
+#[derive(Clone)]
+pub(super) struct Argument {
+    pub part: MadeId,
+    pub is_terminal: bool,
+    pub key: String,
+}
+
+/// A rule that is still to be written out.
+pub(super) struct Job {
+    pub key: Key,
+    pub arguments: Vec<Argument>,
+    /// The rule of the tree that it becomes.
+    pub rule: u32,
+}
+
+/// Whether blanks may stand between parts, and rules among them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    Rule,
+    Terminal,
+}
+
+/// One text, or one grammar in braces, being written out.
+pub(super) struct Scope<'u> {
+    pub unit: &'u Unit,
+    pub known: HashMap<Key, u32>,
+    pub jobs: Vec<Job>,
+    /// What each rule was made of.
+    pub made: FxHashMap<u32, (Key, Vec<Argument>)>,
+    /// The rule of what is ignored.
+    pub ignored: Option<u32>,
+    /// Whether each definition may be empty.
+    pub nullable: Vec<bool>,
+    /// The terminals that depend on what stands around them, and the texts of their alternatives.
+    pub context: Vec<bool>,
+    pub groups: FxHashMap<PartId, Vec<(ExprId, ExprId)>>,
+}
+
+/// A grammar being written out.
+pub(super) struct Expansion<'a, 'n> {
+    pub builder: &'a mut GrammarBuilder,
+    pub tree: Text,
+    pub names: &'a mut Names<'n>,
+    pub report: Report,
+    pub rule_names: HashSet<String>,
+    /// How many rules of a name there are.
+    pub numbers: HashMap<String, u32>,
+    pub embedded: HashMap<String, NodeId>,
+    pub rules: usize,
+}
+
+impl Expansion<'_, '_> {
+    /// A terminal as one lexeme, with what may be ignored behind it.
+    pub fn lexeme(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
+        let place = self.tree.places[part.index()];
+        let lexeme = self.tree.add(place, Made::Lexeme(part));
+        self.followed(scope, lexeme)
+    }
+
+    pub fn followed(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
+        let place = self.tree.places[part.index()];
+        match scope.ignored {
+            Some(ignored) => {
+                let ignored = self.tree.add(place, Made::Call(ignored));
+                self.tree.add(place, Made::Sequence(vec![part, ignored]))
+            }
+            None => part,
+        }
+    }
+}

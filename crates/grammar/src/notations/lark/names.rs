@@ -1,0 +1,77 @@
+//! Grammars that a Lark text uses by name, each read once.
+
+use std::rc::Rc;
+
+use stencilm_regex::HashMap;
+
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::Grammar;
+
+/// Longest chain of named grammars that use each other.
+const MAX_CHAIN: usize = 32;
+
+/// A grammar that a Lark text uses by name.
+#[derive(Clone, Copy, Debug)]
+pub enum NamedGrammar<'a> {
+    /// Any grammar: `@name`, or the terminal of that name that `%declare` announces.
+    Grammar(&'a Grammar),
+    /// A Lark text: the same, and its names can be imported.
+    Lark(&'a str),
+}
+
+/// The named grammars, and those that have been read.
+pub(super) struct Names<'a> {
+    grammars: &'a [(&'a str, NamedGrammar<'a>)],
+    read: HashMap<&'a str, Rc<Grammar>>,
+    /// The names being read.
+    chain: Vec<&'a str>,
+    /// Reads a Lark text, which starts from a rule of this name, and may use others by name.
+    read_text: ReadText,
+}
+
+/// Reads a Lark text that others use by its name.
+type ReadText = fn(&str, &str, &mut Names<'_>) -> Result<Grammar, GrammarError>;
+
+impl<'a> Names<'a> {
+    pub(super) fn new(grammars: &'a [(&'a str, NamedGrammar<'a>)], read_text: ReadText) -> Names<'a> {
+        Names { grammars, read: HashMap::default(), chain: Vec::new(), read_text }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<NamedGrammar<'a>> {
+        self.grammars.iter().find(|(known, _)| *known == name).map(|&(_, grammar)| grammar)
+    }
+
+    /// The grammar of a name; none where there is no such name.
+    pub(super) fn read(&mut self, name: &str) -> Result<Option<Rc<Grammar>>, GrammarError> {
+        let Some(&(name, named)) = self.grammars.iter().find(|(known, _)| *known == name) else { return Ok(None) };
+        if let Some(known) = self.read.get(name) {
+            return Ok(Some(known.clone()));
+        }
+        if self.chain.contains(&name) {
+            let chain: Vec<String> = self.chain.iter().chain([&name]).map(|name| format!("@{name}")).collect();
+            let message = format!("grammars use each other in a circle: {}; break it", chain.join(" -> "));
+            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        }
+        if self.chain.len() >= MAX_CHAIN {
+            let message = format!("grammars use each other more than {MAX_CHAIN} deep; join some of them");
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        let grammar = match named {
+            NamedGrammar::Grammar(grammar) => {
+                grammar.check_begun()?;
+                Rc::new(grammar.clone())
+            }
+            NamedGrammar::Lark(text) => {
+                self.chain.push(name);
+                let grammar = (self.read_text)(text, "start", self);
+                self.chain.pop();
+                Rc::new(grammar.map_err(|GrammarError { kind, place, message }| {
+                    let place = if place.is_empty() { place } else { format!(", {place}") };
+                    GrammarError::new(kind, "", format!("in the grammar `{name}`{place}: {message}"))
+                })?)
+            }
+        };
+        self.read.insert(name, grammar.clone());
+        Ok(Some(grammar))
+    }
+}

@@ -1,0 +1,120 @@
+"""How a text of an output type is read as its value, and how the value is written again.
+
+One idea: an output type is a pair, the notation of its texts (`output_types`) and the function from
+such a text to the value. Python types go through pydantic for both halves, so what it can describe
+it can read.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import json_ready, read_json
+from stencilm.grammars.output_types import (
+    Choice,
+    Ebnf,
+    JsonSchema,
+    Lark,
+    Regex,
+    bare_texts,
+    check_is_no_notation,
+    is_structural_tag,
+    limits_of,
+)
+from stencilm.grammars.python_types import arguments_of, type_adapter, type_name
+from stencilm.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output type made ready.
+
+    Attributes:
+        output_type: The type itself.
+        name: How messages call it.
+        parse: The value of a whole text; raises ValueError where the type refuses it.
+        dump: A value in JSON-ready form.
+        accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
+        is_json: The value is read from JSON, by `json_type`; else the text itself is shown while it
+            is written.
+        json_type: The type that JSON is read by; `Any` for the data itself.
+    """
+
+    output_type: Any
+    name: str
+    parse: Callable[[str], Any] = str
+    dump: Callable[[Any], Any] = lambda value: value
+    accepts_cut_text: bool = False
+    is_json: bool = False
+    json_type: Any = Any
+
+    @property
+    def limits(self) -> Limits | None:
+        """Those that the output type itself names."""
+        if isinstance(self.output_type, Grammar):
+            return self.output_type.limits
+        return limits_of(self.output_type)
+
+    def grammar(self, limits: Limits | None = None) -> Grammar:
+        """The grammar of its texts; raises StencilError where the type is refused.
+
+        Args:
+            limits: How large and how costly it may be; where None those of the output type, or the
+                defaults.
+        """
+        return Grammar.from_type(self.output_type, limits=limits)
+
+
+def resolve(output_type: Any) -> Output:
+    """The notation and the reader of an output type.
+
+    Raises UnsupportedFeature for what is not an output type; a type that pydantic or the grammar
+    cannot express is refused when `grammar` is called.
+    """
+    if isinstance(output_type, Grammar):
+        return Output(output_type, "Grammar")
+    if isinstance(output_type, Regex):
+        return Output(output_type, f"Regex({output_type.pattern!r})")
+    if isinstance(output_type, JsonSchema) and output_type.is_of_type:
+        return replace(_read_as_json(output_type.schema), output_type=output_type)
+    if isinstance(output_type, JsonSchema):
+        return Output(output_type, "JsonSchema", parse=read_json, dump=json_ready, is_json=True)
+    if isinstance(output_type, Choice):
+        return Output(output_type, "Choice", parse=output_type.by_text().__getitem__)
+    if isinstance(output_type, Ebnf):
+        return Output(output_type, "Ebnf")
+    if isinstance(output_type, Lark):
+        return Output(output_type, "Lark")
+    if is_structural_tag(output_type):
+        return Output(output_type, "StructuralTag")
+    check_is_no_notation(output_type)
+    if output_type is str:
+        return Output(str, "str", accepts_cut_text=True)
+    if inspect.isroutine(output_type):
+        # pydantic would call the function with what the model wrote, which nobody asked for.
+        return replace(_read_by_pydantic(arguments_of(output_type)), name=type_name(output_type))
+    return _read_by_pydantic(output_type)
+
+
+def _read_by_pydantic(tp: Any) -> Output:
+    if bare_texts(tp) is None:
+        return _read_as_json(tp)
+    return replace(
+        _read_as_json(tp), parse=type_adapter(tp).validate_python, is_json=False, json_type=Any
+    )
+
+
+def _read_as_json(tp: Any) -> Output:
+    adapter = type_adapter(tp)
+    return Output(
+        tp,
+        type_name(tp),
+        parse=adapter.validate_json,
+        dump=lambda value: adapter.dump_python(value, mode="json"),
+        is_json=True,
+        json_type=tp,
+    )

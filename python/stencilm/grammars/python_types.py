@@ -1,0 +1,111 @@
+"""Python types as pydantic knows them: their JSON Schemas, their readers, their names.
+
+pydantic is imported only when a type is met.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from stencilm.errors import UnsupportedFeature
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+def json_schema_of(tp: Any) -> dict[str, Any]:
+    """The JSON Schema of a Python type, as pydantic describes it for validation.
+
+    It differs from pydantic's own text where that allows what pydantic does not read, or refuses
+    what it writes: objects with declared fields are closed unless the type asks for extra ones,
+    because reading would drop them; tagged unions are `anyOf`, because their tags already tell them
+    apart; a Decimal is a string of digits, which keeps each of them, and a number only where it has
+    bounds; dates and times, durations, URLs, networks and keys are what their types read.
+    Raises UnsupportedFeature for a type that JSON cannot carry.
+    """
+    from pydantic.errors import PydanticUserError
+
+    from stencilm.grammars.type_schemas import schema_generator
+
+    adapter = type_adapter(tp)
+    try:
+        return adapter.json_schema(schema_generator=schema_generator())
+    except PydanticUserError as error:
+        raise UnsupportedFeature(
+            f"{type_name(tp)} has no JSON form: {_first_line(error)}"
+        ) from error
+
+
+def type_adapter(tp: Any) -> TypeAdapter[Any]:
+    """pydantic's reader of a Python type, kept. Raises UnsupportedFeature where it has none."""
+    try:
+        # With its text, because Union[A, B] == Union[B, A], though they read apart.
+        return _kept_adapter(tp, repr(tp))
+    except TypeError:  # a type that cannot be hashed
+        return _new_adapter(tp)
+
+
+@lru_cache(maxsize=512)
+def _kept_adapter(tp: Any, written: str) -> TypeAdapter[Any]:
+    return _new_adapter(tp)
+
+
+def _new_adapter(tp: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return TypeAdapter(tp)
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise UnsupportedFeature(
+            f"{type_name(tp)} is not an output type: {_first_line(error)}"
+        ) from error
+
+
+def arguments_of(function: Callable[..., Any]) -> Any:
+    """A type of dicts that hold the arguments of a function, by the names of its parameters.
+
+    Arguments that have defaults may be left out; `*args` and `**kwargs` are. A parameter without an
+    annotation takes any value. Raises UnsupportedFeature for a function that cannot be called by
+    names, or whose parameters are not known.
+    """
+    from typing import NotRequired
+
+    from typing_extensions import TypedDict as ExtendedTypedDict
+
+    name = type_name(function)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        hints = get_type_hints(function, include_extras=True)
+    except (TypeError, ValueError, NameError) as error:
+        raise UnsupportedFeature(
+            f"the parameters of the function {name} are not known: {_first_line(error)}"
+        ) from error
+    members: dict[str, Any] = {}
+    for one in parameters:
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            continue
+        if one.kind is one.POSITIONAL_ONLY:
+            raise UnsupportedFeature(
+                f"the function {name} takes {one.name!r} by its position only, and arguments are "
+                "given by name: remove the '/' from its parameters, or wrap it"
+            )
+        tp = hints.get(one.name, Any)
+        members[one.name] = tp if one.default is one.empty else NotRequired[tp]
+    made: Any = ExtendedTypedDict(name.rpartition(".")[2], members)  # type: ignore[misc]
+    made.__doc__ = inspect.getdoc(function)
+    return made
+
+
+def type_name(tp: Any) -> str:
+    """A short name of a type for messages."""
+    is_plain = isinstance(tp, type) or inspect.isroutine(tp)
+    return str(tp.__name__) if is_plain and not get_args(tp) else str(tp)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,104 @@
+"""Texts that come from outside, checked: schemas in any of their forms, and notations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.python_types import json_schema_of
+from stencilm.limits import Limits
+
+Schema: TypeAlias = str | Mapping[str, Any] | bool | type
+# Of EBNF, Lark and patterns, whatever the limits say.
+_LONGEST_TEXT = 1 << 20
+
+
+def schema_text(schema: Schema, name: str) -> str:
+    """The JSON text of a schema that was given in any of its forms."""
+    if isinstance(schema, str):
+        return checked_text(name, schema)
+    if isinstance(schema, type):
+        schema = json_schema_of(schema)
+    elif isinstance(schema, Mapping):
+        schema = dict(schema)
+    elif not isinstance(schema, bool):
+        raise TypeError(
+            f"{name} is a {type(schema).__name__}, but must be JSON text, a dict, a bool or a "
+            "Python type"
+        )
+    return json_text(schema, name)
+
+
+def document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
+    """The texts of other schemas, each with its URI; raises TypeError where there is no such."""
+    return tuple(
+        (
+            checked_text("a key of documents", uri),
+            schema_text(document, f"documents[{uri!r}]"),
+        )
+        for uri, document in checked_mapping("documents", documents).items()
+    )
+
+
+def schema_value(schema: Schema) -> dict[str, Any] | bool:
+    """A schema in any of its forms as what `json.loads` makes of its text."""
+    try:
+        value: dict[str, Any] | bool = json.loads(schema_text(schema, "schema"))
+    except json.JSONDecodeError as error:
+        raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
+    return value
+
+
+def json_text(value: Any, name: str) -> str:
+    """A value as JSON text; raises GrammarSyntaxError and LimitExceeded where there is none."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except RecursionError:
+        raise LimitExceeded(
+            f"{name} is nested too deeply to be written as JSON: flatten it"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise GrammarSyntaxError(f"{name} cannot be written as JSON: {error}") from error
+    return checked_text(name, text)
+
+
+def checked_text(name: str, value: Any) -> str:
+    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
+    if value.isascii():
+        return value
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        before = value[: error.start]
+        line, column = before.count("\n") + 1, error.start - before.rfind("\n")
+        place = f"offset {error.start}" if name == "pattern" else f"line {line}, column {column}"
+        raise GrammarSyntaxError(
+            f"{name} holds the lone surrogate {value[error.start]!r}, which no text can spell: "
+            "remove it, or write both halves of the pair",
+            place=place,
+        ) from None
+    return value
+
+
+def checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """The value, if it is a mapping, and none for None; raises TypeError."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a {type(value).__name__}, but must be a dict")
+    return value
+
+
+def check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
+    """Refuses a text that is longer than the limits allow, or than they can."""
+    length = len(text) if text.isascii() else len(text.encode())
+    bound = min(limits.schema_bytes, longest)
+    if length > bound:
+        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
+        raise LimitExceeded(
+            f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
+        )
