@@ -1,4 +1,4 @@
-"""How long questions about texts with holes take, and masks within holes, on public schemas and their documents.
+"""How long questions about texts with holes take, and masks within holes, on public schemas.
 
     python -m bench.holes --tokenizer ../shared/tokenizers/gpt2 [--cases 300] [--seed 1]
 

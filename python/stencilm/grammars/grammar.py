@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from stencilm import _core
-from stencilm.grammars.holes import HoleSource, Pieces, checked_pieces
 from stencilm.grammars.conversion import NotationName, converted
+from stencilm.grammars.holes import HoleSource, Pieces, checked_pieces
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.output_types import Lark, laid_out, limits_of, source_of
 from stencilm.grammars.sources import (
@@ -382,9 +382,9 @@ class Grammar(Shown, OutputForm[str]):
             >>> value.is_completable("12;"), value.is_completable("12")
             (True, False)
         """
-        pieces = checked_pieces(pieces)
-        source = HoleSource(self.source, pieces)
-        return Grammar(source, self.core.fill(pieces, self.limits.core), self.limits)
+        checked = checked_pieces(pieces)
+        source = HoleSource(self.source, checked)
+        return Grammar(source, self.core.fill(checked, self.limits.core), self.limits)
 
     def converted(self, notation: NotationName) -> str:
         """Its text in another notation.
