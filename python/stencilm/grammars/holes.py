@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 @final
 class Hole:
-    """Any text, perhaps none: what `HOLE` is, of which there is one."""
+    """Any text, perhaps none: what `HOLE` is, of which there is one.
+
+    Examples:
+        >>> from stencilm import HOLE, Grammar
+        >>> Grammar.from_regex("(ab)*c").is_completable(["a", HOLE, "bc"])
+        True
+    """
 
     __slots__ = ()
 
