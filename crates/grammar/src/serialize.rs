@@ -235,39 +235,8 @@ fn saved(grammar: &Grammar) -> Saved {
             Mark::Temperature(temperature) => SavedNode::Temperature(temperature.value(), body.0),
         },
     });
-    let members = grammar.members.iter().map(|members| {
-        let Surface { empty, open, colon, item, close } = members.surface;
-        let known = members.known.iter().map(|known| SavedKnown {
-            name: known.name.to_string(),
-            key: known.key.as_ref().map(&number),
-            value: known.value.0,
-            required: known.required,
-        });
-        let free = members.free.iter().map(|free| SavedFree {
-            key: number(&free.key),
-            taken: free.taken.iter().map(ToString::to_string).collect(),
-            value: free.value.0,
-            some: free.some.map(|some| some.0),
-            last: free.last.as_ref().map(ToString::to_string),
-        });
-        let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
-        let (known, free) = (known.collect(), free.collect());
-        SavedMembers { known, ordered: members.ordered, free, min: members.min, max: members.max, surface }
-    });
-    let items = grammar.items.iter().map(|items| {
-        let ArraySurface { empty, open, item, close } = items.surface;
-        let place =
-            |place: &[Element]| place.iter().map(|element| (element.value.0, element.counts)).collect::<Vec<_>>();
-        SavedItems {
-            prefix: items.prefix.iter().map(|alternatives| place(alternatives)).collect(),
-            rest: place(&items.rest),
-            min: items.min,
-            max: items.max,
-            contains: items.contains.clone(),
-            unique: items.unique,
-            surface: [empty, open, item, close].map(|expr| number(&expr)),
-        }
-    });
+    let members = grammar.members.iter().map(|members| saved_members(members, number));
+    let items = grammar.items.iter().map(|items| saved_items(items, number));
     let rows = |findings: &[Finding]| {
         findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
     };
@@ -283,6 +252,40 @@ fn saved(grammar: &Grammar) -> Saved {
         root: grammar.root.0,
         begun: grammar.begun.to_vec(),
         report: SavedReport { enforced: rows(enforced), annotations: rows(annotations), relaxed: rows(relaxed) },
+    }
+}
+
+fn saved_members(members: &Members, number: impl Fn(&ExprId) -> Index) -> SavedMembers {
+    let Surface { empty, open, colon, item, close } = members.surface;
+    let known = members.known.iter().map(|known| SavedKnown {
+        name: known.name.to_string(),
+        key: known.key.as_ref().map(&number),
+        value: known.value.0,
+        required: known.required,
+    });
+    let free = members.free.iter().map(|free| SavedFree {
+        key: number(&free.key),
+        taken: free.taken.iter().map(ToString::to_string).collect(),
+        value: free.value.0,
+        some: free.some.map(|some| some.0),
+        last: free.last.as_ref().map(ToString::to_string),
+    });
+    let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
+    let (known, free) = (known.collect(), free.collect());
+    SavedMembers { known, ordered: members.ordered, free, min: members.min, max: members.max, surface }
+}
+
+fn saved_items(items: &Items, number: impl Fn(&ExprId) -> Index) -> SavedItems {
+    let ArraySurface { empty, open, item, close } = items.surface;
+    let place = |place: &[Element]| place.iter().map(|element| (element.value.0, element.counts)).collect::<Vec<_>>();
+    SavedItems {
+        prefix: items.prefix.iter().map(|alternatives| place(alternatives)).collect(),
+        rest: place(&items.rest),
+        min: items.min,
+        max: items.max,
+        contains: items.contains.clone(),
+        unique: items.unique,
+        surface: [empty, open, item, close].map(|expr| number(&expr)),
     }
 }
 
@@ -306,6 +309,61 @@ impl<T: Copy> Made<T> {
     }
 }
 
+/// Objects and arrays that are still to be made. They refer to nodes and nodes to them, both to earlier ones only, so one is
+/// made where it is used.
+struct Containers {
+    members: Vec<Option<SavedMembers>>,
+    items: Vec<Option<SavedItems>>,
+    made_members: FxHashMap<Index, NodeId>,
+    made_items: FxHashMap<Index, NodeId>,
+    checks: ObjectChecks,
+}
+
+impl Containers {
+    fn members(
+        &mut self,
+        builder: &mut GrammarBuilder,
+        exprs: &Made<ExprId>,
+        nodes: &Made<NodeId>,
+        index: Index,
+        at: usize,
+    ) -> Result<NodeId, GrammarError> {
+        if let Some(&known) = self.made_members.get(&index) {
+            return Ok(builder.node(builder.get(known).clone()));
+        }
+        let Some(members) = self.members.get_mut(index as usize) else { return Err(fewer("members", index, at)) };
+        let members = members.take().expect("an object that was not made has not been taken");
+        let members = load_members(builder, &mut self.checks, exprs, nodes, members, index as usize)?;
+        let id = builder.object(members);
+        self.made_members.insert(index, id);
+        Ok(id)
+    }
+
+    fn items(
+        &mut self,
+        builder: &mut GrammarBuilder,
+        exprs: &Made<ExprId>,
+        nodes: &Made<NodeId>,
+        index: Index,
+        at: usize,
+    ) -> Result<NodeId, GrammarError> {
+        if let Some(&known) = self.made_items.get(&index) {
+            return Ok(builder.node(builder.get(known).clone()));
+        }
+        let Some(items) = self.items.get_mut(index as usize) else { return Err(fewer("items", index, at)) };
+        let items = items.take().expect("an array that was not made has not been taken");
+        let items = load_items(builder, &mut self.checks, exprs, nodes, items, index as usize)?;
+        let id = builder.array(items);
+        self.made_items.insert(index, id);
+        Ok(id)
+    }
+}
+
+fn fewer(list: &str, index: Index, at: usize) -> GrammarError {
+    let message = format!("it refers to number {index} of `{list}`, which has fewer");
+    GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message)
+}
+
 fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
     let lists = [saved.nodes.len(), saved.rules.len(), saved.members.len(), saved.items.len()];
     if saved.exprs.len() > MAX_EXPRS || lists.into_iter().any(|length| length > MAX_ENTRIES) {
@@ -316,12 +374,13 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
     let exprs = load_exprs(&mut builder, &saved.exprs)?;
     let rules: Vec<RuleId> = saved.rules.iter().map(|(name, _)| builder.declare_rule(name.clone())).collect();
     let rules = Made("rules", rules);
-    // Objects refer to nodes and nodes to objects; both to earlier ones only, so an object is made where it is used.
-    let mut members: Vec<Option<SavedMembers>> = saved.members.into_iter().map(Some).collect();
-    let mut items: Vec<Option<SavedItems>> = saved.items.into_iter().map(Some).collect();
-    let mut checks = ObjectChecks::default();
-    let mut made: FxHashMap<Index, NodeId> = FxHashMap::default();
-    let mut made_items: FxHashMap<Index, NodeId> = FxHashMap::default();
+    let mut containers = Containers {
+        members: saved.members.into_iter().map(Some).collect(),
+        items: saved.items.into_iter().map(Some).collect(),
+        made_members: FxHashMap::default(),
+        made_items: FxHashMap::default(),
+        checks: ObjectChecks::default(),
+    };
     let mut nodes = Made("nodes", Vec::with_capacity(saved.nodes.len()));
     for (at, node) in saved.nodes.into_iter().enumerate() {
         let list = "nodes";
@@ -359,34 +418,8 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
                 };
                 builder.marked(Mark::Temperature(temperature), nodes.get(body, list, at)?)
             }
-            SavedNode::Members(index) => match (made.get(&index), members.get_mut(index as usize)) {
-                (Some(&known), _) => builder.node(builder.get(known).clone()),
-                (None, Some(members)) => {
-                    let members = members.take().expect("an object that was not made has not been taken");
-                    let members = load_members(&builder, &mut checks, &exprs, &nodes, members, index as usize)?;
-                    let id = builder.object(members);
-                    made.insert(index, id);
-                    id
-                }
-                (None, None) => {
-                    let message = format!("it refers to number {index} of `members`, which has fewer");
-                    return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
-                }
-            },
-            SavedNode::Items(index) => match (made_items.get(&index), items.get_mut(index as usize)) {
-                (Some(&known), _) => builder.node(builder.get(known).clone()),
-                (None, Some(items)) => {
-                    let items = items.take().expect("an array that was not made has not been taken");
-                    let items = load_items(&builder, &mut checks, &exprs, &nodes, items, index as usize)?;
-                    let id = builder.array(items);
-                    made_items.insert(index, id);
-                    id
-                }
-                (None, None) => {
-                    let message = format!("it refers to number {index} of `items`, which has fewer");
-                    return Err(GrammarError::new(ErrorKind::Syntax, format!("#/nodes/{at}"), message));
-                }
-            },
+            SavedNode::Members(index) => containers.members(&mut builder, &exprs, &nodes, index, at)?,
+            SavedNode::Items(index) => containers.items(&mut builder, &exprs, &nodes, index, at)?,
         };
         nodes.1.push(id);
     }

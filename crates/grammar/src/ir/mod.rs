@@ -1,7 +1,8 @@
 //! The one form that every notation becomes: rules over regular lexemes, with nodes of their own for JSON objects and arrays.
 //!
 //! One idea: a [`grammar`] is frozen data. It knows no notation, no vocabulary and no text; those who make one collect nodes in a
-//! [`builder`], and what matches no text is dropped before it is frozen ([`productive`]).
+//! [`builder`], and what matches no text is dropped before it is frozen ([`productive`]). Of JSON it knows the text alone
+//! ([`crate::json`]): every set of expressions begins with the strings and numbers that nearly all grammars have.
 //!
 //! Entry points: [`grammar::Grammar`], [`builder::GrammarBuilder`], [`crate::serialize`].
 //!

@@ -290,10 +290,9 @@ mod tests {
         }
     }
 
-    /// Every kind and spelling with everything that can be asked, against comparison and division of decimals.
-    #[test]
-    fn what_is_asked_is_what_is_left() {
-        let texts: Vec<String> = ["", "-"]
+    /// Numbers of every shape: with and without a sign, a fraction and an exponent.
+    fn texts_of_numbers() -> Vec<String> {
+        ["", "-"]
             .iter()
             .flat_map(|sign| ["0", "1", "2", "3", "7", "10", "14", "21", "100"].map(|int| format!("{sign}{int}")))
             .flat_map(|int| ["", ".0", ".5", ".25", ".50"].map(|fraction| format!("{int}{fraction}")))
@@ -301,7 +300,13 @@ mod tests {
                 ["", "e0", "E1", "e-1", "e+02", "e-5", "e-06", "E-7", "e-009", "e-10", "e13", "e+16", "e-325"]
                     .map(|exponent| format!("{plain}{exponent}"))
             })
-            .collect();
+            .collect()
+    }
+
+    /// Every kind and spelling with everything that can be asked, against comparison and division of decimals.
+    #[test]
+    fn what_is_asked_is_what_is_left() {
+        let texts = texts_of_numbers();
         let number = |text: &str| Decimal::parse(text).unwrap();
         let list = |texts: &[&str]| texts.iter().map(|text| number(text)).collect::<Vec<_>>();
         let end = |text: &str, exclusive| End { value: number(text), exclusive };

@@ -4,10 +4,10 @@
 //! keyword is read, merged and enforced in one place each.
 //!
 //! Four rooms, one after the other: [`read`] (text to a typed document with places and resolved references), [`normal_form`]
-//! (alternatives without `not`, `oneOf` or `if`), [`constraints`] (numbers, lengths, elements and members, merged) and [`lower`]
+//! (alternatives without `not`, `oneOf` or `if`), [`constraints`] (elements and members, merged) and [`lower`]
 //! (nodes of the intermediate form, and the reasons where nothing matches).
 //!
-//! Entry points: [`from_json_schema`], [`JsonSchemaOptions`].
+//! Entry points: [`from_json_schema`], [`options::JsonSchemaOptions`].
 //!
 //! # Example
 //! `{"properties": {"a": {"type": "integer"}}, "required": ["a"], "type": "object"}` becomes one object node with the declared

@@ -403,20 +403,7 @@ impl Pass<'_> {
     ) -> Result<NodeId, SyntaxError> {
         let settles = self.states(body, before) == [NONE] && (max == Some(1) || self.states(body, NONE) == [NONE]);
         if settles {
-            // One round settles the condition, and the others are all alike.
-            let mut ways = Vec::new();
-            if min == 0 && before == behind {
-                ways.push(self.builder.sequence(&[]));
-            }
-            if let Some(first) = self.copy(body, before, NONE).filter(|_| behind == NONE && max != Some(0)) {
-                let mut parts = vec![first];
-                if max != Some(1) {
-                    let again = self.copy(body, NONE, NONE).expect("a body that settles has a copy");
-                    parts.push(self.builder.repeat(again, min.saturating_sub(1), max.map(|max| max - 1)));
-                }
-                ways.push(self.builder.sequence(&parts));
-            }
-            return Ok(self.builder.choice(&ways));
+            return Ok(self.settled_repeat(body, (min, max), before, behind));
         }
         if min > MAX_ROUNDS || max.is_some_and(|max| max > MAX_ROUNDS) {
             let message = format!(
@@ -479,6 +466,30 @@ impl Pass<'_> {
             Some(&rest) => rest,
             None => self.builder.choice(&[]),
         })
+    }
+
+    /// The same where the first round settles the condition.
+    fn settled_repeat(
+        &mut self,
+        body: NodeId,
+        (min, max): (u32, Option<u32>),
+        before: ExprId,
+        behind: ExprId,
+    ) -> NodeId {
+        // One round settles the condition, and the others are all alike.
+        let mut ways = Vec::new();
+        if min == 0 && before == behind {
+            ways.push(self.builder.sequence(&[]));
+        }
+        if let Some(first) = self.copy(body, before, NONE).filter(|_| behind == NONE && max != Some(0)) {
+            let mut parts = vec![first];
+            if max != Some(1) {
+                let again = self.copy(body, NONE, NONE).expect("a body that settles has a copy");
+                parts.push(self.builder.repeat(again, min.saturating_sub(1), max.map(|max| max - 1)));
+            }
+            ways.push(self.builder.sequence(&parts));
+        }
+        self.builder.choice(&ways)
     }
 
     /// One round from a state, and what may follow it.

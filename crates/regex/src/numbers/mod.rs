@@ -1,4 +1,4 @@
-//! Sets of numbers as expressions: the JSON texts of all numbers between two bounds that are multiples of some numbers and
+//! Sets of numbers as states: the JSON texts of all numbers between two bounds that are multiples of some numbers and
 //! of none of some others.
 //!
 //! What is left of such a set after some digits ([`Number`]) is found by arithmetic instead of being laid out: how the

@@ -124,20 +124,7 @@ pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec
                 continue;
             }
             '(' => {
-                let mut inner = flags.last().cloned().unwrap_or_default();
-                if let Some(named) = text[at..].strip_prefix("(?").filter(|_| !is_one(at)) {
-                    let end = named.find([':', ')', '<']).unwrap_or(0);
-                    let plain = named[..end].split('-').next().unwrap_or_default();
-                    if plain.chars().all(|flag| flag.is_ascii_alphabetic()) && !named[..end].starts_with('P') {
-                        inner.push_str(plain);
-                        let off = named[..end].split('-').nth(1).unwrap_or_default();
-                        inner.retain(|flag| !off.contains(flag));
-                        if named[end..].starts_with(')') {
-                            // To the end of the group around it.
-                            *flags.last_mut().expect("the pattern itself is never closed") = inner.clone();
-                        }
-                    }
-                }
+                let inner = flags_inside(&text[at..], &mut flags, is_one(at));
                 flags.push(inner);
             }
             ')' => {
@@ -161,4 +148,21 @@ pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec
     }
     whole.append(&rewritten, copied, text.len());
     Ok((whole, cuts))
+}
+
+/// The flags inside a group that begins here; those of a group of flags alone hold to the end of the group around it.
+fn flags_inside(text: &str, flags: &mut [String], is_around: bool) -> String {
+    let mut inner = flags.last().cloned().unwrap_or_default();
+    let Some(named) = text.strip_prefix("(?").filter(|_| !is_around) else { return inner };
+    let end = named.find([':', ')', '<']).unwrap_or(0);
+    let plain = named[..end].split('-').next().unwrap_or_default();
+    if plain.chars().all(|flag| flag.is_ascii_alphabetic()) && !named[..end].starts_with('P') {
+        inner.push_str(plain);
+        let off = named[..end].split('-').nth(1).unwrap_or_default();
+        inner.retain(|flag| !off.contains(flag));
+        if named[end..].starts_with(')') {
+            *flags.last_mut().expect("the pattern itself is never closed") = inner.clone();
+        }
+    }
+    inner
 }

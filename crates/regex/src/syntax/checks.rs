@@ -5,8 +5,8 @@
 //! An explicit stack keeps deep patterns off the thread's stack.
 
 use regex_syntax::ast::{
-    AssertionKind, Ast, ClassBracketed, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, ClassSetRange, ClassSetUnion,
-    Flag, Flags, GroupKind, Literal, LiteralKind, RepetitionKind, RepetitionRange, Span,
+    Assertion, AssertionKind, Ast, ClassBracketed, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, ClassSetRange,
+    ClassSetUnion, Flag, Flags, GroupKind, Literal, LiteralKind, RepetitionKind, RepetitionRange, Span,
 };
 
 use super::error::{PatternError, PatternErrorKind};
@@ -60,132 +60,175 @@ enum Task<'t> {
 
 /// Replaces classes and refuses what cannot be enforced.
 pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect: Dialect) -> Result<(), PatternError> {
-    let refuse = |kind: PatternErrorKind, span: &Span, what: &str| {
-        let (start, end) = (rewritten.original(span.start.offset), rewritten.original(span.end.offset));
-        Err(PatternError::about(kind, pattern, start, end, what))
-    };
-    let (unsupported, syntax, limit) =
-        (PatternErrorKind::Unsupported, PatternErrorKind::Syntax, PatternErrorKind::Limit);
-    let mut mode = Mode::default();
-    let (mut large_classes, mut looked_up) = (0, 0u32);
+    let mut checker = Checker { pattern, rewritten, dialect, mode: Mode::default(), large_classes: 0, looked_up: 0 };
     let mut tasks = vec![Task::Visit(ast, None)];
     while let Some(task) = tasks.pop() {
-        let mut large_class = None;
-        match task {
-            Task::Restore(outer) => mode = outer,
-            Task::Visit(ast, many) => match ast {
-                Ast::Empty(_) => {}
-                Ast::Literal(literal) => large_class = mode.fold_case.then_some(literal.span),
-                Ast::Dot(span) => {
-                    if dialect == Dialect::EcmaScript && !mode.dot_is_any {
-                        *ast = Ast::class_bracketed(class(**span, true, LINE_TERMINATORS));
-                    }
-                }
-                Ast::Flags(set) => {
-                    if let Some((span, what)) = bad_flag(&set.flags, dialect) {
-                        return refuse(unsupported, &span, what);
-                    }
-                    mode = mode.with(&set.flags);
-                }
-                Ast::Assertion(assertion) => {
-                    use AssertionKind::*;
-                    let looks_at_kind = match assertion.kind {
-                        StartText | EndText => false,
-                        StartLine | EndLine => mode.multi_line,
-                        WordBoundaryStartAngle | WordBoundaryEndAngle => {
-                            let what = "means a word boundary in Rust and the character in Python; \
-                                        write \\b{start}, \\b{end}, or the character alone";
-                            return refuse(unsupported, &assertion.span, what);
-                        }
-                        _ => true,
-                    };
-                    if let (true, Some(repetition)) = (looks_at_kind, many) {
-                        let what = "more than 100 rounds with a word boundary or line anchor inside; \
-                                    move it out of the repetition";
-                        return refuse(limit, &repetition, what);
-                    }
-                }
-                Ast::ClassUnicode(unicode) => {
-                    large_class = Some(unicode.span);
-                    looked_up = looked_up.saturating_add(mode.looked_up_by_name());
-                }
-                Ast::ClassPerl(perl) => *ast = Ast::class_bracketed(perl_class(perl)),
-                Ast::ClassBracketed(bracketed) => {
-                    large_class = (mode.fold_case || bracketed.negated).then_some(bracketed.span);
-                    tasks.push(Task::Set(&mut bracketed.kind));
-                }
-                Ast::Repetition(repetition) => {
-                    if matches!(*repetition.ast, Ast::Repetition(_)) {
-                        let what = "a quantifier directly after a quantifier; put the first in a group, as in (?:a+)*, \
-                                    or drop one (possessive matching is not supported)";
-                        return refuse(syntax, &repetition.op.span, what);
-                    }
-                    let greatest = match repetition.op.kind {
-                        RepetitionKind::Range(
-                            RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n) | RepetitionRange::Bounded(_, n),
-                        ) => n,
-                        _ => 1,
-                    };
-                    let many = if greatest > MAX_WRITTEN_OUT { Some(repetition.op.span) } else { many };
-                    tasks.push(Task::Visit(&mut repetition.ast, many));
-                }
-                Ast::Group(group) => {
-                    tasks.push(Task::Restore(mode));
-                    if let GroupKind::NonCapturing(flags) = &group.kind {
-                        if let Some((span, what)) = bad_flag(flags, dialect) {
-                            return refuse(unsupported, &span, what);
-                        }
-                        mode = mode.with(flags);
-                    }
-                    tasks.push(Task::Visit(&mut group.ast, many));
-                }
-                Ast::Alternation(alternation) => {
-                    tasks.extend(alternation.asts.iter_mut().rev().map(|ast| Task::Visit(ast, many)));
-                }
-                Ast::Concat(concat) => {
-                    tasks.extend(concat.asts.iter_mut().rev().map(|ast| Task::Visit(ast, many)));
-                }
-            },
-            Task::Set(ClassSet::Item(item)) => tasks.push(Task::Item(item)),
+        let large_class = match task {
+            Task::Restore(outer) => {
+                checker.mode = outer;
+                None
+            }
+            Task::Visit(ast, many) => checker.visit(ast, many, &mut tasks)?,
+            Task::Set(ClassSet::Item(item)) => {
+                tasks.push(Task::Item(item));
+                None
+            }
             Task::Set(ClassSet::BinaryOp(both)) => {
-                large_class = Some(both.span);
                 tasks.extend([Task::Set(&mut both.lhs), Task::Set(&mut both.rhs)]);
+                Some(both.span)
             }
-            Task::Item(ClassSetItem::Range(range)) => {
-                if mode.fold_case {
-                    looked_up = looked_up.saturating_add(u32::from(range.end.c).saturating_sub(range.start.c.into()));
-                    large_class = (looked_up > MAX_LOOKED_UP).then_some(range.span);
-                }
-            }
-            Task::Item(item) => match item {
-                ClassSetItem::Perl(perl) => *item = ClassSetItem::Bracketed(Box::new(perl_class(perl))),
-                ClassSetItem::Unicode(unicode) => {
-                    large_class = Some(unicode.span);
-                    looked_up = looked_up.saturating_add(mode.looked_up_by_name());
-                }
-                ClassSetItem::Bracketed(bracketed) => {
-                    large_class = bracketed.negated.then_some(bracketed.span);
-                    tasks.push(Task::Set(&mut bracketed.kind));
-                }
-                ClassSetItem::Union(union) => tasks.extend(union.items.iter_mut().map(Task::Item)),
-                ClassSetItem::Empty(_) | ClassSetItem::Literal(_) | ClassSetItem::Range(_) | ClassSetItem::Ascii(_) => {
-                }
-            },
-        }
+            Task::Item(item) => checker.item(item, &mut tasks),
+        };
         if let Some(span) = large_class {
-            large_classes += 1;
-            if looked_up > MAX_LOOKED_UP {
-                let what = "the Unicode and case-insensitive classes have too many characters in all; use fewer, or \
-                            smaller ones";
-                return refuse(limit, &span, what);
-            }
-            if large_classes > MAX_LARGE_CLASSES {
-                let what = "more than 5000 Unicode, negated or case-insensitive classes; use fewer, or smaller ones";
-                return refuse(limit, &span, what);
-            }
+            checker.count(&span)?;
         }
     }
     Ok(())
+}
+
+/// What is known of a pattern while it is checked.
+struct Checker<'p> {
+    pattern: &'p str,
+    rewritten: &'p Rewritten,
+    dialect: Dialect,
+    mode: Mode,
+    /// How many classes were met that may be large.
+    large_classes: usize,
+    /// How many characters will be looked up for the classes so far.
+    looked_up: u32,
+}
+
+impl Checker<'_> {
+    fn refuse(&self, kind: PatternErrorKind, span: &Span, what: &str) -> PatternError {
+        let (start, end) = (self.rewritten.original(span.start.offset), self.rewritten.original(span.end.offset));
+        PatternError::about(kind, self.pattern, start, end, what)
+    }
+
+    /// Checks a piece; gives its place where it is a class that may be large.
+    fn visit<'t>(
+        &mut self,
+        ast: &'t mut Ast,
+        many: Option<Span>,
+        tasks: &mut Vec<Task<'t>>,
+    ) -> Result<Option<Span>, PatternError> {
+        match ast {
+            Ast::Empty(_) => {}
+            Ast::Literal(literal) => return Ok(self.mode.fold_case.then_some(literal.span)),
+            Ast::Dot(span) => {
+                if self.dialect == Dialect::EcmaScript && !self.mode.dot_is_any {
+                    *ast = Ast::class_bracketed(class(**span, true, LINE_TERMINATORS));
+                }
+            }
+            Ast::Flags(set) => self.set_flags(&set.flags)?,
+            Ast::Assertion(assertion) => self.assertion(assertion, many)?,
+            Ast::ClassUnicode(unicode) => {
+                self.looked_up = self.looked_up.saturating_add(self.mode.looked_up_by_name());
+                return Ok(Some(unicode.span));
+            }
+            Ast::ClassPerl(perl) => *ast = Ast::class_bracketed(perl_class(perl)),
+            Ast::ClassBracketed(bracketed) => {
+                tasks.push(Task::Set(&mut bracketed.kind));
+                return Ok((self.mode.fold_case || bracketed.negated).then_some(bracketed.span));
+            }
+            Ast::Repetition(repetition) => {
+                if matches!(*repetition.ast, Ast::Repetition(_)) {
+                    let what = "a quantifier directly after a quantifier; put the first in a group, as in (?:a+)*, \
+                                or drop one (possessive matching is not supported)";
+                    return Err(self.refuse(PatternErrorKind::Syntax, &repetition.op.span, what));
+                }
+                let greatest = match repetition.op.kind {
+                    RepetitionKind::Range(
+                        RepetitionRange::Exactly(n) | RepetitionRange::AtLeast(n) | RepetitionRange::Bounded(_, n),
+                    ) => n,
+                    _ => 1,
+                };
+                let many = if greatest > MAX_WRITTEN_OUT { Some(repetition.op.span) } else { many };
+                tasks.push(Task::Visit(&mut repetition.ast, many));
+            }
+            Ast::Group(group) => {
+                tasks.push(Task::Restore(self.mode));
+                if let GroupKind::NonCapturing(flags) = &group.kind {
+                    self.set_flags(flags)?;
+                }
+                tasks.push(Task::Visit(&mut group.ast, many));
+            }
+            Ast::Alternation(alternation) => {
+                tasks.extend(alternation.asts.iter_mut().rev().map(|ast| Task::Visit(ast, many)));
+            }
+            Ast::Concat(concat) => {
+                tasks.extend(concat.asts.iter_mut().rev().map(|ast| Task::Visit(ast, many)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn set_flags(&mut self, flags: &Flags) -> Result<(), PatternError> {
+        if let Some((span, what)) = bad_flag(flags, self.dialect) {
+            return Err(self.refuse(PatternErrorKind::Unsupported, &span, what));
+        }
+        self.mode = self.mode.with(flags);
+        Ok(())
+    }
+
+    fn assertion(&self, assertion: &Assertion, many: Option<Span>) -> Result<(), PatternError> {
+        use AssertionKind::*;
+        let looks_at_kind = match assertion.kind {
+            StartText | EndText => false,
+            StartLine | EndLine => self.mode.multi_line,
+            WordBoundaryStartAngle | WordBoundaryEndAngle => {
+                let what = "means a word boundary in Rust and the character in Python; \
+                            write \\b{start}, \\b{end}, or the character alone";
+                return Err(self.refuse(PatternErrorKind::Unsupported, &assertion.span, what));
+            }
+            _ => true,
+        };
+        if let (true, Some(repetition)) = (looks_at_kind, many) {
+            let what = "more than 100 rounds with a word boundary or line anchor inside; \
+                        move it out of the repetition";
+            return Err(self.refuse(PatternErrorKind::Limit, &repetition, what));
+        }
+        Ok(())
+    }
+
+    /// Checks an item of a class; gives its place where it may be large.
+    fn item<'t>(&mut self, item: &'t mut ClassSetItem, tasks: &mut Vec<Task<'t>>) -> Option<Span> {
+        match item {
+            ClassSetItem::Range(range) => {
+                if self.mode.fold_case {
+                    let length = u32::from(range.end.c).saturating_sub(range.start.c.into());
+                    self.looked_up = self.looked_up.saturating_add(length);
+                    return (self.looked_up > MAX_LOOKED_UP).then_some(range.span);
+                }
+            }
+            ClassSetItem::Perl(perl) => *item = ClassSetItem::Bracketed(Box::new(perl_class(perl))),
+            ClassSetItem::Unicode(unicode) => {
+                self.looked_up = self.looked_up.saturating_add(self.mode.looked_up_by_name());
+                return Some(unicode.span);
+            }
+            ClassSetItem::Bracketed(bracketed) => {
+                tasks.push(Task::Set(&mut bracketed.kind));
+                return bracketed.negated.then_some(bracketed.span);
+            }
+            ClassSetItem::Union(union) => tasks.extend(union.items.iter_mut().map(Task::Item)),
+            ClassSetItem::Empty(_) | ClassSetItem::Literal(_) | ClassSetItem::Ascii(_) => {}
+        }
+        None
+    }
+
+    /// Counts a class that may be large, and refuses one too many.
+    fn count(&mut self, span: &Span) -> Result<(), PatternError> {
+        self.large_classes += 1;
+        if self.looked_up > MAX_LOOKED_UP {
+            let what = "the Unicode and case-insensitive classes have too many characters in all; use fewer, or \
+                        smaller ones";
+            return Err(self.refuse(PatternErrorKind::Limit, span, what));
+        }
+        if self.large_classes > MAX_LARGE_CLASSES {
+            let what = "more than 5000 Unicode, negated or case-insensitive classes; use fewer, or smaller ones";
+            return Err(self.refuse(PatternErrorKind::Limit, span, what));
+        }
+        Ok(())
+    }
 }
 
 impl Mode {

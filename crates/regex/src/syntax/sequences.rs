@@ -109,6 +109,74 @@ fn ends(tree: &mut Tree<'_>, pieces: &[Piece], place: &Place<'_>) -> Result<bool
     Ok(true)
 }
 
+/// The steps of one way through a pattern, one for each combination of kinds that look-arounds ask for, of which there may
+/// be so many; and whether any of them has rounds.
+fn layouts(
+    tree: &mut Tree<'_>,
+    way: &[Piece],
+    place: &Place<'_>,
+    most: usize,
+) -> Result<(Vec<Vec<Step>>, bool), PatternError> {
+    let &Place { pattern, arounds, reading, .. } = place;
+    let open = reading.open;
+    let refuse = |kind, offset, what: &str| Err(PatternError::about(kind, pattern, offset, offset + 3, what));
+    let mut layouts: Vec<Vec<Step>> = vec![Vec::new()];
+    let mut has_rounds = false;
+    let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
+    let mut first = true;
+    for (at, piece) in way.iter().enumerate() {
+        let step = match piece {
+            Piece::Around(number) => {
+                let around = &arounds[*number];
+                let is_outermost = if around.ahead { first } else { !open && is_last(at) };
+                if around.beyond && !is_outermost {
+                    let what = "a look-behind in this look-ahead, or the other way round, may look beyond it; move it \
+                                out, or to the edge of the pattern";
+                    return refuse(PatternErrorKind::Unsupported, around.offset, what);
+                }
+                let ways = laid_out(tree, around, is_outermost, place);
+                let all = layouts.iter().flat_map(|steps| ways.iter().map(|more| [&steps[..], more].concat()));
+                layouts = all.collect();
+                None
+            }
+            Piece::Plain(parts) => {
+                let part = tree.concat(parts);
+                let facts = tree.facts(part);
+                if facts.before && !first || facts.after && (open || !is_last(at)) {
+                    let step = step_of(tree, part, place, 0)?;
+                    (first, has_rounds) = (false, true);
+                    layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
+                    continue;
+                }
+                let texts = edges::resolve(tree, part, place.options.dialect, reading.before, reading.after)?;
+                first &= texts == ExprId::EMPTY;
+                Some(Step::Texts(texts))
+            }
+            &Piece::Loop(node) => {
+                first = false;
+                let is_last = !open && ends(tree, &way[at + 1..], place)?;
+                let rests = if is_last { Loop::of(tree, node, arounds) } else { None };
+                Some(match rests {
+                    Some(rests) => Step::Texts(rests.texts(tree, arounds)),
+                    None => {
+                        has_rounds = true;
+                        step_of(tree, node, place, 0)?
+                    }
+                })
+            }
+        };
+        if let Some(step) = step {
+            layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
+        }
+        if layouts.len() > most {
+            let offset = arounds.first().map_or(0, |around| around.offset);
+            let what = "look-around in more than 1000 ways through alternatives; put it in front of them";
+            return refuse(PatternErrorKind::Limit, offset, what);
+        }
+    }
+    Ok((layouts, has_rounds))
+}
+
 /// The texts of a pattern with look-around: for each group of them, what the text behind the pattern must match.
 ///
 /// Where it is open, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it,
@@ -120,63 +188,11 @@ pub(super) fn resolve(
 ) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
     let &Place { pattern, arounds, reading, .. } = place;
     let open = reading.open;
-    let refuse = |kind, offset, what: &str| Err(PatternError::about(kind, pattern, offset, offset + 3, what));
-    let mut found: FxHashMap<ExprId, Vec<ExprId>> = FxHashMap::default();
-    let mut order = Vec::new();
     let mut ways: Vec<Vec<Step>> = Vec::new();
     let mut has_rounds = false;
     for way in sequences(tree, root, pattern, arounds)? {
-        // One for each combination of kinds that look-arounds ask for.
-        let mut layouts: Vec<Vec<Step>> = vec![Vec::new()];
-        let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
-        let mut first = true;
-        for (at, piece) in way.iter().enumerate() {
-            match piece {
-                Piece::Around(number) => {
-                    let around = &arounds[*number];
-                    let is_outermost = if around.ahead { first } else { !open && is_last(at) };
-                    if around.beyond && !is_outermost {
-                        let what = "a look-behind in this look-ahead, or the other way round, may look beyond it; move it \
-                                    out, or to the edge of the pattern";
-                        return refuse(PatternErrorKind::Unsupported, around.offset, what);
-                    }
-                    let ways = laid_out(tree, around, is_outermost, place);
-                    let all = layouts.iter().flat_map(|steps| ways.iter().map(|more| [&steps[..], more].concat()));
-                    layouts = all.collect();
-                }
-                Piece::Plain(parts) => {
-                    let part = tree.concat(parts);
-                    let facts = tree.facts(part);
-                    if facts.before && !first || facts.after && (open || !is_last(at)) {
-                        let step = step_of(tree, part, place, 0)?;
-                        (first, has_rounds) = (false, true);
-                        layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
-                        continue;
-                    }
-                    let texts = edges::resolve(tree, part, place.options.dialect, reading.before, reading.after)?;
-                    first &= texts == ExprId::EMPTY;
-                    layouts.iter_mut().for_each(|steps| steps.push(Step::Texts(texts)));
-                }
-                &Piece::Loop(node) => {
-                    first = false;
-                    let is_last = !open && ends(tree, &way[at + 1..], place)?;
-                    let rests = if is_last { Loop::of(tree, node, arounds) } else { None };
-                    let step = match rests {
-                        Some(rests) => Step::Texts(rests.texts(tree, arounds)),
-                        None => {
-                            has_rounds = true;
-                            step_of(tree, node, place, 0)?
-                        }
-                    };
-                    layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
-                }
-            }
-            if ways.len() + layouts.len() > MAX_SEQUENCES {
-                let offset = arounds.first().map_or(0, |around| around.offset);
-                let what = "look-around in more than 1000 ways through alternatives; put it in front of them";
-                return refuse(PatternErrorKind::Limit, offset, what);
-            }
-        }
+        let (layouts, rounds) = layouts(tree, &way, place, MAX_SEQUENCES.saturating_sub(ways.len()))?;
+        has_rounds |= rounds;
         ways.extend(layouts);
     }
     let any_text = if open {
@@ -192,6 +208,8 @@ pub(super) fn resolve(
         PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 3, what)
     };
     let budget = reading.budget;
+    let mut found: FxHashMap<ExprId, Vec<ExprId>> = FxHashMap::default();
+    let mut order = Vec::new();
     for mut steps in ways {
         let conditions = if open { Vec::new() } else { conditions_at_the_end(&mut steps) };
         let groups = budget.over(tree.exprs, |deriver, most| run(deriver, &steps, open, any_text, most));

@@ -203,9 +203,27 @@ pub(super) fn run(
         }
         layers.push(next);
     }
-    // Backward: the texts from each state on.
-    let deriver = walker.deriver;
-    let mut memo: FxHashMap<(usize, State), Vec<(ExprId, ExprId)>> = FxHashMap::default();
+    let mut whole = texts_backward(walker.deriver, steps, &Reached { layers, moves }, open, most_exprs)?;
+    Ok(whole.remove(&start).unwrap_or_default())
+}
+
+/// The states that the steps of a pattern lead through.
+struct Reached {
+    /// Those before every step, and after the last.
+    layers: Vec<Vec<State>>,
+    /// The texts from each of them to others, by the step.
+    moves: FxHashMap<(usize, State), Vec<Group>>,
+}
+
+/// The texts from each state before the first step to the end, in groups by what the rest must match.
+fn texts_backward(
+    deriver: &mut Deriver,
+    steps: &[Step],
+    Reached { layers, moves }: &Reached,
+    open: bool,
+    most_exprs: usize,
+) -> Result<FxHashMap<State, Vec<(ExprId, ExprId)>>, LimitExceeded> {
+    let mut behind_here: FxHashMap<State, Vec<(ExprId, ExprId)>> = FxHashMap::default();
     for state in &layers[steps.len()] {
         let rest = *state.last().expect("the rest is always there");
         let end = match open {
@@ -213,14 +231,15 @@ pub(super) fn run(
             false if deriver.exprs.is_nullable(rest) => vec![(ExprId::EMPTY, ExprId::ANYTHING)],
             _ => Vec::new(),
         };
-        memo.insert((steps.len(), state.clone()), end);
+        behind_here.insert(state.clone(), end);
     }
     for at in (0..steps.len()).rev() {
+        let mut here: FxHashMap<State, Vec<(ExprId, ExprId)>> = FxHashMap::default();
         for state in &layers[at] {
             check_size(deriver, most_exprs)?;
             let mut found: Vec<(ExprId, ExprId)> = Vec::new();
             for (texts, next) in &moves[&(at, state.clone())] {
-                for &(rest, behind) in &memo[&(at + 1, next.clone())] {
+                for &(rest, behind) in &behind_here[next] {
                     let mut whole = deriver.exprs.concat(*texts, rest);
                     if let (&Step::Around { ahead: true, negative, expr }, false) = (&steps[at], open) {
                         let expr = if negative { deriver.exprs.not(expr) } else { expr };
@@ -232,10 +251,11 @@ pub(super) fn run(
                     }
                 }
             }
-            memo.insert((at, state.clone()), found);
+            here.insert(state.clone(), found);
         }
+        behind_here = here;
     }
-    Ok(memo.remove(&(0, start)).unwrap_or_default())
+    Ok(behind_here)
 }
 
 struct Walker<'d> {

@@ -4,7 +4,7 @@ use crate::json_schema::normal_form::atoms::{Atom, Term};
 use crate::json_schema::normal_form::evaluated::evaluated;
 use crate::json_schema::normal_form::merge::Merger;
 use crate::json_schema::normal_form::merged::{Contains, with};
-use crate::json_schema::read::document::Json;
+use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// What one schema says of elements: the first ones one by one, then all others.
@@ -66,24 +66,7 @@ impl<'a> Merger<'a, '_> {
                 Atom::Unevaluated { schema, keyword, seen, broken } => {
                     self.add_unevaluated_items((schema, keyword), seen, broken, &mut lists);
                 }
-                Atom::Differs { value, reason } => {
-                    let Json::Array(items) = self.schemas.document.get(value) else { continue };
-                    let (at, count) = (self.schemas.root, items.len() as u32);
-                    match reason {
-                        0 => {}
-                        1 if count == 0 => self.rule_out(Types::ARRAY, at, "no array has less than no element".into()),
-                        1 => {
-                            self.merged.max_items =
-                                Some(self.merged.max_items.map_or(count - 1, |max| max.min(count - 1)))
-                        }
-                        2 => self.add_min_items(at, count + 1),
-                        reason => {
-                            let place = reason as usize - 3;
-                            self.add_min_items(at, place as u32 + 1);
-                            single.push((place, Term::Differs(items[place])));
-                        }
-                    }
-                }
+                Atom::Differs { value, reason } => self.add_list_difference(value, reason, &mut single),
                 _ => {}
             }
         }
@@ -98,6 +81,23 @@ impl<'a> Merger<'a, '_> {
         };
         self.merged.prefix = (0..longest.unwrap_or(0)).map(at).collect();
         self.merged.rest = at(usize::MAX);
+    }
+
+    /// That an array is not the one that a value is, for a reason.
+    fn add_list_difference(&mut self, value: JsonId, reason: u32, single: &mut Vec<(usize, Term)>) {
+        let Json::Array(items) = self.schemas.document.get(value) else { return };
+        let (at, count) = (self.schemas.root, items.len() as u32);
+        match reason {
+            0 => {}
+            1 if count == 0 => self.rule_out(Types::ARRAY, at, "no array has less than no element".into()),
+            1 => self.merged.max_items = Some(self.merged.max_items.map_or(count - 1, |max| max.min(count - 1))),
+            2 => self.add_min_items(at, count + 1),
+            reason => {
+                let place = reason as usize - 3;
+                self.add_min_items(at, place as u32 + 1);
+                single.push((place, Term::Differs(items[place])));
+            }
+        }
     }
 
     fn add_contains(&mut self, at: SchemaId, terms: Vec<Term>, from: usize, min: u32, max: Option<u32>) {

@@ -30,99 +30,12 @@ impl<'a> Merger<'a, '_> {
         let mut single: Vec<(&'a str, Term)> = Vec::new();
         for &atom in all {
             match atom {
-                Atom::Own(id) => {
-                    let (mut own, mut patterns, mut additional) = (None, None, None);
-                    for keyword in &self.schemas.get(id).keywords {
-                        match keyword {
-                            Keyword::Properties(map) => own = document.entries(*map),
-                            Keyword::PatternProperties(map) => patterns = document.entries(*map),
-                            Keyword::AdditionalProperties(schema) => additional = Some(Term::Holds(*schema)),
-                            Keyword::PropertyNames(schema) => self.merged.names.push(Term::Holds(*schema)),
-                            _ => {}
-                        }
-                    }
-                    self.merged.known.reserve(own.map_or(0, Entries::len));
-                    for (name, &value) in own.into_iter().flat_map(|entries| entries.iter()) {
-                        let known = self.merged.known.get_or_insert_with(name, Default::default);
-                        known.is_declared = true;
-                        known.value.add(Term::Holds(self.schemas.inner(id, value)));
-                    }
-                    for &value in patterns.into_iter().flat_map(|entries| entries.values()) {
-                        let term = Term::Holds(self.schemas.inner(id, value));
-                        self.merged.rules.push(KeyRule { keys: Keys::Match(value), value: Some(term), at: id });
-                    }
-                    match (additional, patterns) {
-                        (Some(value), None) => rests.push(Rest { named: Named::Own(own), value }),
-                        (Some(value), Some(_)) => {
-                            let keys = Keys::Outside([id].into());
-                            self.merged.rules.push(KeyRule { keys, value: Some(value), at: id });
-                        }
-                        (None, _) => {}
-                    }
-                }
+                Atom::Own(id) => self.add_own_members(id, &mut rests),
                 Atom::Broken { schema, keyword, part } => {
-                    let value = JsonId(part);
-                    // Every value fails the schema `false`.
-                    let failing = |inner: SchemaId| (!self.schemas.get(inner).never).then_some(Term::Fails(inner));
-                    let some = &mut self.merged.some;
-                    let mut some = |keys: Keys, value: Option<Term>| some.push(KeyRule { keys, value, at: schema });
-                    match &self.schemas.get(schema).keywords[keyword as usize] {
-                        Keyword::Properties(_) => {
-                            let name = document.key(value);
-                            single.push((name, Term::Fails(self.schemas.inner(schema, value))));
-                            self.merged.known.get_or_insert_with(name, Default::default).required.get_or_insert(schema);
-                        }
-                        Keyword::PatternProperties(_) => {
-                            some(Keys::Match(value), failing(self.schemas.inner(schema, value)));
-                        }
-                        Keyword::AdditionalProperties(inner) => {
-                            // A key that the schema names is none of those that fail.
-                            for keyword in &self.schemas.get(schema).keywords {
-                                let Keyword::Properties(map) = keyword else { continue };
-                                for name in document.entries(*map).into_iter().flat_map(|entries| entries.keys()) {
-                                    self.merged.known.get_or_insert_with(name, Default::default);
-                                }
-                            }
-                            let speaks_of_keys = |keyword: &Keyword| {
-                                matches!(keyword, Keyword::Properties(_) | Keyword::PatternProperties(_))
-                            };
-                            match failing(*inner) {
-                                // Any member at all is one too many.
-                                None if !self.schemas.get(schema).keywords.iter().any(speaks_of_keys) => {
-                                    self.add_min_members(schema, 1);
-                                }
-                                value => self.merged.some.push(KeyRule {
-                                    keys: Keys::Outside([schema].into()),
-                                    value,
-                                    at: schema,
-                                }),
-                            }
-                        }
-                        Keyword::PropertyNames(inner) => some(Keys::Fail(*inner), None),
-                        _ => {}
-                    }
+                    let keyword = &self.schemas.get(schema).keywords[keyword as usize];
+                    self.add_broken_members(schema, keyword, JsonId(part), &mut single);
                 }
-                Atom::MemberFails { schema, name } => {
-                    let name = document.name(name);
-                    let property = self.schemas.get(schema).keywords.iter().find_map(|keyword| match keyword {
-                        Keyword::Properties(map) => document.entries(*map)?.get(name).copied(),
-                        _ => None,
-                    });
-                    let property = property.map(|value| self.schemas.inner(schema, value));
-                    match property.filter(|&property| !self.normal.always_holds(property)) {
-                        Some(property) => {
-                            self.merged.known.get_or_insert_with(name, Default::default);
-                            single.push((name, Term::Fails(property)));
-                        }
-                        None => {
-                            self.merged
-                                .known
-                                .get_or_insert_with(name, Default::default)
-                                .forbidden
-                                .get_or_insert(schema);
-                        }
-                    }
-                }
+                Atom::MemberFails { schema, name } => self.add_failing_member(schema, name, &mut single),
                 Atom::Lacks { name, at } => {
                     self.merged
                         .known
@@ -166,6 +79,104 @@ impl<'a> Merger<'a, '_> {
             known.value.add(term);
         }
         self.merged.free = rests.iter().map(|rest| rest.value).fold(Vec::new(), with);
+    }
+
+    /// What a schema says of members.
+    fn add_own_members(&mut self, id: SchemaId, rests: &mut Vec<Rest<'a>>) {
+        let document = self.schemas.document;
+        let (mut own, mut patterns, mut additional) = (None, None, None);
+        for keyword in &self.schemas.get(id).keywords {
+            match keyword {
+                Keyword::Properties(map) => own = document.entries(*map),
+                Keyword::PatternProperties(map) => patterns = document.entries(*map),
+                Keyword::AdditionalProperties(schema) => additional = Some(Term::Holds(*schema)),
+                Keyword::PropertyNames(schema) => self.merged.names.push(Term::Holds(*schema)),
+                _ => {}
+            }
+        }
+        self.merged.known.reserve(own.map_or(0, Entries::len));
+        for (name, &value) in own.into_iter().flat_map(|entries| entries.iter()) {
+            let known = self.merged.known.get_or_insert_with(name, Default::default);
+            known.is_declared = true;
+            known.value.add(Term::Holds(self.schemas.inner(id, value)));
+        }
+        for &value in patterns.into_iter().flat_map(|entries| entries.values()) {
+            let term = Term::Holds(self.schemas.inner(id, value));
+            self.merged.rules.push(KeyRule { keys: Keys::Match(value), value: Some(term), at: id });
+        }
+        match (additional, patterns) {
+            (Some(value), None) => rests.push(Rest { named: Named::Own(own), value }),
+            (Some(value), Some(_)) => {
+                let keys = Keys::Outside([id].into());
+                self.merged.rules.push(KeyRule { keys, value: Some(value), at: id });
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// What follows for members where a keyword does not hold, for a part of it.
+    fn add_broken_members(
+        &mut self,
+        schema: SchemaId,
+        keyword: &Keyword,
+        value: JsonId,
+        single: &mut Vec<(&'a str, Term)>,
+    ) {
+        let document = self.schemas.document;
+        // Every value fails the schema `false`.
+        let failing = |inner: SchemaId| (!self.schemas.get(inner).never).then_some(Term::Fails(inner));
+        let some = &mut self.merged.some;
+        let mut some = |keys: Keys, value: Option<Term>| some.push(KeyRule { keys, value, at: schema });
+        match keyword {
+            Keyword::Properties(_) => {
+                let name = document.key(value);
+                single.push((name, Term::Fails(self.schemas.inner(schema, value))));
+                self.merged.known.get_or_insert_with(name, Default::default).required.get_or_insert(schema);
+            }
+            Keyword::PatternProperties(_) => {
+                some(Keys::Match(value), failing(self.schemas.inner(schema, value)));
+            }
+            Keyword::AdditionalProperties(inner) => {
+                // A key that the schema names is none of those that fail.
+                for keyword in &self.schemas.get(schema).keywords {
+                    let Keyword::Properties(map) = keyword else { continue };
+                    for name in document.entries(*map).into_iter().flat_map(|entries| entries.keys()) {
+                        self.merged.known.get_or_insert_with(name, Default::default);
+                    }
+                }
+                let speaks_of_keys =
+                    |keyword: &Keyword| matches!(keyword, Keyword::Properties(_) | Keyword::PatternProperties(_));
+                match failing(*inner) {
+                    // Any member at all is one too many.
+                    None if !self.schemas.get(schema).keywords.iter().any(speaks_of_keys) => {
+                        self.add_min_members(schema, 1);
+                    }
+                    value => self.merged.some.push(KeyRule { keys: Keys::Outside([schema].into()), value, at: schema }),
+                }
+            }
+            Keyword::PropertyNames(inner) => some(Keys::Fail(*inner), None),
+            _ => {}
+        }
+    }
+
+    /// That the member of a name, if there is one, is no instance of its property.
+    fn add_failing_member(&mut self, schema: SchemaId, name: JsonId, single: &mut Vec<(&'a str, Term)>) {
+        let document = self.schemas.document;
+        let name = document.name(name);
+        let property = self.schemas.get(schema).keywords.iter().find_map(|keyword| match keyword {
+            Keyword::Properties(map) => document.entries(*map)?.get(name).copied(),
+            _ => None,
+        });
+        let property = property.map(|value| self.schemas.inner(schema, value));
+        match property.filter(|&property| !self.normal.always_holds(property)) {
+            Some(property) => {
+                self.merged.known.get_or_insert_with(name, Default::default);
+                single.push((name, Term::Fails(property)));
+            }
+            None => {
+                self.merged.known.get_or_insert_with(name, Default::default).forbidden.get_or_insert(schema);
+            }
+        }
     }
 
     fn add_required(&mut self, all: &[Atom]) {

@@ -1,9 +1,9 @@
-//! Constraints of one type: numbers, lengths, elements and members, merged and checked for contradictions.
+//! Constraints on the parts of a value: elements and members, merged and checked for contradictions.
 //!
 //! One idea: two constraints on the same thing become one, by intersection.
 //!
 //! # Example
-//! `{"type": "integer"}` beside `{"minimum": 1}` is the integers from 1 on.
+//! `{"required": ["a"]}` beside `{"properties": {"a": {"type": "integer"}}}` is one known member, `a`, required and an integer.
 
 pub(crate) mod elements;
 pub(crate) mod members;

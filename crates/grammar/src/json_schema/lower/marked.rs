@@ -479,12 +479,15 @@ impl<'a> Lowering<'a> {
         Ok(ways)
     }
 
-    fn new_ways(&mut self, all: &[Term]) -> Result<Vec<Way>, GrammarError> {
-        let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
+    /// Adds the way to write a string as it is, or what is in its way; answers whether it may be any string at all.
+    fn string_way(
+        &mut self,
+        all: &[Term],
+        at: SchemaId,
+        ways: &mut Vec<Way>,
+        missed: &mut Vec<Branch>,
+    ) -> Result<bool, GrammarError> {
         let marked = self.marking().marked;
-        let mut ways = Vec::new();
-        // What may stand in the way of types that no value has.
-        let mut missed = Vec::new();
         let (text, _, mut branches) = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?;
         let any = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
         if text == ExprId::NOTHING {
@@ -501,6 +504,16 @@ impl<'a> Lowering<'a> {
             self.reasons.add(way.value, at, &mut branches);
             ways.push(way);
         }
+        Ok(text == any)
+    }
+
+    fn new_ways(&mut self, all: &[Term]) -> Result<Vec<Way>, GrammarError> {
+        let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
+        let marked = self.marking().marked;
+        let mut ways = Vec::new();
+        // What may stand in the way of types that no value has.
+        let mut missed = Vec::new();
+        let is_any = self.string_way(all, at, &mut ways, &mut missed)?;
         let mut words = marked.other_words();
         if marked.item.is_some() {
             // Null is left out with its name, and stands only where it is all that there may be.
@@ -512,7 +525,7 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             // Any text at all is among the strings already.
-            let is_said = text == any && word == marked.string;
+            let is_said = is_any && word == marked.string;
             if is_said && marked.item.is_none() {
                 continue;
             }

@@ -3,6 +3,8 @@
 //! One idea: each constraint has one kind of node or lexeme that enforces it; what has none is refused by name, or left out and
 //! reported where the caller asked for that.
 //!
+//! [`lowering`] is a grammar under construction; every other file adds what lowers one part of a schema. [`schemas`] begins.
+//!
 //! # Example
 //! The alternative for objects becomes an object node with the declared member `a`.
 

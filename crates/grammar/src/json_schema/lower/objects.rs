@@ -143,6 +143,38 @@ impl<'a> Lowering<'a> {
             return self.marked_members(merged, least, known, classes, at);
         }
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
+        let DeclaredMembers { members, ordered, needs, mut clash } = self.declared_members(known, at, depth)?;
+        let free = self.other_members(known, classes, depth)?;
+        if free.is_empty() && members.len() < least as usize {
+            let message = format!("minProperties {least} is above the {} keys that may be there", members.len());
+            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
+        }
+        if let Some(max) = merged.max_members.filter(|&max| max < least) {
+            let message = format!("at least {least} members must be there, and maxProperties is {max}");
+            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
+        }
+        let branch = match clash {
+            Some(clash) => Branch::Impossible(vec![clash]),
+            None if needs.is_empty() => Branch::Possible,
+            None => Branch::Needs(needs),
+        };
+        if matches!(branch, Branch::Impossible(_)) {
+            return Ok((self.builder.choice(&[]), branch));
+        }
+        let required = members.iter().filter(|member| member.required).count() as u32;
+        let min = if least > required { least } else { 0 };
+        let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
+        let object = Members { known: members, ordered, free, min, max, surface };
+        Ok((self.builder.object(object), branch))
+    }
+
+    /// The members that some schema names.
+    fn declared_members(
+        &mut self,
+        known: &[Member],
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<DeclaredMembers, GrammarError> {
         let mut needs = Vec::new();
         let mut members = Vec::with_capacity(known.len());
         self.keys.reserve(known.len());
@@ -177,6 +209,16 @@ impl<'a> Lowering<'a> {
             members.push(KnownMember { name, key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);
         }
+        Ok(DeclaredMembers { members, ordered, needs, clash })
+    }
+
+    /// The members that none names, by classes of their keys.
+    fn other_members(
+        &mut self,
+        known: &[Member],
+        classes: &[Class],
+        depth: u32,
+    ) -> Result<Vec<FreeMembers>, GrammarError> {
         let mut free = Vec::with_capacity(classes.len());
         if !classes.is_empty() {
             let name = |member: &Member| match self.keys.get_key_value(member.name) {
@@ -205,28 +247,19 @@ impl<'a> Lowering<'a> {
                 free.push(FreeMembers { key: class.key, space, taken, value, some, last: None });
             }
         }
-        if free.is_empty() && members.len() < least as usize {
-            let message = format!("minProperties {least} is above the {} keys that may be there", members.len());
-            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
-        }
-        if let Some(max) = merged.max_members.filter(|&max| max < least) {
-            let message = format!("at least {least} members must be there, and maxProperties is {max}");
-            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
-        }
-        let branch = match clash {
-            Some(clash) => Branch::Impossible(vec![clash]),
-            None if needs.is_empty() => Branch::Possible,
-            None => Branch::Needs(needs),
-        };
-        if matches!(branch, Branch::Impossible(_)) {
-            return Ok((self.builder.choice(&[]), branch));
-        }
-        let required = members.iter().filter(|member| member.required).count() as u32;
-        let min = if least > required { least } else { 0 };
-        let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
-        let object = Members { known: members, ordered, free, min, max, surface };
-        Ok((self.builder.object(object), branch))
+        Ok(free)
     }
+}
+
+/// Members that some schema names, as they are written.
+struct DeclaredMembers {
+    members: Vec<KnownMember>,
+    /// How many of them come in this order, before all others.
+    ordered: usize,
+    /// Those that must be there.
+    needs: Vec<Need>,
+    /// One that must be there and must not.
+    clash: Option<Clash>,
 }
 
 /// A member that may come, by its key.

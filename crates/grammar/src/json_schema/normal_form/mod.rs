@@ -3,6 +3,9 @@
 //! One idea: alternatives are searched for, not multiplied out: what holds already settles most of what is left
 //! ([`propagation`], [`case_split`]).
 //!
+//! [`atoms`], [`goals`] and [`merged`] are what it speaks of, [`normal`] what was found so far; [`clauses`] walks the goals by the
+//! plans of [`negation`], [`products`] and [`search`] put their alternatives together, and [`merge`] makes constraints of one.
+//!
 //! # Example
 //! The schema of the example, which says no `type`, has one alternative for objects, with the member `a` required to be an
 //! integer, and one for every other type.

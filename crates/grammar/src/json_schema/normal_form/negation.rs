@@ -126,20 +126,7 @@ impl Normal<'_> {
                     ways.extend(then.map(|then| vec![holds(*condition), fails(then)]));
                     ways.extend(otherwise.map(|otherwise| vec![fails(*condition), fails(otherwise)]));
                 }
-                Keyword::Dependent(map) => {
-                    for &value in document.entries(*map).into_iter().flat_map(|entries| entries.values()) {
-                        let has = Piece::Atom(Atom::Has { name: value, at: id });
-                        match document.get(value) {
-                            Json::Object(_) | Json::Bool(_) => {
-                                ways.push(vec![has, fails(self.schemas.inner(id, value))]);
-                            }
-                            _ => ways.extend(
-                                self.dependent_names(value)
-                                    .map(|name| vec![has.clone(), Piece::Atom(Atom::Lacks { name, at: id })]),
-                            ),
-                        }
-                    }
-                }
+                Keyword::Dependent(map) => ways.extend(self.dependents_fail(goal, *map)),
                 Keyword::Values(values) => {
                     let mut way = vec![broken(0)];
                     way.extend(
@@ -150,24 +137,8 @@ impl Normal<'_> {
                     );
                     ways.push(way);
                 }
-                Keyword::Properties(map) => {
-                    let required: HashSet<&str> =
-                        self.required(schema).iter().map(|&name| document.name(name)).collect();
-                    let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
-                    // One that is required fails together with `required`.
-                    let optional = values.filter(|&&value| {
-                        !required.contains(document.key(value)) && !self.always_holds(self.schemas.inner(id, value))
-                    });
-                    ways.extend(optional.map(|value| vec![broken(value.0)]));
-                }
-                Keyword::PatternProperties(map) => {
-                    let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
-                    let values = values.filter(|&&value| !self.always_holds(self.schemas.inner(id, value)));
-                    ways.extend(values.map(|value| vec![broken(value.0)]));
-                }
-                Keyword::Required(_) => {
-                    let name = |&name: &JsonId| vec![Piece::Atom(Atom::MemberFails { schema: id, name })];
-                    ways.extend(self.required(schema).iter().map(name));
+                Keyword::Properties(_) | Keyword::PatternProperties(_) | Keyword::Required(_) => {
+                    ways.extend(self.members_fail(id, place as u32));
                 }
                 Keyword::PrefixItems(parts) => {
                     let parts = (0..parts.len()).filter(|&place| !self.always_holds(parts[place]));
@@ -194,6 +165,59 @@ impl Normal<'_> {
         }
         if ways.is_empty() && !schema.keywords.iter().any(Keyword::is_unevaluated) {
             ways.push(vec![Piece::Atom(Atom::Never(id))]);
+        }
+        ways
+    }
+
+    /// How what depends on keys can fail: with a key, and without what depends on it.
+    fn dependents_fail(&self, goal: Goal, map: JsonId) -> Vec<Way> {
+        let Goal { schema: id, mode, .. } = goal;
+        let document = self.schemas.document;
+        let mut ways: Vec<Way> = Vec::new();
+        for &value in document.entries(map).into_iter().flat_map(|entries| entries.values()) {
+            let has = Piece::Atom(Atom::Has { name: value, at: id });
+            match document.get(value) {
+                Json::Object(_) | Json::Bool(_) => {
+                    ways.push(vec![
+                        has,
+                        Piece::Goal(Goal { schema: self.schemas.inner(id, value), fails: true, mode }),
+                    ]);
+                }
+                _ => ways.extend(
+                    self.dependent_names(value)
+                        .map(|name| vec![has.clone(), Piece::Atom(Atom::Lacks { name, at: id })]),
+                ),
+            }
+        }
+        ways
+    }
+
+    /// How a keyword that speaks of members by their keys can fail.
+    fn members_fail(&self, id: SchemaId, place: u32) -> Vec<Way> {
+        let document = self.schemas.document;
+        let schema = self.schemas.get(id);
+        let broken = |part: u32| Piece::Atom(Atom::Broken { schema: id, keyword: place, part });
+        let mut ways: Vec<Way> = Vec::new();
+        match &schema.keywords[place as usize] {
+            Keyword::Properties(map) => {
+                let required: HashSet<&str> = self.required(schema).iter().map(|&name| document.name(name)).collect();
+                let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
+                // One that is required fails together with `required`.
+                let optional = values.filter(|&&value| {
+                    !required.contains(document.key(value)) && !self.always_holds(self.schemas.inner(id, value))
+                });
+                ways.extend(optional.map(|value| vec![broken(value.0)]));
+            }
+            Keyword::PatternProperties(map) => {
+                let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
+                let values = values.filter(|&&value| !self.always_holds(self.schemas.inner(id, value)));
+                ways.extend(values.map(|value| vec![broken(value.0)]));
+            }
+            Keyword::Required(_) => {
+                let name = |&name: &JsonId| vec![Piece::Atom(Atom::MemberFails { schema: id, name })];
+                ways.extend(self.required(schema).iter().map(name));
+            }
+            _ => {}
         }
         ways
     }

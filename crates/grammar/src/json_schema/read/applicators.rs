@@ -75,26 +75,7 @@ impl<'t> Reader<'t, '_> {
             },
             "then" | "else" => return Ok(self.vacuous(name)),
             "dependentRequired" | "dependentSchemas" | "dependencies" => {
-                let Json::Object(entries) = json else { return Err(self.wrong(name, value, "an object")) };
-                for &inner in entries.values() {
-                    match self.document.get(inner) {
-                        Json::Array(names) if name != "dependentSchemas" => self.check_names(name, names)?,
-                        Json::Object(_) | Json::Bool(_) if name != "dependentRequired" => {
-                            self.inner(inner);
-                        }
-                        // Draft 3 allowed one key without the list around it.
-                        Json::String(_) if name == "dependencies" => {}
-                        _ => {
-                            let wanted = match name {
-                                "dependentRequired" => "a list of keys",
-                                "dependentSchemas" => "a schema",
-                                _ => "a schema or a list of keys",
-                            };
-                            return Err(self.wrong(name, inner, wanted));
-                        }
-                    }
-                }
-                if entries.is_empty() {
+                if !self.dependent(name, value)? {
                     return Ok(self.vacuous(name));
                 }
                 Keyword::Dependent(value)
@@ -105,6 +86,30 @@ impl<'t> Reader<'t, '_> {
             },
             _ => return Ok(Applied::Other),
         }))
+    }
+
+    /// Reads what depends on keys; answers whether anything does.
+    fn dependent(&mut self, name: &str, value: JsonId) -> Result<bool, GrammarError> {
+        let Json::Object(entries) = self.document.get(value) else { return Err(self.wrong(name, value, "an object")) };
+        for &inner in entries.values() {
+            match self.document.get(inner) {
+                Json::Array(names) if name != "dependentSchemas" => self.check_names(name, names)?,
+                Json::Object(_) | Json::Bool(_) if name != "dependentRequired" => {
+                    self.inner(inner);
+                }
+                // Draft 3 allowed one key without the list around it.
+                Json::String(_) if name == "dependencies" => {}
+                _ => {
+                    let wanted = match name {
+                        "dependentRequired" => "a list of keys",
+                        "dependentSchemas" => "a schema",
+                        _ => "a schema or a list of keys",
+                    };
+                    return Err(self.wrong(name, inner, wanted));
+                }
+            }
+        }
+        Ok(!entries.is_empty())
     }
 
     /// What a keyword needs beside it to have any force, where that is missing.

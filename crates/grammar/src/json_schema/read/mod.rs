@@ -1,5 +1,7 @@
 //! Reading a schema: JSON text to a document with places, references resolved, keywords recognised for their draft.
 //!
+//! [`document`] is the JSON, [`schema`] the typed schema; [`keywords`] and [`applicators`] make one of the other.
+//!
 //! One idea: nothing is decided here but what the text says. A keyword that the draft does not have is an annotation.
 //!
 //! # Example

@@ -94,41 +94,47 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// A name within a rule; gives the part that it is, if it is one.
+    fn name(&mut self, place: usize, name: String) -> Result<Option<PartId>, SyntaxError> {
+        // A name before `::=` starts the next rule; nothing else that may follow a name looks like it.
+        let attributes = if self.attributes_follow() { Some(self.attributes(&name)?) } else { None };
+        if attributes.is_none() && self.is_macro(&name) {
+            let item = self.call(place, &name)?;
+            return Ok(Some(item));
+        }
+        let (at, next) = self.next()?;
+        if next == Word::Define {
+            self.end_rule(place, &format!("the rule `{name}`"))?;
+            if self.text.names.get(&name).is_some_and(|(body, _)| body.is_some()) {
+                let message = format!("the rule `{name}` is defined twice; rename one, or join them with `|`");
+                return Err(SyntaxError::at(place, message));
+            }
+            let seen = self.text.names.get(&name).map_or(place, |&(_, seen)| seen);
+            let (index, _) = self.text.names.insert_full(name, (None, seen));
+            let opener = Opener::Rule(index as u32, attributes.unwrap_or_default());
+            self.levels.push(Level::new(opener, place));
+            return Ok(None);
+        }
+        if next == Word::Sign('@') {
+            self.expect('(', "the `@` of a capture")?;
+            self.levels.push(Level::new(Opener::Marked(Mark::Capture(name.into())), place));
+            return Ok(None);
+        }
+        self.ahead = Some((at, next));
+        let index = match self.text.names.get_index_of(&name) {
+            Some(index) => index,
+            None => self.text.names.insert_full(name, (None, place)).0,
+        };
+        Ok(Some(self.text.add(place, Part::Call(index as u32))))
+    }
+
     /// One word within a rule.
     fn word(&mut self, place: usize, word: Word) -> Result<(), SyntaxError> {
         let item = match word {
-            Word::Name(name) => {
-                // A name before `::=` starts the next rule; nothing else that may follow a name looks like it.
-                let attributes = if self.attributes_follow() { Some(self.attributes(&name)?) } else { None };
-                if attributes.is_none() && self.is_macro(&name) {
-                    let item = self.call(place, &name)?;
-                    return self.item(item);
-                }
-                let (at, next) = self.next()?;
-                if next == Word::Define {
-                    self.end_rule(place, &format!("the rule `{name}`"))?;
-                    if self.text.names.get(&name).is_some_and(|(body, _)| body.is_some()) {
-                        let message = format!("the rule `{name}` is defined twice; rename one, or join them with `|`");
-                        return Err(SyntaxError::at(place, message));
-                    }
-                    let seen = self.text.names.get(&name).map_or(place, |&(_, seen)| seen);
-                    let (index, _) = self.text.names.insert_full(name, (None, seen));
-                    let opener = Opener::Rule(index as u32, attributes.unwrap_or_default());
-                    self.levels.push(Level::new(opener, place));
-                    return Ok(());
-                }
-                if next == Word::Sign('@') {
-                    self.expect('(', "the `@` of a capture")?;
-                    self.levels.push(Level::new(Opener::Marked(Mark::Capture(name.into())), place));
-                    return Ok(());
-                }
-                self.ahead = Some((at, next));
-                let index = match self.text.names.get_index_of(&name) {
-                    Some(index) => index,
-                    None => self.text.names.insert_full(name, (None, place)).0,
-                };
-                self.text.add(place, Part::Call(index as u32))
-            }
+            Word::Name(name) => match self.name(place, name)? {
+                Some(item) => item,
+                None => return Ok(()),
+            },
             Word::Text(text) => {
                 if self.takes('@')? {
                     self.expect('(', "the `@` of a capture")?;

@@ -230,6 +230,55 @@ impl ExprPrinter {
         }
     }
 
+    /// What an expression is written as, and whether it takes brackets there.
+    fn inner(&mut self, id: ExprId, place: Place) -> (bool, Vec<Step>) {
+        match self.exprs.get(id).clone() {
+            Expr::Nothing => (false, vec![Step::Piece(Piece::Bytes(ByteSet::EMPTY))]),
+            Expr::Empty => (false, vec![Step::Piece(Piece::Text(String::new()))]),
+            Expr::Bytes(set) => (false, vec![Step::Piece(piece_of(set))]),
+            Expr::Text(text) => (false, vec![Step::Piece(Piece::Text(text.into()))]),
+            Expr::Concat { .. } => {
+                let pieces = self.pieces(id);
+                (place > Place::Operand && pieces.len() > 1, listed(pieces, " ", Place::Item))
+            }
+            Expr::Or(parts) => {
+                let (class, others) = match spans::class_and_others(&mut self.exprs, &parts) {
+                    Some((class, others)) => (Some(class), others),
+                    None => (None, parts.into()),
+                };
+                let mut inner = Vec::new();
+                let needed = place > Place::Alternatives && !others.is_empty();
+                if let Some(class) = class {
+                    let mut text = String::new();
+                    escapes::write_class(&mut text, &class);
+                    inner.push(Step::Owned(text));
+                    if !others.is_empty() {
+                        inner.push(Step::Text(" | "));
+                    }
+                }
+                let others = self.sorted(&others).into_iter().map(Piece::Expr).collect();
+                inner.extend(listed(others, " | ", Place::Operand));
+                (needed, inner)
+            }
+            Expr::And(parts) => {
+                let parts = self.sorted(&parts).into_iter().map(Piece::Expr).collect();
+                (place > Place::Alternatives, listed(parts, " & ", Place::Operand))
+            }
+            Expr::Not(body) => {
+                let inner = vec![Step::Text("%not("), Step::Expr(body, Place::Alternatives), Step::Text(")")];
+                (false, inner)
+            }
+            Expr::Repeat { body, min, max } => {
+                let inner = vec![Step::Expr(body, Place::Repeated), Step::Count(min, max)];
+                (place == Place::Repeated, inner)
+            }
+            Expr::Number(number) => {
+                let text = format!("%number(\"{}\")", crate::ir::exprs::whole_set(&number));
+                (false, vec![Step::Owned(text)])
+            }
+        }
+    }
+
     /// `defined` is written out though it has a name.
     fn steps(&mut self, out: &mut String, mut work: Vec<Step>, mut defined: Option<ExprId>) {
         while let Some(step) = work.pop() {
@@ -262,51 +311,7 @@ impl ExprPrinter {
                 out.push_str(&name);
                 continue;
             }
-            let (needed, inner) = match self.exprs.get(id).clone() {
-                Expr::Nothing => (false, vec![Step::Piece(Piece::Bytes(ByteSet::EMPTY))]),
-                Expr::Empty => (false, vec![Step::Piece(Piece::Text(String::new()))]),
-                Expr::Bytes(set) => (false, vec![Step::Piece(piece_of(set))]),
-                Expr::Text(text) => (false, vec![Step::Piece(Piece::Text(text.into()))]),
-                Expr::Concat { .. } => {
-                    let pieces = self.pieces(id);
-                    (place > Place::Operand && pieces.len() > 1, listed(pieces, " ", Place::Item))
-                }
-                Expr::Or(parts) => {
-                    let (class, others) = match spans::class_and_others(&mut self.exprs, &parts) {
-                        Some((class, others)) => (Some(class), others),
-                        None => (None, parts.into()),
-                    };
-                    let mut inner = Vec::new();
-                    let needed = place > Place::Alternatives && !others.is_empty();
-                    if let Some(class) = class {
-                        let mut text = String::new();
-                        escapes::write_class(&mut text, &class);
-                        inner.push(Step::Owned(text));
-                        if !others.is_empty() {
-                            inner.push(Step::Text(" | "));
-                        }
-                    }
-                    let others = self.sorted(&others).into_iter().map(Piece::Expr).collect();
-                    inner.extend(listed(others, " | ", Place::Operand));
-                    (needed, inner)
-                }
-                Expr::And(parts) => {
-                    let parts = self.sorted(&parts).into_iter().map(Piece::Expr).collect();
-                    (place > Place::Alternatives, listed(parts, " & ", Place::Operand))
-                }
-                Expr::Not(body) => {
-                    let inner = vec![Step::Text("%not("), Step::Expr(body, Place::Alternatives), Step::Text(")")];
-                    (false, inner)
-                }
-                Expr::Repeat { body, min, max } => {
-                    let inner = vec![Step::Expr(body, Place::Repeated), Step::Count(min, max)];
-                    (place == Place::Repeated, inner)
-                }
-                Expr::Number(number) => {
-                    let text = format!("%number(\"{}\")", crate::ir::exprs::whole_set(&number));
-                    (false, vec![Step::Owned(text)])
-                }
-            };
+            let (needed, inner) = self.inner(id, place);
             if needed {
                 work.push(Step::Text(")"));
             }

@@ -75,29 +75,9 @@ impl Parser<'_> {
                 Word::Pattern(pattern, flags) => Part::Pattern(pattern, flags),
                 Word::Token(pattern) => Part::Token(pattern),
                 Word::Grammar(name) => Part::Grammar(name),
-                Word::Directive(name) => match &*name {
-                    "json" => Part::Json(self.json("`%json`")?.1),
-                    "regex" => Part::Regex(self.json("`%regex`")?.1),
-                    "lark" => {
-                        let (start, end) = self.words.nested()?;
-                        let Parsed { mut unit, later } = parse(self.text, start, end, self.depth + 1)?;
-                        if let Some(later) = later.first() {
-                            let message = "a nested grammar imports nothing that could be overridden or extended";
-                            return Err(SyntaxError::at(later.definition.place, message));
-                        }
-                        unit.options.initial_skip &= self.unit.options.initial_skip;
-                        self.unit.nested.push(unit);
-                        Part::Nested(self.unit.nested.len() - 1)
-                    }
-                    "if" => {
-                        let condition = self.condition(0)?;
-                        self.level().condition = Some(condition);
-                        continue;
-                    }
-                    _ => {
-                        let message = format!("%{name} is no part of a rule; there are %json, %regex, %lark and %if");
-                        return Err(SyntaxError::at(place, message));
-                    }
+                Word::Directive(name) => match self.part_by_directive(place, &name)? {
+                    Some(part) => part,
+                    None => continue,
                 },
                 Word::Sign('(') => {
                     self.levels.push(Level::new(Opener::Group, place));
@@ -143,6 +123,34 @@ impl Parser<'_> {
             let part = self.unit.add(place, part);
             self.item(part)?;
         }
+    }
+
+    /// What a directive within a rule stands for; none for a condition, which is said of the alternative.
+    fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
+        Ok(Some(match name {
+            "json" => Part::Json(self.json("`%json`")?.1),
+            "regex" => Part::Regex(self.json("`%regex`")?.1),
+            "lark" => {
+                let (start, end) = self.words.nested()?;
+                let Parsed { mut unit, later } = parse(self.text, start, end, self.depth + 1)?;
+                if let Some(later) = later.first() {
+                    let message = "a nested grammar imports nothing that could be overridden or extended";
+                    return Err(SyntaxError::at(later.definition.place, message));
+                }
+                unit.options.initial_skip &= self.unit.options.initial_skip;
+                self.unit.nested.push(unit);
+                Part::Nested(self.unit.nested.len() - 1)
+            }
+            "if" => {
+                let condition = self.condition(0)?;
+                self.level().condition = Some(condition);
+                return Ok(None);
+            }
+            _ => {
+                let message = format!("%{name} is no part of a rule; there are %json, %regex, %lark and %if");
+                return Err(SyntaxError::at(place, message));
+            }
+        }))
     }
 
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, Box<str>), SyntaxError> {

@@ -6,27 +6,40 @@ use super::context;
 use super::expansion::{Argument, Expansion, Scope, Within};
 use super::patterns;
 use super::terminals;
-use super::tree::{Definition, Part, PartId};
+use super::tree::{Definition, Part, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
 /// Longest description of the arguments of a template.
 const MAX_KEY: usize = 10_000;
 
-impl Expansion<'_, '_> {
-    /// All parts of a definition, written out.
-    pub fn parts(
-        &mut self,
-        scope: &mut Scope<'_>,
-        definition: &Definition,
+/// A definition that is being written out, for these arguments and this parameter.
+struct Body<'d> {
+    definition: &'d Definition,
+    parameter: Option<u64>,
+    arguments: &'d [Argument],
+    /// The index of its first part; what is known of its parts is listed from there on.
+    first: usize,
+    /// Whether each part stands in a terminal.
+    needs: Vec<Within>,
+    /// Whether it is part of an alternative that is not there for this parameter: that leads to no rules.
+    gone: Vec<bool>,
+    /// The part that each has become.
+    made: Vec<MadeId>,
+    /// How each would be written as an argument, where there are some.
+    keys: Vec<String>,
+}
+
+impl<'d> Body<'d> {
+    fn new(
+        unit: &Unit,
+        definition: &'d Definition,
         parameter: Option<u64>,
-        arguments: &[Argument],
+        arguments: &'d [Argument],
         within: Within,
-    ) -> Result<MadeId, SyntaxError> {
-        let unit = scope.unit;
+    ) -> Body<'d> {
         let first = definition.first.index();
         let mut needs = vec![within; definition.body.index() - first + 1];
-        // Parts of alternatives that are not there for this parameter lead to no rules.
         let mut gone = vec![false; needs.len()];
         for id in unit.parts_of(definition).collect::<Vec<_>>().into_iter().rev() {
             let need = match unit.part(id) {
@@ -45,151 +58,183 @@ impl Expansion<'_, '_> {
                 gone[child.index() - first] = is_gone;
             }
         }
-        // The part that each has become, and how it would be written as an argument.
-        let mut made: Vec<MadeId> = Vec::with_capacity(needs.len());
-        let mut keys: Vec<String> = Vec::new();
+        let (made, keys) = (Vec::with_capacity(needs.len()), Vec::new());
+        Body { definition, parameter, arguments, first, needs, gone, made, keys }
+    }
+
+    /// What a part has become.
+    fn of(&self, part: PartId) -> MadeId {
+        self.made[part.index() - self.first]
+    }
+
+    /// The argument that a name stands for.
+    fn argument(&self, name: &str) -> Option<&'d Argument> {
+        let place = self.definition.parameters.iter().position(|known| known == name)?;
+        Some(&self.arguments[place])
+    }
+
+    /// How a part would be written as an argument.
+    fn key(&self, part: &Part) -> String {
+        let argument = match part {
+            Part::Name { name, .. } => self.argument(name),
+            _ => None,
+        };
+        match argument {
+            Some(argument) => argument.key.clone(),
+            None => key_of(part, self.parameter, |child| &self.keys[child.index() - self.first]),
+        }
+    }
+}
+
+impl Expansion<'_, '_> {
+    /// All parts of a definition, written out.
+    pub fn parts(
+        &mut self,
+        scope: &mut Scope<'_>,
+        definition: &Definition,
+        parameter: Option<u64>,
+        arguments: &[Argument],
+        within: Within,
+    ) -> Result<MadeId, SyntaxError> {
+        let unit = scope.unit;
+        let mut body = Body::new(unit, definition, parameter, arguments, within);
         let has_arguments = unit
             .parts_of(definition)
             .any(|id| matches!(unit.part(id), Part::Name { arguments, .. } if !arguments.is_empty()));
         for id in unit.parts_of(definition) {
-            let within = needs[id.index() - first];
-            let of = |child: &PartId| made[child.index() - first];
             let place = unit.place(id);
             SyntaxError::check_time(place)?;
             if has_arguments {
-                let argument = match unit.part(id) {
-                    Part::Name { name, .. } => definition.parameters.iter().position(|known| known == name),
-                    _ => None,
-                };
-                let key = match argument {
-                    Some(argument) => arguments[argument].key.clone(),
-                    None => key_of(unit.part(id), parameter, |child| &keys[child.index() - first]),
-                };
+                let key = body.key(unit.part(id));
                 if key.len() > MAX_KEY {
                     let message = format!("the arguments of this template take more than {MAX_KEY} characters");
                     return Err(SyntaxError::limit(place, message));
                 }
-                keys.push(key);
+                body.keys.push(key);
             }
-            if gone[id.index() - first] {
-                made.push(self.tree.add(place, Made::Choice(Vec::new())));
-                continue;
-            }
-            let part = match unit.part(id) {
-                Part::Sequence(parts) => {
-                    let mut made: Vec<MadeId> = parts.iter().map(of).collect();
-                    if within == Within::Rule {
-                        self.end_texts_before_heads(scope, parts, &mut made)?;
-                    }
-                    Made::Sequence(made)
-                }
-                Part::Choice(parts) => {
-                    let mut made: Vec<MadeId> = parts.iter().map(of).collect();
-                    if within == Within::Rule {
-                        self.end_at_first_heads(scope, parts, &mut made)?;
-                    }
-                    Made::Choice(made)
-                }
-                Part::Repeat { body, min, max } => Made::Repeat { body: of(body), min: *min, max: *max },
-                Part::When(body, condition) => {
-                    let Some(parameter) = parameter else {
-                        let message = "a condition needs the parameter of its rule; write `rule::_ : ...`";
-                        return Err(SyntaxError::at(place, message));
-                    };
-                    let there = condition.holds(parameter).then(|| of(body));
-                    Made::Choice(there.into_iter().collect())
-                }
-                Part::And(_) | Part::Not(_) | Part::Text(..) | Part::Pattern(..) | Part::Range(..) | Part::Regex(_) => {
-                    if matches!(unit.part(id), Part::Pattern(pattern, _) if patterns::is_context(pattern)) {
-                        made.push(self.in_context(scope, &[id], within, place)?);
-                        continue;
-                    }
-                    let terminal = match unit.part(id) {
-                        Part::And(parts) => Made::And(parts.iter().map(of).collect()),
-                        Part::Not(body) => Made::Complement(of(body)),
-                        other => Made::Terminal(terminals::expr(self.builder, place, other)?),
-                    };
-                    let is_empty = matches!(terminal, Made::Terminal(ExprId::EMPTY));
-                    let terminal = self.tree.add(place, terminal);
-                    let wraps = within == Within::Rule && !is_empty;
-                    made.push(if wraps { self.lexeme(scope, terminal) } else { terminal });
-                    continue;
-                }
-                Part::Name { name, arguments: given, parameter: use_of } => {
-                    let argument = definition.parameters.iter().position(|known| known == name);
-                    if let Some(argument) = argument {
-                        let Argument { part, is_terminal, .. } = arguments[argument].clone();
-                        if within == Within::Terminal && !is_terminal {
-                            let message = format!(
-                                "the argument `{name}` of a rule stands within a terminal; make the template a terminal, \
-                                 with a capital name"
-                            );
-                            return Err(SyntaxError::at(place, message));
-                        }
-                        made.push(part);
-                        continue;
-                    }
-                    let Some((index, _, used)) = unit.definitions.get_full(name) else {
-                        // Declared here, and given from outside.
-                        made.push(self.foreign(scope, name, within, place)?);
-                        continue;
-                    };
-                    check_use(name, used, within, given.len(), use_of.is_some(), place)?;
-                    if scope.context[index] {
-                        let alternatives = match unit.part(used.body) {
-                            Part::Choice(parts) => parts.clone(),
-                            _ => vec![used.body],
-                        };
-                        made.push(self.in_context(scope, &alternatives, within, place)?);
-                        continue;
-                    }
-                    let parameter = use_of.map(|use_of| use_of.of(parameter.unwrap_or(0)));
-                    let given = given.iter().map(|child| {
-                        let (part, key) = (of(child), keys[child.index() - first].clone());
-                        Argument { part, is_terminal: used.is_terminal, key }
-                    });
-                    let given: Vec<Argument> = given.collect();
-                    let rule = self.rule(scope, index, parameter, given, place)?;
-                    let call = self.tree.add(place, Made::Call(rule));
-                    let wraps = used.is_terminal && within == Within::Rule;
-                    made.push(if wraps { self.lexeme(scope, call) } else { call });
-                    continue;
-                }
-                other if within == Within::Terminal => {
-                    let what = match other {
-                        Part::Token(_) => "a token of the model",
-                        Part::Json(_) => "%json",
-                        Part::Nested(_) => "%lark",
-                        _ => "a named grammar",
-                    };
-                    let message = format!("{what} stands within a terminal, which is made of text only; use a rule");
-                    return Err(SyntaxError::at(place, message));
-                }
-                Part::Token(pattern) => {
-                    let token = self.tree.add(place, Made::Token(pattern.clone()));
-                    made.push(self.followed(scope, token));
-                    continue;
-                }
-                Part::Grammar(name) => {
-                    made.push(self.foreign(scope, name, within, place)?);
-                    continue;
-                }
-                Part::Json(schema) => {
-                    let node = self.json(schema, place)?;
-                    let part = self.tree.add(place, Made::Node(node));
-                    made.push(self.followed(scope, part));
-                    continue;
-                }
-                Part::Nested(index) => {
-                    let rule = self.unit(&unit.nested[*index], "start", place)?;
-                    let call = self.tree.add(place, Made::Call(rule));
-                    made.push(self.followed(scope, call));
-                    continue;
-                }
+            let made = match body.gone[id.index() - body.first] {
+                true => self.tree.add(place, Made::Choice(Vec::new())),
+                false => self.part(scope, &body, id)?,
             };
-            made.push(self.tree.add(place, part));
+            body.made.push(made);
         }
-        Ok(*made.last().expect("a definition has a body"))
+        Ok(*body.made.last().expect("a definition has a body"))
+    }
+
+    /// One part, of which the parts within are written out.
+    fn part(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
+        let unit = scope.unit;
+        let place = unit.place(id);
+        let within = body.needs[id.index() - body.first];
+        let of = |child: &PartId| body.of(*child);
+        let part = match unit.part(id) {
+            Part::Sequence(parts) => {
+                let mut made: Vec<MadeId> = parts.iter().map(of).collect();
+                if within == Within::Rule {
+                    self.end_texts_before_heads(scope, parts, &mut made)?;
+                }
+                Made::Sequence(made)
+            }
+            Part::Choice(parts) => {
+                let mut made: Vec<MadeId> = parts.iter().map(of).collect();
+                if within == Within::Rule {
+                    self.end_at_first_heads(scope, parts, &mut made)?;
+                }
+                Made::Choice(made)
+            }
+            Part::Repeat { body, min, max } => Made::Repeat { body: of(body), min: *min, max: *max },
+            Part::When(inner, condition) => {
+                let Some(parameter) = body.parameter else {
+                    let message = "a condition needs the parameter of its rule; write `rule::_ : ...`";
+                    return Err(SyntaxError::at(place, message));
+                };
+                let there = condition.holds(parameter).then(|| of(inner));
+                Made::Choice(there.into_iter().collect())
+            }
+            Part::Pattern(pattern, _) if patterns::is_context(pattern) => {
+                return self.in_context(scope, &[id], within, place);
+            }
+            Part::And(_) | Part::Not(_) | Part::Text(..) | Part::Pattern(..) | Part::Range(..) | Part::Regex(_) => {
+                let terminal = match unit.part(id) {
+                    Part::And(parts) => Made::And(parts.iter().map(of).collect()),
+                    Part::Not(body) => Made::Complement(of(body)),
+                    other => Made::Terminal(terminals::expr(self.builder, place, other)?),
+                };
+                let is_empty = matches!(terminal, Made::Terminal(ExprId::EMPTY));
+                let terminal = self.tree.add(place, terminal);
+                let wraps = within == Within::Rule && !is_empty;
+                return Ok(if wraps { self.lexeme(scope, terminal) } else { terminal });
+            }
+            Part::Name { .. } => return self.use_of_name(scope, body, id),
+            other if within == Within::Terminal => {
+                let what = match other {
+                    Part::Token(_) => "a token of the model",
+                    Part::Json(_) => "%json",
+                    Part::Nested(_) => "%lark",
+                    _ => "a named grammar",
+                };
+                let message = format!("{what} stands within a terminal, which is made of text only; use a rule");
+                return Err(SyntaxError::at(place, message));
+            }
+            Part::Grammar(name) => return self.foreign(scope, name, within, place),
+            Part::Token(pattern) => {
+                let token = self.tree.add(place, Made::Token(pattern.clone()));
+                return Ok(self.followed(scope, token));
+            }
+            Part::Json(schema) => {
+                let node = self.json(schema, place)?;
+                let part = self.tree.add(place, Made::Node(node));
+                return Ok(self.followed(scope, part));
+            }
+            Part::Nested(index) => {
+                let rule = self.unit(&unit.nested[*index], "start", place)?;
+                let call = self.tree.add(place, Made::Call(rule));
+                return Ok(self.followed(scope, call));
+            }
+        };
+        Ok(self.tree.add(place, part))
+    }
+
+    /// The use of a name: of an argument, of a definition, or of a grammar from outside.
+    fn use_of_name(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
+        let unit = scope.unit;
+        let place = unit.place(id);
+        let within = body.needs[id.index() - body.first];
+        let Part::Name { name, arguments: given, parameter: use_of } = unit.part(id) else {
+            unreachable!("only names are asked for")
+        };
+        if let Some(Argument { part, is_terminal, .. }) = body.argument(name) {
+            if within == Within::Terminal && !is_terminal {
+                let message = format!(
+                    "the argument `{name}` of a rule stands within a terminal; make the template a terminal, \
+                     with a capital name"
+                );
+                return Err(SyntaxError::at(place, message));
+            }
+            return Ok(*part);
+        }
+        let Some((index, _, used)) = unit.definitions.get_full(name) else {
+            // Declared here, and given from outside.
+            return self.foreign(scope, name, within, place);
+        };
+        check_use(name, used, within, given.len(), use_of.is_some(), place)?;
+        if scope.context[index] {
+            let alternatives = match unit.part(used.body) {
+                Part::Choice(parts) => parts.clone(),
+                _ => vec![used.body],
+            };
+            return self.in_context(scope, &alternatives, within, place);
+        }
+        let parameter = use_of.map(|use_of| use_of.of(body.parameter.unwrap_or(0)));
+        let given = given.iter().map(|child| {
+            let (part, key) = (body.of(*child), body.keys[child.index() - body.first].clone());
+            Argument { part, is_terminal: used.is_terminal, key }
+        });
+        let given: Vec<Argument> = given.collect();
+        let rule = self.rule(scope, index, parameter, given, place)?;
+        let call = self.tree.add(place, Made::Call(rule));
+        let wraps = used.is_terminal && within == Within::Rule;
+        Ok(if wraps { self.lexeme(scope, call) } else { call })
     }
 
     /// The alternatives of a terminal that depends on what stands around it.

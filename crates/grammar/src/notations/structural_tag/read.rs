@@ -232,6 +232,30 @@ impl<'d, 't> Reader<'d, 't> {
                     max_tokens: fields.count("max_tokens")?,
                 }
             }
+            "sequence" | "or" | "optional" | "plus" | "star" | "repeat" => {
+                self.composed(&fields, kind, ends, is_last)?
+            }
+            "tag" | "triggered_tags" | "tags_with_separator" | "dispatch" => self.tagged(&fields, kind, ends)?,
+            "token" | "exclude_token" | "any_tokens" | "token_triggered_tags" | "token_dispatch" => {
+                self.of_tokens(&fields, kind, ends)?
+            }
+            other => {
+                let at = fields.required("type")?;
+                let message = format!("{other:?} is no type of a format; give one of {}", TYPES.join(", "));
+                return Err(error(self.document, at, message));
+            }
+        })
+    }
+
+    /// A format made of others.
+    fn composed(
+        &mut self,
+        fields: &Fields<'d, 't>,
+        kind: &str,
+        ends: &Ends<'d>,
+        is_last: bool,
+    ) -> Result<Format<'d>, GrammarError> {
+        Ok(match kind {
             "sequence" => {
                 fields.only(&["elements"])?;
                 let mut elements = self.add_all(fields.items("elements")?, ends)?;
@@ -258,20 +282,26 @@ impl<'d, 't> Reader<'d, 't> {
                 };
                 Format::Repeat { content, min, max }
             }
-            "repeat" => {
+            _ => {
                 fields.only(&["content", "min", "max"])?;
                 let min = fields.required("min").and_then(|_| fields.count("min"))?.unwrap_or(0);
                 let max = fields.most("max")?;
                 if max.is_some_and(|max| max < min) {
                     let message = format!("min {min} is above max {}; exchange them", max.unwrap_or(0));
-                    return Err(error(self.document, at, message));
+                    return Err(error(self.document, fields.at, message));
                 }
                 Format::Repeat { content: self.add(fields.required("content")?, ends, false)?, min, max }
             }
+        })
+    }
+
+    /// Tags, and text with tags in it.
+    fn tagged(&mut self, fields: &Fields<'d, 't>, kind: &str, ends: &Ends<'d>) -> Result<Format<'d>, GrammarError> {
+        Ok(match kind {
             "tag" => {
                 fields.only(&["begin", "content", "end"])?;
-                let begin = self.begin(&fields, fields.required("begin")?)?;
-                let ends = Rc::new(self.ends(&fields)?);
+                let begin = self.begin(fields, fields.required("begin")?)?;
+                let ends = Rc::new(self.ends(fields)?);
                 let content = self.add(fields.required("content")?, &ends, true)?;
                 Format::Tag { begin, content }
             }
@@ -279,19 +309,19 @@ impl<'d, 't> Reader<'d, 't> {
                 fields.only(&["triggers", "tags", "at_least_one", "stop_after_first", "excludes"])?;
                 fields.items("triggers")?;
                 let (triggers, excludes) = (fields.texts("triggers")?, fields.texts("excludes")?);
-                Format::Triggered { triggers, tags: self.tags(&fields)?, excludes, rounds: Self::rounds(&fields)? }
+                Format::Triggered { triggers, tags: self.tags(fields)?, excludes, rounds: Self::rounds(fields)? }
             }
             "tags_with_separator" => {
                 fields.only(&["tags", "separator", "at_least_one", "stop_after_first"])?;
-                let (separator, rounds) = (fields.text("separator")?, Self::rounds(&fields)?);
-                Format::Separated { tags: self.tags(&fields)?, separator, rounds }
+                let (separator, rounds) = (fields.text("separator")?, Self::rounds(fields)?);
+                Format::Separated { tags: self.tags(fields)?, separator, rounds }
             }
-            "dispatch" => {
+            _ => {
                 fields.only(&["rules", "loop", "excludes"])?;
                 let mut rules: Vec<(&str, FormatId)> = Vec::new();
                 let mut known = HashSet::default();
                 for &rule in fields.items_at(fields.required("rules")?, "rules")? {
-                    let (pattern, content) = self.pair(&fields, rule)?;
+                    let (pattern, content) = self.pair(fields, rule)?;
                     let text = fields.text_at(pattern, "rules")?;
                     if text.is_empty() || !known.insert(text) {
                         let message = format!("the pattern {text:?} is empty, or a rule has it already; give another");
@@ -299,8 +329,14 @@ impl<'d, 't> Reader<'d, 't> {
                     }
                     rules.push((text, self.add(content, ends, false)?));
                 }
-                Format::Dispatch { rules, excludes: fields.texts("excludes")?, rounds: Self::dispatch_rounds(&fields)? }
+                Format::Dispatch { rules, excludes: fields.texts("excludes")?, rounds: Self::dispatch_rounds(fields)? }
             }
+        })
+    }
+
+    /// Tokens of the model, and what they lead to.
+    fn of_tokens(&mut self, fields: &Fields<'d, 't>, kind: &str, ends: &Ends<'d>) -> Result<Format<'d>, GrammarError> {
+        Ok(match kind {
             "token" => {
                 fields.only(&["token"])?;
                 Format::Token(fields.token_at(fields.required("token")?, "token")?)
@@ -321,24 +357,19 @@ impl<'d, 't> Reader<'d, 't> {
                 for &item in fields.items("trigger_tokens")? {
                     self.add_trigger(&mut triggers, fields.token_at(item, "trigger_tokens")?, &excludes, item)?;
                 }
-                Format::TokenTriggered { triggers, tags: self.tags(&fields)?, excludes, rounds: Self::rounds(&fields)? }
+                Format::TokenTriggered { triggers, tags: self.tags(fields)?, excludes, rounds: Self::rounds(fields)? }
             }
-            "token_dispatch" => {
+            _ => {
                 fields.only(&["rules", "loop", "exclude_tokens"])?;
                 let mut rules: Vec<(TokenRef<'d>, FormatId)> = Vec::new();
                 let (mut triggers, excludes) = (Vec::new(), fields.tokens("exclude_tokens")?);
                 for &rule in fields.items_at(fields.required("rules")?, "rules")? {
-                    let (at, content) = self.pair(&fields, rule)?;
+                    let (at, content) = self.pair(fields, rule)?;
                     let token = fields.token_at(at, "rules")?;
                     self.add_trigger(&mut triggers, token.clone(), &excludes, at)?;
                     rules.push((token, self.add(content, ends, false)?));
                 }
-                Format::TokenDispatch { rules, excludes, rounds: Self::dispatch_rounds(&fields)? }
-            }
-            other => {
-                let at = fields.required("type")?;
-                let message = format!("{other:?} is no type of a format; give one of {}", TYPES.join(", "));
-                return Err(error(self.document, at, message));
+                Format::TokenDispatch { rules, excludes, rounds: Self::dispatch_rounds(fields)? }
             }
         })
     }
