@@ -30,9 +30,12 @@ struct Reached {
     filled: u32,
 }
 
+/// What is left of an expression, each with the fewest bytes in a hole that leave it.
+type Rests = Arc<[(ExprId, u32)]>;
+
 /// What any bytes leave of an expression, each with the fewest bytes that do.
 struct Filling {
-    rests: Box<[(ExprId, u32)]>,
+    rests: Rests,
     /// The fewest bytes behind which a match may end.
     shortest_end: Option<u32>,
 }
@@ -54,7 +57,7 @@ pub(super) struct Lexemes {
     reversal: Reversal,
     relaxation: Relaxation,
     fillings: FxHashMap<ExprId, Arc<Filling>>,
-    before_fillings: FxHashMap<(ExprId, u8), Arc<[(ExprId, u32)]>>,
+    before_fillings: FxHashMap<(ExprId, u8), Rests>,
     filling_bytes: usize,
     last: FxHashMap<ExprId, ByteSet>,
     /// Those that could not be cut: whatever has a hole in one of them is in doubt.
@@ -367,12 +370,7 @@ impl Lexemes {
     }
 
     /// What is left of an expression behind any bytes and one before them.
-    fn filled_before(
-        &mut self,
-        rest: ExprId,
-        filling: &Filling,
-        byte: u8,
-    ) -> Result<Arc<[(ExprId, u32)]>, LimitExceeded> {
+    fn filled_before(&mut self, rest: ExprId, filling: &Filling, byte: u8) -> Result<Rests, LimitExceeded> {
         if let Some(known) = self.before_fillings.get(&(rest, byte)) {
             return Ok(known.clone());
         }
@@ -386,7 +384,7 @@ impl Lexemes {
             }
         }
         self.filling_bytes += found.len() * size_of::<(ExprId, u32)>();
-        let found: Arc<[(ExprId, u32)]> = found.into();
+        let found: Rests = found.into();
         self.before_fillings.insert((rest, byte), found.clone());
         Ok(found)
     }
