@@ -38,6 +38,7 @@ ORDER = {
         "json_schema",
         "notations::regex",
         "notations",
+        "holes",
     ],
     "engine": [
         *["vocabulary", "lexeme", "state", "machine", "parse", "distinct", "mask", "canonical"],

@@ -47,6 +47,7 @@ NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
             "docs/servers.md",
             "docs/tokenizers.md",
             "docs/forced-text.md",
+            "docs/holes.md",
             "docs/canonical.md",
             "docs/token-index.md",
             "docs/audit.md",

@@ -321,7 +321,7 @@ impl Maker {
             KeySpace::Endless
         });
         let some = some.filter(|_| !matches!(space, KeySpace::Few(_)));
-        FreeMembers { key, space, taken: taken.into(), value, some }
+        FreeMembers { key, space, taken: taken.into(), value, some, last: None }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

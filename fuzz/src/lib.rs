@@ -10,6 +10,7 @@ pub mod canonical_twin;
 pub mod choices;
 pub mod exprs;
 pub mod grammars;
+pub mod holes;
 pub mod interrupt;
 pub mod lark;
 pub mod minimize;

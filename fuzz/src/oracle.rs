@@ -180,7 +180,7 @@ impl<'a> Oracle<'a> {
         let grammar = self.grammar;
         let members = grammar.members(id);
         let mut ends = 0;
-        if Seen::default().completes(members) {
+        if Seen::default().completes(members) && !members.is_cut() {
             ends |= self.lexeme(members.surface.empty, at)?;
         }
         // Places before a key, each with the known members and the values of the free keys that were seen.
@@ -190,9 +190,13 @@ impl<'a> Oracle<'a> {
         let mut done: HashSet<(usize, Seen)> = work.iter().cloned().collect();
         while let Some((place, seen)) = work.pop() {
             for (key_end, value, seen) in self.keys(members, place, &seen)? {
+                if let Some(last) = seen.last {
+                    ends |= if last { self.ends(value, key_end)? } else { 0 };
+                    continue;
+                }
                 let colon = self.lexeme(members.surface.colon, key_end)?;
                 let value_ends = self.after_all(colon, value)?;
-                if seen.completes(members) {
+                if seen.completes(members) && !members.is_cut() {
                     ends |= self.lexeme_after_all(value_ends, members.surface.close)?;
                 }
                 for place in places(self.lexeme_after_all(value_ends, members.surface.item)?) {
@@ -221,17 +225,23 @@ impl<'a> Oracle<'a> {
         for (class, free) in members.free.iter().enumerate() {
             for end in places(self.lexeme(free.key, at)?) {
                 let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
+                let written = [&written[..], free.last.as_deref().unwrap_or_default().as_bytes()].concat();
                 let value = value_of(&written);
                 let taken = free.taken.iter().any(|name| name.as_bytes() == value);
                 let mut seen = seen.clone();
+                let completes = seen.completes(members);
                 if !taken && seen.free.insert(value) {
+                    if free.last.is_some() {
+                        ways.push((end, free.value, Seen { last: Some(completes), ..seen }));
+                        continue;
+                    }
                     ways.push((end, free.value, seen.clone()));
                     let owed = free.some.filter(|_| seen.met & 1 << class == 0);
                     ways.extend(owed.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
                 }
             }
         }
-        ways.retain(|(.., seen)| members.max.is_none_or(|max| seen.count() <= max));
+        ways.retain(|(.., seen)| seen.last.is_some() || members.max.is_none_or(|max| seen.count() <= max));
         Ok(ways)
     }
 
@@ -322,6 +332,8 @@ struct Seen {
     free: BTreeSet<Vec<u8>>,
     /// The classes of which a value was seen that one of them must have.
     met: u64,
+    /// Of the last member of a cut object whether it may come behind those before it.
+    last: Option<bool>,
 }
 
 impl Seen {

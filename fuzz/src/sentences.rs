@@ -86,7 +86,16 @@ impl<'a> Sentences<'a> {
             }
         }
         let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut last = None;
         for free in &members.free {
+            if let Some(behind) = &free.last {
+                let mut key = Vec::new();
+                self.write(free.key, choices, &mut key, 16)?;
+                let value = value_of(&[&key[..], behind.as_bytes()].concat());
+                let is_new = free.taken.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
+                last = is_new.then(|| (self.deriver.exprs.literal(&key), free.value));
+                continue;
+            }
             seen.extend(free.taken.iter().map(|name| name.as_bytes().to_vec()));
             for round in 0..choices.below(3).max(usize::from(free.some.is_some())) {
                 let mut key = Vec::new();
@@ -110,6 +119,12 @@ impl<'a> Sentences<'a> {
         for (index, (key, value)) in chosen.into_iter().enumerate() {
             let before = if index == 0 { surface.open } else { surface.item };
             parts.extend([Part::Expr(before), Part::Expr(key), Part::Expr(surface.colon), Part::Node(value)]);
+        }
+        if members.is_cut() {
+            let (key, value) = last?;
+            let before = if parts.is_empty() { surface.open } else { surface.item };
+            parts.extend([Part::Expr(before), Part::Expr(key), Part::Node(value)]);
+            return Some(parts);
         }
         parts.push(Part::Expr(if parts.is_empty() { surface.empty } else { surface.close }));
         Some(parts)

@@ -28,10 +28,12 @@ pub enum Source {
     Repetitions,
     /// Several grammars of other sources, one after the other or as alternatives.
     Joined,
+    /// What may stand before the end of a hole in texts of a grammar of another source.
+    Holes,
 }
 
 /// All sources.
-pub const SOURCES: [Source; 9] = [
+pub const SOURCES: [Source; 10] = [
     Source::Nodes,
     Source::Containers,
     Source::Regex,
@@ -41,6 +43,7 @@ pub const SOURCES: [Source; 9] = [
     Source::StructuralTag,
     Source::Repetitions,
     Source::Joined,
+    Source::Holes,
 ];
 
 impl Source {
@@ -56,6 +59,7 @@ impl Source {
             Source::StructuralTag => tags::structural_tag(choices),
             Source::Repetitions => repetitions::grammar(choices),
             Source::Joined => joined(choices),
+            Source::Holes => crate::holes::quotient(choices),
         }
     }
 }
@@ -63,7 +67,7 @@ impl Source {
 /// A grammar of any source.
 pub fn any(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     // What has most shapes comes most often.
-    const DRAWN: [Source; 12] = [
+    const DRAWN: [Source; 13] = [
         Source::Nodes,
         Source::Nodes,
         Source::Containers,
@@ -76,6 +80,7 @@ pub fn any(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
         Source::Repetitions,
         Source::Joined,
         Source::Nodes,
+        Source::Holes,
     ];
     DRAWN[choices.below(DRAWN.len())].grammar(choices)
 }

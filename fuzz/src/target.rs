@@ -8,7 +8,7 @@ use crate::choices::Choices;
 use crate::setting::ask;
 use crate::source::{self, Source};
 use crate::walks::Case;
-use crate::{Counts, ambiguous, canonical, canonical_twin, questions, repetitions, sequences, show, written};
+use crate::{Counts, ambiguous, canonical, canonical_twin, holes, questions, repetitions, sequences, show, written};
 
 /// A grammar where the choices make one, and what it was made of.
 type Made = (Option<Grammar>, String);
@@ -87,6 +87,7 @@ pub const TARGETS: &[Target] = &[
     masks("ebnf", "masks of EBNF texts, GBNF among them", |c| Source::Ebnf.grammar(c)),
     masks("structural-tag", "masks of structural tags", |c| Source::StructuralTag.grammar(c)),
     masks("joined", "masks of grammars joined by concat and union", |c| Source::Joined.grammar(c)),
+    masks("quotients", "masks of the beginnings of texts with a hole", |c| Source::Holes.grammar(c)),
     Target {
         name: "repetitions",
         about: "masks of repetitions next to and within each other, over large vocabularies",
@@ -119,6 +120,13 @@ pub const TARGETS: &[Target] = &[
     asks("batches", "batches of several threads against one thread", |g, w, c| ask(g, w, c, sequences::batches)),
     asks("captures", "captures, however the text was cut", |g, w, c| ask(g, w, c, sequences::captures)),
     asks("deadlines", "operations that are ended leave no trace", |g, w, c| ask(g, w, c, sequences::deadlines)),
+    Target {
+        name: "holes",
+        about: "texts with holes against a recogniser without, and masks within holes",
+        grammar: source::any,
+        check: holes::check,
+        recurses: true,
+    },
     asks("round-trips", "what prints as EBNF reads back", |g, w, c| ask(g, w, c, written::round_trips)),
     asks("serialization", "what is serialized comes back", |g, w, c| ask(g, w, c, written::serialization)),
 ];

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
     from stencilm.generation.sampling_report import SamplingReport
     from stencilm.grammars.grammar import Finding, Grammar, Report
+    from stencilm.grammars.holes import HOLE
     from stencilm.grammars.output_types import Choice, Ebnf, JsonSchema, Lark, Regex
     from stencilm.grammars.sql import sql
     from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     )
     from stencilm.tool_calls.template import ToolTemplate
 __all__ = [
+    "HOLE",
     "ApiModel",
     "BatchError",
     "BatchGrammarMatcher",
@@ -216,6 +218,7 @@ _NAMES = {
     "generation.sampling_report": ("SamplingReport",),
     "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
     "grammars.grammar": ("Finding", "Grammar", "Report"),
+    "grammars.holes": ("HOLE",),
     "guiding.api": ("aguide", "guide"),
     "guiding.choosers": ("choose_candidate",),
     "guiding.parsers": ("load_parser", "obtain_correction_pairs"),

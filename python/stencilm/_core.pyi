@@ -99,6 +99,10 @@ class Grammar:
     @staticmethod
     def union(grammars: Sequence[Grammar], limits: Limits) -> Grammar:
         """The texts of any of the grammars."""
+    def is_completable(self, pieces: Sequence[bytes | None], limits: Limits) -> bool:
+        """Whether something can be put into the holes, each `None`, so that a text of the grammar comes of it."""
+    def fill(self, pieces: Sequence[bytes | None], limits: Limits) -> Grammar:
+        """The texts that may be put into the first hole."""
     def report(self) -> tuple[list[_Row], list[_Row], list[_Row]]:
         """What became of every keyword of a schema: enforced, annotations, relaxed; each as keyword, place and note."""
     @property

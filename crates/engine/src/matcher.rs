@@ -189,7 +189,8 @@ impl GrammarMatcher {
             .with(&mut stacks, |run| run.initial())
             .inspect_err(|error| retire_if_full(&compiled, &layout, error))?;
         let first = Step::first(configuration, stacks.mark());
-        let record = (!compiled.capturing().is_empty()).then(Arc::default);
+        let begun = compiled.grammar().begun();
+        let record = (!compiled.capturing().is_empty()).then(|| Arc::new(Record::begun(begun)));
         let mut matcher = GrammarMatcher {
             record,
             trail,

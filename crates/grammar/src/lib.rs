@@ -1,6 +1,7 @@
 //! Any notation in, one [`Grammar`] out. This crate knows regular expressions and rules, never a vocabulary.
 
 mod error;
+mod holes;
 mod ir;
 mod json;
 mod json_schema;
@@ -10,6 +11,7 @@ mod serialize;
 mod word_trie;
 
 pub use error::{ErrorKind, GrammarError};
+pub use holes::{Holes, Piece};
 pub use ir::builder::GrammarBuilder;
 pub use ir::grammar::{
     ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId,
@@ -17,6 +19,7 @@ pub use ir::grammar::{
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json::spelling::Spelling;
+pub use json::string_value::string_value;
 pub use json::strings::json_strings_of;
 pub use json::surface::Surface;
 pub use json::values::{common_exprs, common_string};

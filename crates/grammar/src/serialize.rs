@@ -46,6 +46,8 @@ struct Saved {
     items: Vec<SavedItems>,
     root: Index,
     report: SavedReport,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    begun: Vec<u8>,
 }
 
 /// Only these two are read of a text that may be of another version.
@@ -119,6 +121,8 @@ struct SavedFree {
     taken: Vec<String>,
     value: Index,
     some: Option<Index>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -250,6 +254,7 @@ fn saved(grammar: &Grammar) -> Saved {
         members: members.collect(),
         items: items.collect(),
         root: grammar.root.0,
+        begun: grammar.begun.to_vec(),
         report: SavedReport { enforced: rows(enforced), annotations: rows(annotations), relaxed: rows(relaxed) },
     }
 }
@@ -267,6 +272,7 @@ fn saved_members(members: &Members, number: impl Fn(&ExprId) -> Index) -> SavedM
         taken: free.taken.iter().map(ToString::to_string).collect(),
         value: free.value.0,
         some: free.some.map(|some| some.0),
+        last: free.last.as_ref().map(ToString::to_string),
     });
     let surface = [empty, open, colon, item, close].map(|expr| number(&expr));
     let (known, free) = (known.collect(), free.collect());
@@ -439,7 +445,8 @@ fn loaded(saved: Saved) -> Result<Grammar, GrammarError> {
     let SavedReport { enforced, annotations, relaxed } = saved.report;
     let report =
         Report { enforced: findings(enforced), annotations: findings(annotations), relaxed: findings(relaxed) };
-    builder.finish(root, report)
+    let grammar = builder.finish(root, report)?;
+    Ok(Grammar { begun: saved.begun.into(), ..grammar })
 }
 
 fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<ExprId>, GrammarError> {
@@ -526,7 +533,7 @@ fn load_members(
         known.push(KnownMember { name: name.into(), key, value, required });
     }
     let mut free = Vec::with_capacity(saved.free.len());
-    for SavedFree { key, taken, value, some } in saved.free {
+    for SavedFree { key, taken, value, some, last } in saved.free {
         let key = exprs.get(key, list, at)?;
         let mut taken: Vec<Arc<str>> = taken.into_iter().map(Arc::from).collect();
         taken.sort_unstable();
@@ -535,7 +542,8 @@ fn load_members(
         let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
         let refused = |error| GrammarError { place: format!("#/members/{at}"), ..error };
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
-        free.push(FreeMembers { key, space, taken: taken.into(), value, some });
+        let last = last.map(Into::into);
+        free.push(FreeMembers { key, space, taken: taken.into(), value, some, last });
     }
     let [empty, open, colon, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);

@@ -96,7 +96,7 @@ impl CompiledGrammar {
 
     /// The grammar without its source.
     fn _grammar(&self) -> Grammar {
-        Grammar { inner: self.inner.grammar().clone() }
+        Grammar::of(self.inner.grammar().clone())
     }
 
     /// The grammar as JSON text, with the fingerprint of the vocabulary.

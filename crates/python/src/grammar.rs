@@ -1,11 +1,13 @@
 //! `_core.Grammar`: notations in, one immutable grammar out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use stencilm_grammar::{
-    self as grammar, Finding, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions, SymbolTables,
+    self as grammar, Finding, GrammarError, Holes, LarkOptions, NamedGrammar, Piece, Spelling, StructuralTagOptions,
+    SymbolTables,
 };
 
 use crate::errors;
@@ -77,6 +79,8 @@ impl JsonSchemaOptions {
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct Grammar {
     pub inner: Arc<grammar::Grammar>,
+    /// What answers questions about holes, while no question is being answered; a second one at the same time makes its own.
+    holes: Mutex<Option<Box<Holes>>>,
 }
 
 #[pymethods]
@@ -107,7 +111,7 @@ impl Grammar {
     fn from_regex(py: Python<'_>, pattern: &str, limits: &Limits) -> PyResult<Grammar> {
         let read = || grammar::from_regex(pattern);
         match limits.read(py, read)? {
-            Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
+            Ok(inner) => Ok(Grammar::of(Arc::new(inner))),
             Err(grammar::RegexError::Pattern(error)) => Err(errors::pattern(py, &error)),
             Err(grammar::RegexError::Grammar(error)) => Err(errors::grammar(py, &error)),
         }
@@ -204,6 +208,17 @@ impl Grammar {
         Grammar::combine(py, &grammars, limits, grammar::Grammar::union)
     }
 
+    /// Whether something can be put into the holes, each `None`, so that a text of the grammar comes of it.
+    fn is_completable(&self, py: Python<'_>, pieces: Vec<Option<PyBackedBytes>>, limits: &Limits) -> PyResult<bool> {
+        self.ask(py, &pieces, limits, Holes::is_completable)
+    }
+
+    /// The texts that may be put into the first hole.
+    fn fill(&self, py: Python<'_>, pieces: Vec<Option<PyBackedBytes>>, limits: &Limits) -> PyResult<Grammar> {
+        let filling = self.ask(py, &pieces, limits, Holes::filling)?;
+        Ok(Grammar::of(Arc::new(filling)))
+    }
+
     /// What became of every keyword of a schema: enforced, annotations, relaxed; each as keyword, place and note.
     fn report(&self, py: Python<'_>) -> PyResult<(Vec<Row>, Vec<Row>, Vec<Row>)> {
         let rows = |findings: &[Finding]| {
@@ -249,9 +264,38 @@ impl Grammar {
 
     fn wrap(py: Python<'_>, result: Result<grammar::Grammar, grammar::GrammarError>) -> PyResult<Grammar> {
         match result {
-            Ok(inner) => Ok(Grammar { inner: Arc::new(inner) }),
+            Ok(inner) => Ok(Grammar::of(Arc::new(inner))),
             Err(error) => Err(errors::grammar(py, &error)),
         }
+    }
+
+    /// A grammar that was made.
+    pub fn of(inner: Arc<grammar::Grammar>) -> Grammar {
+        Grammar { inner, holes: Mutex::new(None) }
+    }
+
+    /// Asks a question about a text with holes, each `None` among its pieces.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        pieces: &[Option<PyBackedBytes>],
+        limits: &Limits,
+        question: impl Fn(&mut Holes, &[Piece<'_>]) -> Result<T, GrammarError> + Send + Sync,
+    ) -> PyResult<T> {
+        let pieces: Vec<Piece<'_>> =
+            pieces.iter().map(|piece| piece.as_deref().map_or(Piece::Hole, Piece::Text)).collect();
+        let slot = || self.holes.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || {
+            let kept = slot().take();
+            let mut holes = match kept {
+                Some(holes) => holes,
+                None => Box::new(Holes::new(self.inner.clone())?),
+            };
+            let answer = question(&mut holes, &pieces);
+            *slot() = Some(holes);
+            answer
+        };
+        limits.read(py, read)?.map_err(|error| errors::grammar(py, &error))
     }
 }
 

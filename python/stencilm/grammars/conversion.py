@@ -51,6 +51,11 @@ def converted(source: Source, core: _core.Grammar, notation: NotationName) -> st
     """
     if notation not in _WRITERS:
         raise ValueError(f"notation is {notation!r}, but must be one of {', '.join(NOTATIONS)}")
+    if notation != "ebnf" and core.to_ebnf().startswith("%begun"):
+        raise UnsupportedFeature(
+            f"{notation} has no words for texts that go on from what stands before a hole; print "
+            "the grammar as ebnf, or convert the one that it was made from"
+        )
     return _WRITERS[notation](source, core)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from stencilm import _core
 from stencilm.grammars.conversion import NotationName, converted
+from stencilm.grammars.holes import HoleSource, Pieces, checked_pieces
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.output_types import Lark, laid_out, limits_of, source_of
 from stencilm.grammars.sources import (
@@ -326,6 +327,74 @@ class Grammar(Shown, OutputForm[str]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
         """Itself, because it is immutable."""
         return self
+
+    def is_completable(self, pieces: Pieces) -> bool:
+        """Whether something can be written into the holes of a text so that it fits the grammar.
+
+        A hole is any text, perhaps none, and what is written into one must fit what is written into
+        the others. The answer is exact. A text without holes is completable when the grammar
+        matches it; `[text, HOLE]` asks whether it is the beginning of one. It needs no tokenizer.
+
+        Args:
+            pieces: Texts, as str or as the bytes of UTF-8, and `HOLE` wherever text is missing.
+
+        Returns:
+            Whether the holes can be filled.
+
+        Raises:
+            TypeError: A piece is neither text nor `HOLE`.
+            UnsupportedFeature: The answer depends on what cannot be decided, such as which values
+                of an array with `uniqueItems` stand in a hole; says what, and what to do.
+            LimitExceeded: It takes too long, or too much memory.
+
+        Examples:
+            >>> from stencilm import HOLE, Grammar
+            >>> grammar = Grammar.from_json_schema({"type": "array", "items": {"type": "integer"}})
+            >>> grammar.is_completable(["[1, ", HOLE, "3]"])
+            True
+            >>> grammar.is_completable(["[1, ", HOLE, '"three"]'])
+            False
+            >>> grammar.is_completable(["[", HOLE, "2, ", HOLE]), grammar.is_completable("[1, 2]")
+            (True, True)
+        """
+        return self.core.is_completable(checked_pieces(pieces), self.limits.core)
+
+    def fill(self, pieces: Pieces) -> Grammar:
+        """The grammar of what may be written into the first hole of a text.
+
+        It is a grammar like any other: compile it for masks, give it to a model. It matches the
+        texts that may stand in the hole so that the holes behind it can still be filled; a hole
+        at the end of the pieces is filled to the end of a text. When the hole is filled, put the
+        text in its place among the pieces, and ask for the next one.
+
+        Args:
+            pieces: Texts, as str or as the bytes of UTF-8, and `HOLE` wherever text is missing, at
+                least once.
+
+        Returns:
+            The grammar of the first hole. Equal grammars and pieces give equal ones.
+
+        Raises:
+            TypeError: A piece is neither text nor `HOLE`.
+            GrammarSyntaxError: No piece is a hole.
+            Unsatisfiable: Nothing can be written into the holes.
+            UnsupportedFeature: What may stand in the hole cannot be written as a grammar; says
+                why, and what to do.
+            LimitExceeded: It takes too long, or too much memory.
+
+        Examples:
+            >>> from stencilm import HOLE, Grammar
+            >>> grammar = Grammar.from_ebnf('root ::= "let " [a-z]+ " = " [0-9]+ ";"')
+            >>> name = grammar.fill(["let ", HOLE, "z = ", HOLE])
+            >>> name.is_completable("xy"), name.is_completable("x1")
+            (True, False)
+            >>> value = grammar.fill(["let xyz = ", HOLE])
+            >>> value.is_completable("12;"), value.is_completable("12")
+            (True, False)
+        """
+        checked = checked_pieces(pieces)
+        source = HoleSource(self.source, checked)
+        return Grammar(source, self.core.fill(checked, self.limits.core), self.limits)
 
     def converted(self, notation: NotationName) -> str:
         """Its text in another notation.

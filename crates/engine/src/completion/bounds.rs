@@ -260,11 +260,14 @@ impl Bounds {
             let key = new.max(cost(free.key));
             let all = member(key, free.value);
             dearest_free = dearest_free.max(all);
-            if free.space == KeySpace::Endless {
+            if free.space == KeySpace::Endless && free.last.is_none() {
                 cheapest_free = cheapest_free.min(all);
             }
             if let Some(some) = free.some {
                 missing = missing.saturating_add(member(key, some));
+            }
+            if free.last.is_some() {
+                missing = missing.saturating_add(all);
             }
             let key = lexeme(free.key).saturating_add(NEW_KEY).max(new);
             for value in [Some(free.value), free.some].into_iter().flatten() {
@@ -273,7 +276,7 @@ impl Bounds {
         }
         if members.min > needed {
             // Those that are cheaper may be there already; keys that go on endlessly never all are.
-            let is_endless = members.free.iter().any(|free| free.space == KeySpace::Endless);
+            let is_endless = members.whole_others().any(|free| free.space == KeySpace::Endless);
             let cheapest = match is_endless {
                 true => cheapest_free,
                 false => dearest.max(dearest_free),

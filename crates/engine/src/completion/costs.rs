@@ -157,7 +157,8 @@ impl Costs {
         let seen = |index: usize| {
             index < state.next as usize || known.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
         };
-        let [item, close] = [members.surface.item, members.surface.close].map(|expr| lexeme_cost(grammar, expr));
+        let item = lexeme_cost(grammar, members.surface.item);
+        let end = end_cost(grammar, &self.nodes, members);
         let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
         let (mut needed, mut spare) = (Vec::new(), Vec::new());
         for (_, known) in members.known.iter().enumerate().filter(|&(index, _)| !seen(index)) {
@@ -177,16 +178,17 @@ impl Costs {
                 bit = bit.wrapping_shl(1);
             }
         }
-        // Before a key one member must come, whatever the bounds say.
-        let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value));
+        // Before a key one member must come, whatever the bounds say; of a cut object the last one is apart.
+        let last = u32::from(members.is_cut());
+        let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed.len() as u32);
-        let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+        let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
         spare.sort_unstable();
         let cheaper = spare.partition_point(|&cost| cost < free).min(missing as usize);
         needed.extend(&spare[..cheaper]);
         missing -= cheaper as u32;
-        let separators = needed.len() as u32 + missing - u32::from(!behind_value);
-        sum([sum(needed), times(missing, free), times(separators, item), close])
+        let separators = needed.len() as u32 + missing + last - u32::from(!behind_value);
+        sum([sum(needed), times(missing, free), times(separators, item), end])
     }
 
     /// What the rest of an array takes, behind an element or before one: about, where elements count for several counters.
@@ -303,7 +305,9 @@ pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
         Node::Members(id) => {
             let members = grammar.members(*id);
             let some = members.free.iter().filter_map(|free| free.some);
-            let required = members.known.iter().filter(|known| known.required).map(|known| known.value).chain(some);
+            let last = members.free.iter().filter(|free| free.last.is_some()).map(|free| free.value);
+            let required = members.known.iter().filter(|known| known.required).map(|known| known.value);
+            let required = required.chain(some).chain(last);
             let required: Vec<u32> = required.map(|node| node.0).collect();
             if members.min as usize <= required.len() {
                 return required;
@@ -379,7 +383,7 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
             let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
             let mut all: Vec<u64> =
                 required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
-            if all.is_empty() && members.min == 0 {
+            if all.is_empty() && members.min == 0 && !members.is_cut() {
                 return lexeme_cost(grammar, surface.empty);
             }
             let item = lexeme_cost(grammar, surface.item);
@@ -389,14 +393,21 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
                     spare.into_iter().map(|member| known_cost(grammar, costs, members, member)).collect();
                 spare.sort_unstable();
                 all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
-                let free = members.free.iter().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+                let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
                 more = times(members.min - all.len() as u32, free.saturating_add(item));
             }
-            let between = times((all.len() as u32).saturating_sub(1), item);
-            let around = [surface.open, surface.close].map(|expr| lexeme_cost(grammar, expr));
-            sum([sum(all), more, between, sum(around)])
+            let signs = (all.len() as u32 + u32::from(members.is_cut())).saturating_sub(1);
+            let around = lexeme_cost(grammar, surface.open).saturating_add(end_cost(grammar, costs, members));
+            sum([sum(all), more, times(signs, item), around])
         }
     }
+}
+
+/// What ends an object: its sign, or the last member of one that is cut off.
+fn end_cost(grammar: Measured<'_>, costs: &[u64], members: &Members) -> u64 {
+    let last = members.free.iter().filter(|free| free.last.is_some());
+    let last = last.map(|free| lexeme_cost(grammar, free.key).saturating_add(costs[free.value.0 as usize]));
+    last.min().unwrap_or_else(|| lexeme_cost(grammar, members.surface.close))
 }
 
 /// Whether an array may be empty.

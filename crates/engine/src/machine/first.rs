@@ -124,6 +124,15 @@ impl Search {
     }
 }
 
+/// What a key must bring, and whether an object that is cut off may end with it.
+struct KeyEnds {
+    /// Bits of the values of which one must still come.
+    owed: u32,
+    /// Whether every member that comes must bring one of them.
+    tight: bool,
+    may_end: bool,
+}
+
 impl Machine {
     /// The expansions of a frame: one, or for the keys of an object one for each way to read them.
     pub(crate) fn lay_out(
@@ -165,9 +174,10 @@ impl Machine {
                     search.add(Frame::Node(body), again);
                 }
             }
-            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach }) => {
+            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach, may_end }) => {
                 let keys = self.keys(id, KeysToCome { next, known, tight, reach });
-                return self.key_forks(lexeme_cache, whole, blanks, id, keys, (owed, tight));
+                let closing = KeyEnds { owed, tight, may_end };
+                return self.key_forks(lexeme_cache, whole, blanks, id, keys, closing);
             }
             (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
                 let grammar = self.grammar.clone();
@@ -230,14 +240,15 @@ impl Machine {
         blanks: Option<Blanks>,
         id: MembersId,
         (filter, free_may_come): (Filter, bool),
-        (owed, tight): (u32, bool),
+        KeyEnds { owed, tight, may_end }: KeyEnds,
     ) -> Result<Vec<Expansion>, EngineError> {
         let facts = self.object(id);
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
         let after = self.frame_id(Frame::AfterValue(id));
         let mut expansions = Vec::new();
-        for (class, free) in members.free.iter().enumerate().filter(|_| free_may_come) {
+        let may_come = |last: bool| if last { may_end } else { free_may_come };
+        for (class, free) in members.free.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
             let met = facts.owed[class] & owed;
             let mut ways = Vec::with_capacity(2);
             // Where every member meets what is owed, one that does not is none.
@@ -246,6 +257,10 @@ impl Machine {
             }
             ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));
             let mut cases = Vec::with_capacity(2);
+            if free.last.is_some() {
+                ways.clear();
+                cases.push((free.key, vec![(self.frame_id(Frame::Node(free.value)), Register::Last)]));
+            }
             for (value, met) in ways {
                 let member = self.frame_id(Frame::Member { members: id, value });
                 cases.push((free.key, vec![(after, Register::Free { met }), (member, Register::Value(0))]));
@@ -441,11 +456,12 @@ impl Machine {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
         let some = members.free.iter().any(|free| free.some.is_some());
-        if members.min == 0 && !some && !members.known.iter().any(|member| member.required) {
+        let none_required = !members.known.iter().any(|member| member.required);
+        if members.min == 0 && !some && !members.is_cut() && none_required {
             search.cases.push((members.surface.empty, continuation));
         }
         let any = !members.known.is_empty() || !members.free.is_empty();
-        if any && members.max != Some(0) {
+        if any && (members.max != Some(0) || members.is_cut()) {
             let key = (self.frame_id(Frame::Key(id)), Register::Value(0));
             let inner = search.links.push(continuation, key);
             search.cases.push((members.surface.open, inner));

@@ -81,6 +81,8 @@ pub enum Phase {
         tight: bool,
         /// The last member in declared order that may come, if the required ones let it; their number where others may.
         reach: u32,
+        /// Whether the last member of an object that is cut off may.
+        may_end: bool,
     },
     /// Before an element of an array; of a bare one, also behind one.
     Item {
@@ -123,6 +125,8 @@ pub enum Register {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
         met: u32,
     },
+    /// None, where the key just written is none of those that the object has: it is cut off behind it.
+    Last,
     /// The first element of an array with unique elements begins.
     FirstElement,
     /// Another one begins.

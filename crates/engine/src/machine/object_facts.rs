@@ -9,12 +9,12 @@ use crate::machine::property_trie::Names;
 
 /// Whether the keys of some class run out in all, not only behind some beginning.
 pub(crate) fn has_few(members: &Members) -> bool {
-    members.free.iter().any(|free| matches!(free.space, KeySpace::Few(_)))
+    members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)))
 }
 
 /// How many members there may be that nothing names; `None` without end.
 pub(crate) fn most_free(members: &Members) -> Option<usize> {
-    members.free.iter().try_fold(0usize, |sum, free| match free.space {
+    members.whole_others().try_fold(0usize, |sum, free| match free.space {
         KeySpace::Few(count) => Some(sum.saturating_add(count as usize)),
         KeySpace::Endless | KeySpace::Uneven => None,
     })

@@ -27,7 +27,7 @@ impl Machine {
     pub(crate) fn key_phase(&mut self, id: MembersId, had: Had) -> Phase {
         let (next, known) = (had.next, had.known);
         if !self.grammar.members(id).is_counted() {
-            return Phase::Key { next, known, owed: 0, tight: false, reach: u32::MAX };
+            return Phase::Key { next, known, owed: 0, tight: false, reach: u32::MAX, may_end: false };
         }
         let facts = self.object(id);
         let members = self.grammar.members(id);
@@ -41,7 +41,8 @@ impl Machine {
             }
             None => members.ordered,
         };
-        Phase::Key { next, known, owed: left.owed, tight, reach: reach as u32 }
+        let may_end = members.is_cut() && left.needed == 0 && had.count >= members.min;
+        Phase::Key { next, known, owed: left.owed, tight, reach: reach as u32, may_end }
     }
 
     /// What an object's register says behind a value.
@@ -50,10 +51,11 @@ impl Machine {
         let members = self.grammar.members(id);
         let left = facts.left(members, had, self.known_set(had.known));
         let room = members.max.is_none_or(|max| had.count < max);
-        Phase::AfterValue {
-            more: room && left.available.is_none_or(|available| available > 0),
-            may_close: left.needed == 0 && had.count >= members.min,
-        }
+        let may_end = left.needed == 0 && had.count >= members.min;
+        let more = room && left.available.is_none_or(|available| available > 0);
+        // Behind a cut one its last member comes.
+        let is_cut = members.is_cut();
+        Phase::AfterValue { more: more || (is_cut && may_end), may_close: may_end && !is_cut }
     }
 
     /// Which known members may come, and whether other ones may.

@@ -207,8 +207,23 @@ pub(crate) fn offers_tokens(thread: Entry) -> bool {
 
 impl Run<'_> {
     /// The configuration before the first byte.
+    ///
+    /// What the grammar says to stand before every text is read first.
     pub fn initial(&mut self) -> Result<SetId, EngineError> {
-        self.initial_at(Machine::ROOT)
+        let first = self.initial_at(Machine::ROOT)?;
+        let grammar = self.machine.grammar().clone();
+        if grammar.begun().is_empty() {
+            return Ok(first);
+        }
+        let recording = std::mem::replace(&mut self.recording, true);
+        let begun = self.run(first, grammar.begun());
+        self.recording = recording;
+        match begun? {
+            SetId::EMPTY => {
+                Err(EngineError::NotRun("the text that stands before every text of the grammar, which none goes on,"))
+            }
+            begun => Ok(begun),
+        }
     }
 
     /// The configuration before the first byte of a part that stands alone.
@@ -664,6 +679,29 @@ impl Run<'_> {
                     let next = self.machine.grammar().members(object).ordered as u32;
                     let tally = self.counted(object, old.tally, met);
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
+                }
+                Register::Last => {
+                    let old = self.stacks.members(thread.register);
+                    let Some(object) = expansion.members else { return Ok(None) };
+                    let free = &self.machine.grammar().members(object).free[expansion.class as usize];
+                    let behind = free.last.as_deref().unwrap_or_default();
+                    if self.recording {
+                        let written = self.stacks.text(old.text);
+                        let value = json_text::value_of(&[&written, behind.as_bytes()].concat());
+                        if self.machine.is_taken(object, expansion.class, &value) {
+                            return Ok(None);
+                        }
+                        let key = self.stacks.intern_key(&value);
+                        if self.stacks.seen.has(old.seen, key) {
+                            return Ok(None);
+                        }
+                    } else if behind.is_empty() {
+                        self.doubt.seen |= old.seen != NIL;
+                        self.doubt.taken |= expansion.has_taken;
+                    }
+                    // Where part of the key stands behind the object, the text may end here or not, and the key goes on to
+                    // others in any case.
+                    0
                 }
                 Register::FirstElement => self.begin_element(ItemsState::default()),
                 Register::NextElement => self.begin_element(self.stacks.items(thread.register)),

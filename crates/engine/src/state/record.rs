@@ -9,12 +9,20 @@ pub(crate) struct Record {
     pub tokens: Vec<(u32, u32, u32)>,
     /// How much there was of both after each step.
     pub marks: Vec<(u32, u32)>,
+    /// How many units there were before the first step.
+    begun: u32,
 }
 
 /// In place of a byte.
 pub const NO_BYTE: u16 = 256;
 
 impl Record {
+    /// What was accepted where these bytes stand before every text.
+    pub fn begun(bytes: &[u8]) -> Record {
+        let units: Vec<u16> = bytes.iter().map(|&byte| u16::from(byte)).collect();
+        Record { begun: units.len() as u32, units, ..Record::default() }
+    }
+
     /// Adds a step: a token with the bytes that it spells, or only bytes.
     pub fn push(&mut self, token: Option<u32>, bytes: &[u8]) {
         let from = self.units.len() as u32;
@@ -31,7 +39,7 @@ impl Record {
     /// Forgets all but the first steps.
     pub fn truncate(&mut self, steps: usize) {
         self.marks.truncate(steps);
-        let (units, tokens) = self.marks.last().copied().unwrap_or_default();
+        let (units, tokens) = self.marks.last().copied().unwrap_or((self.begun, 0));
         self.units.truncate(units as usize);
         self.tokens.truncate(tokens as usize);
     }

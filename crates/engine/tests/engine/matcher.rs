@@ -37,7 +37,8 @@ fn free_object(taken: Option<&str>) -> Grammar {
     let value = builder.lexeme(one);
     let surface = Surface { empty, open, colon, item, close };
     let space = builder.key_space(key, &[]).expect("keys have values");
-    let free = FreeMembers { key, space, taken: taken.into_iter().map(Into::into).collect(), value, some: None };
+    let free =
+        FreeMembers { key, space, taken: taken.into_iter().map(Into::into).collect(), value, some: None, last: None };
     let members = Members { known: vec![], ordered: 0, free: vec![free], min: 0, max: None, surface };
     let root = builder.object(members);
     builder.finish(root, Report::default()).expect("an object matches")

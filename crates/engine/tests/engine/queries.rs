@@ -40,6 +40,17 @@ fn completions_complete() {
 }
 
 #[test]
+fn texts_with_holes_are_those_that_can_be_filled() {
+    let counts = run("holes", 120);
+    assert!(counts.decisions > 2_000 && counts.masks > 100 && counts.texts > 100, "{counts:?}");
+}
+
+#[test]
+fn masks_within_holes_are_exact() {
+    assert!(run("quotients", 120).masks > 500);
+}
+
+#[test]
 fn what_is_forced_and_the_tokens_over_its_end() {
     assert!(run("forced", 300).decisions > 500);
 }

@@ -214,8 +214,16 @@ impl GrammarBuilder {
             .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
             .collect();
         let (members, items) = (self.members, self.items);
-        let grammar =
-            Grammar { exprs: self.exprs, nodes: self.nodes, rules, members, items, root, report: report.into() };
+        let grammar = Grammar {
+            exprs: self.exprs,
+            nodes: self.nodes,
+            rules,
+            members,
+            items,
+            root,
+            report: report.into(),
+            begun: Box::default(),
+        };
         Ok(split_literals(productive::without_dead_parts(names::settled(grammar)?)?))
     }
 }

@@ -21,7 +21,7 @@ impl Members {
         let needed = required.clone().count() + owed.clone().count();
         let mut available = self.known.iter().filter(|known| is_alive(known.value)).count() as u64;
         let mut endless = false;
-        for free in self.free.iter().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
+        for free in self.whole_others().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
             match free.space {
                 KeySpace::Few(count) => available += u64::from(count),
                 KeySpace::Endless | KeySpace::Uneven => endless = true,
@@ -30,6 +30,7 @@ impl Members {
         required.map(|known| known.value).chain(owed).all(&is_alive)
             && self.max.is_none_or(|max| needed <= max as usize && self.min <= max)
             && (endless || u64::from(self.min) <= available)
+            && (!self.is_cut() || self.free.iter().any(|free| free.last.is_some() && is_alive(free.value)))
     }
 }
 

@@ -210,6 +210,9 @@ pub struct FreeMembers {
     /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
     /// at least of the members has such a value.
     pub some: Option<NodeId>,
+    /// Whether an object that is cut off ends with a member of the class, and only so: `value` is then read right behind its key,
+    /// which these bytes complete, and neither a colon nor a sign that closes. Bounds do not count that member.
+    pub last: Option<Box<str>>,
 }
 
 impl FreeMembers {
@@ -242,7 +245,17 @@ pub struct Members {
 impl Members {
     /// Whether the members must be counted while they are read.
     pub fn is_counted(&self) -> bool {
-        self.min > 0 || self.max.is_some() || self.free.iter().any(|free| free.some.is_some())
+        self.min > 0 || self.max.is_some() || self.free.iter().any(|free| free.some.is_some() || free.last.is_some())
+    }
+
+    /// Whether the object is cut off: it ends with a last member.
+    pub fn is_cut(&self) -> bool {
+        self.free.iter().any(|free| free.last.is_some())
+    }
+
+    /// The classes of others but for those that a cut object ends with.
+    pub fn whole_others(&self) -> impl Iterator<Item = &FreeMembers> {
+        self.free.iter().filter(|free| free.last.is_none())
     }
 }
 
@@ -321,6 +334,8 @@ pub struct Grammar {
     pub(crate) items: Vec<Items>,
     pub(crate) root: NodeId,
     pub(crate) report: KeptReport,
+    /// What stands before every text: the texts are those that go on from it to one of the root.
+    pub(crate) begun: Box<[u8]>,
 }
 
 impl Grammar {
@@ -372,6 +387,11 @@ impl Grammar {
     /// Where every text starts.
     pub fn root(&self) -> NodeId {
         self.root
+    }
+
+    /// The bytes that texts go on from: the root matches these and the text behind them. Nearly always none.
+    pub fn begun(&self) -> &[u8] {
+        &self.begun
     }
 
     /// What became of the constraints in the input.

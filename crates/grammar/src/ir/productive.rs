@@ -149,7 +149,7 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
             let members = grammar.members(*id);
             members.min == 0
                 && members.max.is_none()
-                && members.free.iter().all(|free| free.some.is_none())
+                && members.free.iter().all(|free| free.some.is_none() && free.last.is_none())
                 && members.known.iter().all(|known| !known.required || is_alive(known.value))
         }
         Node::Items(id) => {
@@ -185,7 +185,7 @@ fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
             Node::Members(id) => {
                 let members = grammar.members(*id);
                 let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
-                if members.min > 0 || members.max.is_some() || members.free.iter().any(|free| free.some.is_some()) {
+                if members.is_counted() {
                     let values = members.known.iter().map(|known| known.value).chain(free).collect();
                     let test = |holds: &[bool]| members.is_possible(|node| holds[node.0 as usize]);
                     return Ok(Clause::Test(values, Box::new(test)));

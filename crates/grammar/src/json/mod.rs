@@ -18,6 +18,7 @@ pub(crate) mod layout;
 pub(crate) mod lengths;
 pub(crate) mod numbers;
 pub(crate) mod spelling;
+pub(crate) mod string_value;
 pub(crate) mod strings;
 pub(crate) mod surface;
 pub(crate) mod values;

@@ -37,6 +37,18 @@ impl Grammar {
     }
 }
 
+impl Grammar {
+    /// Refuses a grammar of the ends of texts, where one of whole texts must be.
+    pub(crate) fn check_begun(&self) -> Result<(), GrammarError> {
+        if self.begun.is_empty() {
+            return Ok(());
+        }
+        let message = "the texts of this grammar go on from what stands before a hole, so it cannot be a part of another; join \
+                       the grammars first, and fill the hole then";
+        Err(GrammarError::new(ErrorKind::Unsupported, "", message))
+    }
+}
+
 fn combined(
     grammars: &[&Grammar],
     join: impl FnOnce(&mut GrammarBuilder, &[NodeId]) -> NodeId,
@@ -46,6 +58,7 @@ fn combined(
     let mut report = Report::default();
     let mut roots = Vec::with_capacity(grammars.len());
     for grammar in grammars {
+        grammar.check_begun()?;
         let root = add_while(&mut builder, &mut names, grammar, check_time);
         roots.push(root.map_err(|limit| GrammarError::limit("", limit))?);
         let Report { enforced, annotations, relaxed } = grammar.report();
@@ -138,6 +151,7 @@ impl Members {
             taken: free.taken.clone(),
             value: node(&free.value),
             some: free.some.as_ref().map(&node),
+            last: free.last.clone(),
         });
         let Surface { empty, open, colon, item, close } = self.surface;
         let surface =

@@ -198,7 +198,7 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
         .map(|(name, body)| Rule { name, body: body.expect("every rule met is finished by the end of the walk") })
         .collect();
     let Draft { exprs, nodes, members, items, .. } = draft;
-    Grammar { exprs, nodes, rules, members, items, root, report: grammar.report.clone() }
+    Grammar { exprs, nodes, rules, members, items, root, report: grammar.report.clone(), begun: grammar.begun.clone() }
 }
 
 fn reachable_nodes(grammar: &Grammar) -> Vec<NodeId> {

@@ -19,3 +19,4 @@ pub(crate) mod normal;
 mod number_exprs;
 pub(crate) mod print;
 pub(crate) mod required_bytes;
+pub(crate) mod reverse;

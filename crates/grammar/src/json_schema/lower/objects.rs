@@ -244,7 +244,7 @@ impl<'a> Lowering<'a> {
                 let value = self.value(class.value, depth + 1)?;
                 let is_last = place + 1 == classes.len();
                 let taken = if is_last { std::mem::take(&mut taken) } else { taken.clone() };
-                free.push(FreeMembers { key: class.key, space, taken, value, some });
+                free.push(FreeMembers { key: class.key, space, taken, value, some, last: None });
             }
         }
         Ok(free)

@@ -86,6 +86,10 @@ impl Parser<'_> {
                 self.expect(':', "`some`")?;
                 Entry::Value(Slot::Some, None)
             }
+            "last" => {
+                self.last(place)?;
+                return Ok(None);
+            }
             "order" => {
                 self.order()?;
                 return Ok(None);
@@ -159,7 +163,7 @@ impl Parser<'_> {
     fn entries(&mut self) -> &'static str {
         match self.container() {
             Container::Object(_) => {
-                "member, optional, others, some, taken, order, mixed, count, empty, open, colon, item and close"
+                "member, optional, others, some, last, taken, order, mixed, count, empty, open, colon, item and close"
             }
             Container::Array(_) => "place, also, rest, contains, unique, count, empty, open, item and close",
         }
@@ -214,6 +218,25 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+
+    /// What completes the key with which an object that is cut off ends.
+    fn last(&mut self, place: usize) -> Result<(), SyntaxError> {
+        self.expect('=', "`last`")?;
+        let (at, word) = self.next()?;
+        let Word::Text(text) = word else {
+            let message = format!("{} stands where the end of a key must be, in quotes", word.shown());
+            return Err(SyntaxError::at(at, message));
+        };
+        match self.object().others.last_mut() {
+            Some(others) if others.last.is_none() && others.some.is_none() => others.last = Some(text),
+            _ => {
+                let message = "`last` stands behind the `others` that it is said of, once for each, which has no `some`; move it \
+                               there";
+                return Err(SyntaxError::at(place, message));
+            }
+        }
+        self.expect(';', "the end of a key")
     }
 
     fn order(&mut self) -> Result<(), SyntaxError> {
@@ -284,7 +307,7 @@ impl Parser<'_> {
             Slot::Others => {
                 let object = self.object();
                 let taken = object.taken.take();
-                object.others.push(Others { key, taken, value, some: None });
+                object.others.push(Others { key, taken, value, some: None, last: None });
             }
             Slot::Some => {
                 let others = self.object().others.last_mut().expect("`some` was seen behind others");

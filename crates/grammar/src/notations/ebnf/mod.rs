@@ -67,7 +67,9 @@ impl Grammar {
         };
         let (_, start) = parsed.names[root];
         let root = lower::lower(&mut builder, &parsed, root).map_err(|error| error.placed(text))?;
-        let grammar = builder.finish(root, Report::default()).and_then(|grammar| passes::normalised_in_time(&grammar));
+        let finished = builder.finish(root, Report::default());
+        let finished = finished.map(|grammar| Grammar { begun: parsed.begun.as_slice().into(), ..grammar });
+        let grammar = finished.and_then(|grammar| passes::normalised_in_time(&grammar));
         grammar.map_err(|error| SyntaxError::of_whole(error, text, start))
     }
 

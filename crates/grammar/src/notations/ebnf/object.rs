@@ -64,7 +64,7 @@ pub(crate) fn members(
     }
     let refused = |error: GrammarError| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) };
     let mut free = Vec::with_capacity(object.others.len());
-    for Others { key, taken, value, some } in &object.others {
+    for Others { key, taken, value, some, last } in &object.others {
         let key = match given(builder, *key)? {
             Some(key) => key,
             None => json_schema::quoted_any(&mut builder.exprs),
@@ -78,7 +78,14 @@ pub(crate) fn members(
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
         let taken = names.into_iter().map(Arc::from).collect();
         let node = |part: &PartId| nodes[part.index()];
-        free.push(FreeMembers { key, space, taken, value: node(value), some: some.as_ref().map(node) });
+        free.push(FreeMembers {
+            key,
+            space,
+            taken,
+            value: node(value),
+            some: some.as_ref().map(node),
+            last: last.as_deref().map(Into::into),
+        });
     }
     let ordered = object.ordered.unwrap_or(known.len());
     let (min, max) = object.count.unwrap_or((0, None));

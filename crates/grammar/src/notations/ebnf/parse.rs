@@ -36,6 +36,7 @@ impl Parser<'_> {
                 match word {
                     Word::End => return self.finish(),
                     Word::Name(name) => self.rule(place, name)?,
+                    Word::Keyword(name) if name == "begun" => self.begun(place)?,
                     _ => {
                         let message = format!("{} stands where a rule must start, as in `name ::= ...`", word.shown());
                         return Err(SyntaxError::at(place, message));
@@ -43,6 +44,27 @@ impl Parser<'_> {
                 }
             } else {
                 self.word(place, word)?;
+            }
+        }
+    }
+
+    /// What stands before every text, behind `%begun`: texts and single bytes.
+    fn begun(&mut self, place: usize) -> Result<(), SyntaxError> {
+        let before = self.text.begun.len();
+        loop {
+            let (at, word) = self.next()?;
+            match word {
+                Word::Text(text) => self.text.begun.extend_from_slice(text.as_bytes()),
+                Word::Bytes(set) if set.single().is_some() => self.text.begun.extend(set.single()),
+                word if self.text.begun.len() > before => {
+                    self.ahead = Some((at, word));
+                    return Ok(());
+                }
+                _ => {
+                    let message =
+                        "`%begun` is followed by the text that stands before every text, in quotes, which is not empty";
+                    return Err(SyntaxError::at(place, message));
+                }
             }
         }
     }

@@ -32,6 +32,7 @@ pub(super) fn print(grammar: &Grammar) -> String {
     let mut printer =
         Printer { grammar, exprs, names: FxHashMap::default(), rules: VecDeque::new(), out: String::new() };
     printer.name_rules();
+    printer.begun();
     let root = match *grammar.node(grammar.root) {
         Node::Rule(rule) => grammar.rule(rule).body,
         _ => grammar.root,
@@ -49,6 +50,25 @@ pub(super) fn print(grammar: &Grammar) -> String {
 }
 
 impl Printer<'_> {
+    /// What stands before every text: characters as texts, other bytes one by one.
+    fn begun(&mut self) {
+        let begun = self.grammar.begun();
+        if begun.is_empty() {
+            return;
+        }
+        self.out.push_str("%begun");
+        for chunk in begun.utf8_chunks() {
+            if !chunk.valid().is_empty() {
+                self.out.push(' ');
+                escapes::write_text(&mut self.out, chunk.valid());
+            }
+            for byte in chunk.invalid() {
+                self.out.push_str(&format!(" %bytes[{byte:02X}]"));
+            }
+        }
+        self.out.push('\n');
+    }
+
     /// Gives every rule a name that the notation can spell and no other rule has, and lists them by their first use.
     fn name_rules(&mut self) {
         let mut taken: HashSet<String> = HashSet::from_iter([ROOT.to_string()]);

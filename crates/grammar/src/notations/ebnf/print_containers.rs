@@ -49,7 +49,7 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         }
         steps.extend(value(*node));
     }
-    for FreeMembers { key, taken, value: node, some, space: _ } in free {
+    for FreeMembers { key, taken, value: node, some, last, space: _ } in free {
         let mut entry = "  taken".to_string();
         for name in taken {
             entry.push(' ');
@@ -61,6 +61,11 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         if let Some(some) = some {
             steps.push(Step::Text("  some "));
             steps.extend(value(*some));
+        }
+        if let Some(last) = last {
+            let mut entry = "  last = ".to_string();
+            escapes::write_text(&mut entry, last);
+            steps.extend([Step::Owned(entry), Step::Text(";\n")]);
         }
     }
     steps.push(Step::Text("}"));

@@ -80,6 +80,8 @@ pub(crate) struct Others {
     pub taken: Option<Vec<String>>,
     pub value: PartId,
     pub some: Option<PartId>,
+    /// Of the last member of an object that is cut off, what completes its key.
+    pub last: Option<String>,
 }
 
 /// The entries of `%array { ... }`, in their order.
@@ -120,6 +122,8 @@ pub(crate) struct Text {
     pub places: Vec<usize>,
     /// The rules by their names: the body, and where the name was first seen.
     pub names: indexmap::IndexMap<String, (Option<PartId>, usize)>,
+    /// What stands before every text.
+    pub begun: Vec<u8>,
 }
 
 impl Text {

@@ -64,7 +64,10 @@ impl<'a> Names<'a> {
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
         let grammar = match named {
-            NamedGrammar::Grammar(grammar) => Rc::new(grammar.clone()),
+            NamedGrammar::Grammar(grammar) => {
+                grammar.check_begun()?;
+                Rc::new(grammar.clone())
+            }
             NamedGrammar::Lark(text) => {
                 self.chain.push(name);
                 let grammar = (self.read_text)(text, "start", self);

@@ -1,0 +1,81 @@
+//! Arrays whose elements are counted, against a text with holes: their elements from the last one on.
+//!
+//! Elements that must differ are compared as JSON values; where a hole is in one, whether it differs is not decided.
+
+use stencilm_regex::ExprId;
+
+use super::elements::{ArrayState, Elements, UNKNOWN, alternatives};
+use super::goals::{GoalId, Recogniser, Step};
+use super::place::Place;
+use crate::error::GrammarError;
+use crate::ir::grammar::Items;
+
+impl Recogniser<'_> {
+    pub(super) fn begin_array(&mut self, goal: GoalId, items: &Items, end: Place) -> Result<(), GrammarError> {
+        let none = self.arrays.id(Elements::default());
+        self.read_lexeme(goal, Step::AfterElement(none), items.surface.close, end)?;
+        if items.may_be_empty() {
+            self.read_lexeme(goal, Step::Done, items.surface.empty, end)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter_array(
+        &mut self,
+        goal: GoalId,
+        items: &Items,
+        step: Step,
+        at: Place,
+    ) -> Result<(), GrammarError> {
+        match step {
+            Step::AfterElement(state) => {
+                let elements = self.arrays.get(state).clone();
+                for slot in elements.slots_before(items) {
+                    for element in alternatives(items, slot) {
+                        if let Some(mut next) = elements.with(items, slot, element) {
+                            next.ends = if items.unique { at.position() } else { 0 };
+                            let next = self.arrays.id(next);
+                            self.call(goal, Step::Element(next), element.value, at)?;
+                        }
+                    }
+                }
+            }
+            Step::Element(state) => {
+                let (state, at) = match items.unique {
+                    true => match self.differing(state, at) {
+                        Some(next) => next,
+                        None => return Ok(()),
+                    },
+                    false => (state, at),
+                };
+                if items.surface.item != ExprId::EMPTY {
+                    self.read_lexeme(goal, Step::AfterElement(state), items.surface.item, at)?;
+                } else {
+                    self.go_on(goal, Step::AfterElement(state), at);
+                }
+                if self.arrays.get(state).is_complete(items) {
+                    self.read_lexeme(goal, Step::Done, items.surface.open, at)?;
+                }
+            }
+            _ => unreachable!("an array has no other steps"),
+        }
+        Ok(())
+    }
+
+    /// The state with the value of the element that begins at a place, which is none of those before; in doubt where it is not
+    /// known.
+    fn differing(&mut self, state: ArrayState, at: Place) -> Option<(ArrayState, Place)> {
+        let mut elements = self.arrays.get(state).clone();
+        let end = std::mem::take(&mut elements.ends);
+        let is_unknown = self.template.has_hole(at.position(), end);
+        let value = if is_unknown { UNKNOWN } else { self.arrays.value(self.template.between(at.position(), end)) };
+        let is_first = elements.values.is_empty();
+        let in_doubt = elements.values.contains(&UNKNOWN) || (is_unknown && !is_first);
+        if !elements.values.contains(&value) {
+            elements.values = [&elements.values[..], &[value]].concat().into();
+        } else if !is_unknown {
+            return None;
+        }
+        Some((self.arrays.id(elements), if in_doubt { at.doubted() } else { at }))
+    }
+}

@@ -1,0 +1,145 @@
+//! What is known of a grammar before there is a text: which nodes read alike, and which bytes their texts may end with.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, LimitExceeded};
+
+use super::lexemes::Lexemes;
+use crate::ir::grammar::{Grammar, Node, NodeId};
+
+/// What is known of the nodes of a grammar.
+pub(super) struct Facts {
+    /// For every node the one that reads the same texts, without rules and marks around it.
+    base: Vec<NodeId>,
+    /// The bytes with which its texts may end.
+    last: Vec<ByteSet>,
+    nullable: Vec<bool>,
+}
+
+impl Facts {
+    pub fn new(grammar: &Grammar, lexemes: &mut Lexemes) -> Result<Facts, LimitExceeded> {
+        let base = bases(grammar);
+        let nullable = grammar.nullable_nodes();
+        let mut last = vec![ByteSet::EMPTY; grammar.nodes.len()];
+        // Each node from those before it, until nothing comes of it any more: what refers back does so through rules.
+        loop {
+            let mut grows = false;
+            for index in 0..last.len() {
+                if base[index].0 as usize != index {
+                    continue;
+                }
+                let found = last_from(grammar, lexemes, &base, &nullable, &last, index)?;
+                grows |= found != last[index];
+                last[index] = found;
+            }
+            if !grows {
+                break;
+            }
+        }
+        Ok(Facts { base, last, nullable })
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.base.len() * (size_of::<NodeId>() + size_of::<ByteSet>() + 1)
+    }
+
+    /// The node that reads the same texts, without rules and marks around it.
+    pub fn base(&self, node: NodeId) -> NodeId {
+        self.base[node.0 as usize]
+    }
+
+    /// Whether no text of a node ends with a byte.
+    pub fn never_ends_with(&self, node: NodeId, byte: Option<u8>) -> bool {
+        let base = self.base(node).0 as usize;
+        !byte.is_some_and(|byte| self.last[base].contains(byte)) && !self.nullable[base]
+    }
+
+    /// Whether no text of a node with at least one byte ends with this one.
+    pub fn is_never_cut_behind(&self, node: NodeId, byte: Option<u8>) -> bool {
+        !byte.is_some_and(|byte| self.last[self.base(node).0 as usize].contains(byte))
+    }
+}
+
+/// Equal nodes as the first of them, and those that only name another as that one.
+fn bases(grammar: &Grammar) -> Vec<NodeId> {
+    let mut same: Vec<NodeId> = (0..grammar.nodes.len() as u32).map(NodeId).collect();
+    let mut first: FxHashMap<Node, NodeId> = FxHashMap::default();
+    for index in 0..same.len() {
+        // Parts mostly come before what they are parts of; a part that does not stays as it is.
+        let part = |part: &NodeId| same[part.0 as usize];
+        let node = match &grammar.nodes[index] {
+            Node::Sequence(parts) => Node::Sequence(parts.iter().map(part).collect()),
+            Node::Choice(parts) => Node::Choice(parts.iter().map(part).collect()),
+            Node::Repeat { body, min, max } => Node::Repeat { body: part(body), min: *min, max: *max },
+            Node::Marked { mark, body } => Node::Marked { mark: mark.clone(), body: part(body) },
+            node => node.clone(),
+        };
+        same[index] = *first.entry(node).or_insert(NodeId(index as u32));
+    }
+    let named = |node: NodeId| match &grammar.nodes[node.0 as usize] {
+        Node::Rule(rule) => Some(grammar.rule(*rule).body),
+        Node::Marked { body, .. } => Some(*body),
+        Node::Sequence(parts) | Node::Choice(parts) if parts.len() == 1 => Some(parts[0]),
+        _ => None,
+    };
+    let ends = (0..same.len()).map(|index| {
+        let mut node = same[index];
+        // Rules that only name each other match nothing, and are no part of a grammar.
+        for _ in 0..same.len() {
+            let Some(next) = named(node) else { break };
+            node = same[next.0 as usize];
+        }
+        node
+    });
+    ends.collect()
+}
+
+fn last_from(
+    grammar: &Grammar,
+    lexemes: &mut Lexemes,
+    base: &[NodeId],
+    nullable: &[bool],
+    last: &[ByteSet],
+    index: usize,
+) -> Result<ByteSet, LimitExceeded> {
+    let of = |node: &NodeId| last[base[node.0 as usize].0 as usize];
+    Ok(match &grammar.nodes[index] {
+        Node::Lexeme(expr) => lexemes.last(*expr)?,
+        Node::Token(_) => ByteSet::EMPTY,
+        Node::Sequence(parts) => {
+            let mut found = ByteSet::EMPTY;
+            for part in parts.iter().rev() {
+                found = found.union(&of(part));
+                if !nullable[part.0 as usize] {
+                    break;
+                }
+            }
+            found
+        }
+        Node::Choice(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&of(part))),
+        Node::Repeat { body, .. } | Node::Marked { body, .. } => of(body),
+        Node::Rule(rule) => of(&grammar.rule(*rule).body),
+        Node::Members(id) if grammar.members(*id).is_cut() => {
+            let mut found = ByteSet::EMPTY;
+            for free in grammar.members(*id).free.iter().filter(|free| free.last.is_some()) {
+                found = found.union(&of(&free.value));
+                if nullable[free.value.0 as usize] {
+                    found = found.union(&lexemes.last(free.key)?);
+                }
+            }
+            found
+        }
+        Node::Members(id) => {
+            let surface = grammar.members(*id).surface;
+            lexemes.last(surface.close)?.union(&lexemes.last(surface.empty)?)
+        }
+        Node::Items(id) => {
+            let items = grammar.items(*id);
+            let signs = lexemes.last(items.surface.close)?.union(&lexemes.last(items.surface.empty)?);
+            match items.is_bare() {
+                true => items.elements().fold(signs, |all, element| all.union(&of(&element.value))),
+                false => signs,
+            }
+        }
+    })
+}

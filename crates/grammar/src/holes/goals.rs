@@ -1,0 +1,219 @@
+//! What is sought while a text is read: *goals*, each a node and the place where it must end, and where they may begin.
+//!
+//! A goal goes through *states*: how much of the node is read, from its last part on, and up to which place. Goals ask each other, each
+//! once, from a list of work: nothing recurses.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{ExprId, LimitExceeded};
+
+use super::elements::{ArrayState, ArrayStates};
+use super::facts::Facts;
+use super::lexemes::Lexemes;
+use super::members::{MemberList, MemberLists, ObjectForms, Within};
+use super::place::Place;
+use super::template::Template;
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{Grammar, Node, NodeId};
+
+/// Most states of all goals together, each some sixty bytes.
+const MAX_STATES: usize = 4_000_000;
+
+/// A goal of one recogniser.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct GoalId(pub u32);
+
+/// How much of a node is read, from its end on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Step {
+    /// Nothing.
+    Begin,
+    /// All of it.
+    Done,
+    /// All parts of a sequence but so many.
+    Parts(u32),
+    /// So many rounds of a repetition.
+    Rounds(u32),
+    /// What an object that is cut off ends with, behind the key of its last member, which is of this class.
+    Last(u32),
+    /// Members of an object; a value ends here.
+    AfterValue(MemberList),
+    /// Members, and a value of this kind, perhaps begun within a hole; a colon ends here.
+    Value(MemberList, u32, Within),
+    /// Members, a value and the colon before it; a key ends here.
+    Colon(MemberList, u32, Within),
+    /// Members, the first with its key.
+    Key(MemberList),
+    /// Elements of an array; another one ends here.
+    AfterElement(ArrayState),
+    /// Elements, the first of which begins here.
+    Element(ArrayState),
+}
+
+/// How much of a node is read, and up to where.
+pub(super) type State = (Step, Place);
+
+pub(super) struct Goal {
+    node: NodeId,
+    end: u32,
+    /// All states met.
+    pub states: FxHashSet<State>,
+    pub starts: Vec<Place>,
+    /// Who goes on in which step where this goal begins; in doubt where the one who asks is.
+    waiting: Vec<(GoalId, Step, bool)>,
+}
+
+/// Reads one text.
+pub(super) struct Recogniser<'a> {
+    pub grammar: &'a Grammar,
+    pub facts: &'a Facts,
+    pub lexemes: &'a mut Lexemes,
+    pub template: &'a Template,
+    pub objects: &'a mut ObjectForms,
+    pub lists: MemberLists,
+    pub arrays: ArrayStates,
+    pub goals: Vec<Goal>,
+    index: FxHashMap<(NodeId, u32), GoalId>,
+    lexeme_starts: FxHashMap<(ExprId, u32), Rc<[Place]>>,
+    pub work: Vec<(GoalId, State)>,
+    states: usize,
+    /// A hole, and the nodes that are in doubt where it is in them.
+    pub doubted: Option<(u32, &'a FxHashSet<NodeId>)>,
+}
+
+impl<'a> Recogniser<'a> {
+    pub fn new(
+        grammar: &'a Grammar,
+        facts: &'a Facts,
+        lexemes: &'a mut Lexemes,
+        objects: &'a mut ObjectForms,
+        template: &'a Template,
+    ) -> Recogniser<'a> {
+        Recogniser {
+            grammar,
+            facts,
+            lexemes,
+            template,
+            objects,
+            lists: MemberLists::default(),
+            arrays: ArrayStates::default(),
+            goals: Vec::new(),
+            index: FxHashMap::default(),
+            lexeme_starts: FxHashMap::default(),
+            work: Vec::new(),
+            states: 0,
+            doubted: None,
+        }
+    }
+
+    /// A goal that was asked for.
+    pub fn known(&self, node: NodeId, end: u32) -> Option<&Goal> {
+        let goal = self.index.get(&(self.facts.base(node), end))?;
+        Some(&self.goals[goal.0 as usize])
+    }
+
+    /// Where a lexeme that ends at a place may begin.
+    pub fn lexeme_starts(&mut self, expr: ExprId, end: u32) -> Result<Rc<[Place]>, GrammarError> {
+        if let Some(known) = self.lexeme_starts.get(&(expr, end)) {
+            return Ok(known.clone());
+        }
+        let starts: Rc<[Place]> = self.lexemes.starts(expr, self.template, end).map_err(limit)?.into();
+        self.lexeme_starts.insert((expr, end), starts.clone());
+        Ok(starts)
+    }
+
+    /// Goes on in a step of a goal wherever a node begins that ends at a place.
+    pub fn call(&mut self, goal: GoalId, step: Step, node: NodeId, at: Place) -> Result<(), GrammarError> {
+        let (base, end) = (self.facts.base(node), at.position());
+        if !self.template.is_hole(end) && self.facts.never_ends_with(base, self.template.before(end)) {
+            return Ok(());
+        }
+        match self.grammar.node(base) {
+            Node::Lexeme(expr) => return self.read_lexeme(goal, step, *expr, at),
+            // A hole may hold any tokens; what is spelled out as text is none.
+            Node::Token(_) => {
+                if self.template.is_hole(end) {
+                    self.work.push((goal, (step, at)));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let asked = self.goal(base, end)?;
+        let asked = &mut self.goals[asked.0 as usize];
+        let waiter = (goal, step, at.is_doubtful());
+        asked.waiting.push(waiter);
+        self.work.extend(asked.starts.iter().map(|start| (goal, (step, start.after(at)))));
+        Ok(())
+    }
+
+    /// The same for a lexeme.
+    pub fn read_lexeme(&mut self, goal: GoalId, step: Step, expr: ExprId, at: Place) -> Result<(), GrammarError> {
+        let starts = self.lexeme_starts(expr, at.position())?;
+        self.work.extend(starts.iter().map(|start| (goal, (step, start.after(at)))));
+        Ok(())
+    }
+
+    /// Goes on in a step of a goal.
+    pub fn go_on(&mut self, goal: GoalId, step: Step, at: Place) {
+        self.work.push((goal, (step, at)));
+    }
+
+    pub fn node_of(&self, goal: GoalId) -> &'a Node {
+        self.grammar.node(self.goals[goal.0 as usize].node)
+    }
+
+    /// The goal of a node that is its own base.
+    pub fn goal(&mut self, node: NodeId, end: u32) -> Result<GoalId, GrammarError> {
+        if let Some(&known) = self.index.get(&(node, end)) {
+            return Ok(known);
+        }
+        let id = GoalId(self.goals.len() as u32);
+        let (states, starts, waiting) = Default::default();
+        self.goals.push(Goal { node, end, states, starts, waiting });
+        self.index.insert((node, end), id);
+        self.count()?;
+        // From the list of work: what nodes are made of nests as deep as it likes.
+        self.work.push((id, (Step::Begin, Place::new(end))));
+        Ok(id)
+    }
+
+    /// A goal begins at a place.
+    pub fn complete(&mut self, id: GoalId, at: Place) -> Result<(), GrammarError> {
+        let goal = &mut self.goals[id.0 as usize];
+        let is_doubted = self
+            .doubted
+            .as_ref()
+            .is_some_and(|(hole, nodes)| nodes.contains(&goal.node) && (at.position()..=goal.end).contains(hole));
+        let at = if is_doubted { at.doubted() } else { at };
+        if !goal.states.insert((Step::Done, at)) {
+            return Ok(());
+        }
+        goal.starts.push(at);
+        let goal = &self.goals[id.0 as usize];
+        self.work.extend(
+            goal.waiting
+                .iter()
+                .map(|&(waiter, step, is_doubtful)| (waiter, (step, if is_doubtful { at.doubted() } else { at }))),
+        );
+        self.count()
+    }
+
+    pub fn count(&mut self) -> Result<(), GrammarError> {
+        self.states += 1;
+        if self.states <= MAX_STATES {
+            return Ok(());
+        }
+        let message = format!(
+            "reading the text around the holes takes more than {MAX_STATES} steps; shorten it, or write the grammar so that \
+             fewer of its parts can end at the same place"
+        );
+        Err(GrammarError::new(ErrorKind::Limit, "", message))
+    }
+}
+
+/// The error for a limit of expressions.
+pub(super) fn limit(limit: LimitExceeded) -> GrammarError {
+    GrammarError::limit("", limit)
+}

@@ -1,0 +1,345 @@
+//! The beginnings of an object that is cut off: the members before the text, given those within it.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::ExprId;
+
+use super::cut::Quotient;
+use super::goals::limit;
+use super::lexemes::KeyHoles;
+use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
+
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
+
+/// What may come behind the key of the last member before the text, by the members within the text and that member.
+#[derive(Default)]
+pub(super) struct Heads {
+    endings: FxHashMap<(MemberList, Member), Vec<NodeId>>,
+}
+
+impl Heads {
+    /// The same for all members of a group.
+    pub fn add_group(&mut self, list: MemberList, group: &Group, ending: NodeId) {
+        let known = group.known.iter().map(|&known| Member::Known(known));
+        let free = group.free.iter().map(|&(class, meets)| Member::Free { class, meets, key: None });
+        for member in known.chain(free) {
+            self.endings.entry((list, member)).or_default().push(ending);
+        }
+    }
+
+    /// All of it, in an order that is the same every time.
+    pub fn sorted(self) -> Vec<(MemberList, Member, Vec<NodeId>)> {
+        let mut all: Vec<_> =
+            self.endings.into_iter().map(|((list, member), endings)| (list, member, endings)).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+impl Quotient<'_, '_> {
+    /// An object with whole members only, up to before one more and the listed ones: `open` where it has none, and else `item` at
+    /// its end. `None` where there is none.
+    pub(super) fn object_head(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        last: Option<Member>,
+        open: ExprId,
+        item: ExprId,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let members = self.recogniser.grammar.members(id);
+        let behind = self.behind(list, last);
+        let count = behind.len() as u32;
+        // With no whole member before, it is known what there is.
+        let opened = match completed(members, &behind) {
+            _ if open == ExprId::NOTHING => false,
+            Verdict::Yes => true,
+            Verdict::No => false,
+            Verdict::Doubt => {
+                self.refuse();
+                false
+            }
+        };
+        let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
+        let heads = if has_others { self.members_before(members, &behind)? } else { Vec::new() };
+        let mut ways = Vec::with_capacity(heads.len() + 1);
+        for mut head in heads.into_iter().filter(|head| !head.known.is_empty() || !head.free.is_empty()) {
+            head.min = head.min.max(1);
+            head.surface.close = item;
+            ways.push(self.builder.object(head));
+        }
+        ways.extend(opened.then(|| self.builder.lexeme(open)));
+        Ok(match ways[..] {
+            [] => None,
+            [only] => Some(only),
+            _ => Some(self.builder.choice(&ways)),
+        })
+    }
+
+    /// The same with the key and what follows it of a last member.
+    pub(super) fn with_last(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        member: Member,
+        ending: NodeId,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let members = self.recogniser.grammar.members(id);
+        match member {
+            Member::Known(index) => {
+                let key = self.recogniser.key_of(&members.known[index as usize]);
+                let key = self.imported(key)?;
+                let key = self.builder.lexeme(key);
+                let rest = self.builder.sequence(&[key, ending]);
+                self.with_key(id, list, member, rest)
+            }
+            Member::Free { class, meets, .. } => {
+                let key = members.free[class as usize].key;
+                self.cut_behind_key(id, list, (class, meets), (key, ""), ending)
+            }
+            Member::Some(_) => unreachable!("the last member is one"),
+        }
+    }
+
+    /// The same with what is left of the key of a last member.
+    pub(super) fn with_key(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        member: Member,
+        rest: NodeId,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let members = self.recogniser.grammar.members(id);
+        if !self.recogniser.allows(members, list, member) {
+            return Ok(None);
+        }
+        let surface = members.surface;
+        let head = self.object_head(id, list, Some(member), surface.open, surface.item)?;
+        Ok(head.map(|head| self.builder.sequence(&[head, rest])))
+    }
+
+    /// The same with what is left of the key of a last member that is not named, whose other part ends at a place.
+    pub(super) fn cut_key(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        (class, meets): (u32, bool),
+        place: u32,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let members = self.recogniser.grammar.members(id);
+        let free = &members.free[class as usize];
+        let key = self.cut_expr(free.key, place)?;
+        if key == ExprId::NOTHING {
+            return Ok(None);
+        }
+        // Whatever was written of it, endlessly many keys must go on: then one is new.
+        if free.space != KeySpace::Endless || !self.goes_on_endlessly(free.key, place)? {
+            self.refuse();
+            return Ok(None);
+        }
+        let template = self.recogniser.template;
+        if template.has_hole(0, place) {
+            let is_endless = {
+                let lexemes = &mut self.recogniser.lexemes;
+                let starts = lexemes.key_starts(free.key, template, place).map_err(limit)?;
+                // What may stand in the later hole makes the key new, whatever stands in this one.
+                starts.iter().any(|&(_, holes)| holes == KeyHoles::Endless)
+            };
+            if !is_endless {
+                self.refuse();
+                return Ok(None);
+            }
+            let key = self.builder.lexeme(key);
+            return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
+        }
+        let Ok(behind) = str::from_utf8(template.between(0, place)) else {
+            // The hole is within a character.
+            self.refuse();
+            return Ok(None);
+        };
+        let end = self.builder.sequence(&[]);
+        self.cut_behind_key(id, list, (class, meets), (key, behind), end)
+    }
+
+    /// An object that ends behind the key of a member of a class, which some bytes complete.
+    fn cut_behind_key(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        (class, meets): (u32, bool),
+        (key, behind_key): (ExprId, &str),
+        value: NodeId,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let members = self.recogniser.grammar.members(id);
+        let member = Member::Free { class, meets, key: None };
+        if !self.recogniser.allows(members, list, member) {
+            return Ok(None);
+        }
+        let behind = self.behind(list, Some(member));
+        if members.max.is_some_and(|max| behind.len() as u32 > max) {
+            return Ok(None);
+        }
+        let free = &members.free[class as usize];
+        if let KeySpace::Few(_) = free.space {
+            // Whether a key is left for the last member would have to be known before it comes.
+            self.refuse();
+            return Ok(None);
+        }
+        let Some(mut head) = self.members_before(members, &behind)?.pop() else { return Ok(None) };
+        let Some(last) = self.others_before(free, &behind, None)? else { return Ok(None) };
+        head.free.push(FreeMembers { key, value, last: Some(behind_key.into()), ..last });
+        Ok(Some(self.builder.object(head)))
+    }
+
+    /// Whether infinitely many texts of what is left of a key go on wherever it was begun.
+    fn goes_on_endlessly(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
+        let lexemes = &mut self.recogniser.lexemes;
+        let Some(cut) = lexemes.cut(key, self.recogniser.template, place).map_err(limit)? else { return Ok(false) };
+        lexemes.never_ends(cut).map_err(limit)
+    }
+
+    /// The members from the last one before the text on.
+    fn behind(&self, list: MemberList, last: Option<Member>) -> Vec<Member> {
+        last.into_iter().chain(self.recogniser.lists.members(list)).collect()
+    }
+
+    /// The objects of the members that may come before others, as many as may be: one, where what is in a hole does not hang
+    /// on the last of them.
+    fn members_before(&mut self, members: &Members, behind: &[Member]) -> Result<Vec<Members>, GrammarError> {
+        let ordered = members.ordered as u32;
+        let holes = (0..behind.len()).filter(|&at| matches!(behind[at], Member::Some(_)));
+        let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, behind, at)).collect();
+        let mut listed = vec![false; members.known.len()];
+        for member in behind {
+            if let Member::Known(index) = member {
+                listed[*index as usize] = true;
+            }
+        }
+        let unlisted = |index: &u32| !listed[*index as usize];
+        // What may stand in a hole right behind the members before hangs on the last of them.
+        let leading = matches!(behind.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
+        let all = || gaps.iter().chain(&leading);
+        let is_supplied = |index: u32| index >= ordered && all().any(|gap| gap.allows(index));
+        let mut has_ordered = gaps.iter().map(|gap| gap.ordered().filter(unlisted).count() as u32);
+        let are_filled = gaps.iter().all(|gap| gap.takes_others() || has_ordered.next().is_some_and(|count| count > 0));
+        let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
+        are_apart &=
+            leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
+        let is_owed = members.free.iter().any(|free| free.some.is_some());
+        let needs = members
+            .known
+            .iter()
+            .zip(0..)
+            .any(|(known, index)| known.required && unlisted(&index) && all().any(|gap| gap.allows(index)));
+        let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
+        let is_free = all().any(Gap::takes_others);
+        let is_short = all().next().is_some() && !is_free && members.min > behind.len() as u32;
+        // Where nothing may stand in a hole, there are no members before.
+        let few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
+        let mixed = (ordered..members.known.len() as u32).any(|index| unlisted(&index));
+        let is_impossible = |gap: &Gap| {
+            !gap.takes_others() && !gap.ordered().any(|index| unlisted(&index)) && !(gap.is_mixed() && (few || mixed))
+        };
+        if all().any(is_impossible) {
+            return Ok(Vec::new());
+        }
+        let is_closed = leading.as_ref().is_some_and(|gap| !gap.takes_others() && gap.is_mixed());
+        if !are_filled || !are_apart || is_bounded || is_short || is_closed {
+            self.refuse();
+            if !is_closed || !are_filled || !are_apart || is_bounded || is_short {
+                return Ok(Vec::new());
+            }
+        }
+        let first = behind.iter().find(|member| !matches!(member, Member::Some(_)));
+        let before = match first {
+            Some(Member::Known(index)) if *index < ordered => Some(*index),
+            _ => None,
+        };
+        // The members before end before one of these, which is in the hole; or anywhere.
+        let mut ends: Vec<Option<u32>> = Vec::new();
+        if let Some(gap) = &leading {
+            let is_end =
+                |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
+            ends.extend(gap.ordered().filter(is_end).map(Some));
+        }
+        if leading.as_ref().is_none_or(Gap::takes_others) {
+            ends.push(None);
+        }
+        let mut heads = Vec::with_capacity(ends.len());
+        for end in ends {
+            let comes = |index: u32| unlisted(&index) && end.or(before).is_none_or(|before| index < before);
+            let is_there = |index: u32| {
+                comes(index)
+                    || is_supplied(index)
+                    || gaps.iter().any(|gap| gap.allows(index))
+                    || end.is_some_and(|end| leading.as_ref().is_some_and(|gap| index >= end && gap.allows(index)))
+            };
+            let mut required = members.known.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
+            if !required.all(|(_, index)| is_there(index)) {
+                continue;
+            }
+            let known = (0..members.known.len() as u32).filter(|&index| comes(index)).map(|index| {
+                let known = &members.known[index as usize];
+                KnownMember { required: known.required && !is_supplied(index), ..known.clone() }
+            });
+            let mut head = Members { known: known.collect(), free: Vec::new(), ..members.clone() };
+            head.ordered = (0..ordered).filter(|&index| comes(index)).count();
+            head.min = if is_free { 0 } else { members.min.saturating_sub(behind.len() as u32) };
+            head.max = members.max.map(|max| max - behind.len() as u32);
+            let mut is_possible = true;
+            for (class, others) in members.free.iter().enumerate() {
+                let met = |member: &Member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class);
+                let is_met =
+                    behind.iter().any(met) || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
+                let owed = others.some.filter(|_| !is_met);
+                let has_none = before.is_some() || end.is_some();
+                let left = if has_none { None } else { self.others_before(others, behind, owed)? };
+                is_possible &= left.is_some() || owed.is_none();
+                head.free.extend(left);
+            }
+            heads.extend(is_possible.then_some(head));
+        }
+        Ok(heads)
+    }
+
+    /// The members of a class of others whose keys are none of those listed; `None` where there are none.
+    fn others_before(
+        &mut self,
+        others: &FreeMembers,
+        behind: &[Member],
+        owed: Option<NodeId>,
+    ) -> Result<Option<FreeMembers>, GrammarError> {
+        let mut taken = others.taken.to_vec();
+        for member in behind {
+            let Member::Free { key: Some(key), .. } = *member else { continue };
+            match str::from_utf8(self.recogniser.lists.key(key)) {
+                Ok(key) => taken.push(Arc::from(key)),
+                // Names are characters.
+                Err(_) => {
+                    self.refuse();
+                    return Ok(None);
+                }
+            }
+        }
+        taken.sort_unstable();
+        taken.dedup();
+        let mut space = others.space;
+        if matches!(space, KeySpace::Few(_)) && taken.len() > others.taken.len() {
+            let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+            space = match self.builder.key_space(others.key, &names) {
+                Ok(space) => space,
+                Err(error) if error.kind == ErrorKind::Unsatisfiable => return Ok(None),
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(Some(FreeMembers { taken: taken.into(), space, some: owed, ..others.clone() }))
+    }
+
+    /// An expression of the lexemes as one of the builder.
+    fn imported(&mut self, expr: ExprId) -> Result<ExprId, GrammarError> {
+        let exprs = &self.recogniser.lexemes.deriver.exprs;
+        self.builder.exprs.import_in_time(exprs, expr).map_err(limit)
+    }
+}

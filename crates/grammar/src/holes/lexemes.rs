@@ -1,0 +1,426 @@
+//! Regular parts against a text with holes: where a lexeme that ends at a place may begin, and what is left of one that the text
+//! begins in the middle of.
+//!
+//! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left where
+//! the text begins, read forwards again, is the right quotient: the texts that the bytes behind them complete.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{
+    ByteSet, Deriver, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Relaxed, Reversal, check_time, split,
+};
+
+use super::place::Place;
+use super::template::Template;
+
+/// Most pairs of a place and a residual that one lexeme is followed through forwards.
+const MAX_FORWARD: usize = 10_000;
+/// The same from its end on.
+const MAX_REACHED: usize = 500_000;
+
+/// A place that a lexeme is followed to from its end.
+#[derive(Clone, Copy)]
+struct Reached {
+    place: u32,
+    /// What is left of it there.
+    rest: ExprId,
+    /// The fewest bytes in holes on the way.
+    filled: u32,
+}
+
+/// What is left of an expression, each with the fewest bytes in a hole that leave it.
+type Rests = Arc<[(ExprId, u32)]>;
+
+/// What any bytes leave of an expression, each with the fewest bytes that do.
+struct Filling {
+    rests: Rests,
+    /// The fewest bytes behind which a match may end.
+    shortest_end: Option<u32>,
+}
+
+/// What holes are to a key that is read over them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum KeyHoles {
+    /// No part of it is in a hole.
+    None,
+    /// A part is, and there may be only few keys.
+    Some,
+    /// A part is, and there are endlessly many: some residual leads to itself.
+    Endless,
+}
+
+/// The expressions of one grammar and what was derived of them.
+pub(super) struct Lexemes {
+    pub deriver: Deriver,
+    reversal: Reversal,
+    relaxation: Relaxation,
+    fillings: FxHashMap<ExprId, Arc<Filling>>,
+    before_fillings: FxHashMap<(ExprId, u8), Rests>,
+    filling_bytes: usize,
+    last: FxHashMap<ExprId, ByteSet>,
+    /// Those that could not be cut: whatever has a hole in one of them is in doubt.
+    pub undecided: FxHashSet<ExprId>,
+}
+
+impl Lexemes {
+    pub fn new(exprs: &ExprSet) -> Lexemes {
+        let deriver = Deriver::over(exprs.clone(), Limits::default());
+        let (reversal, relaxation, fillings, before_fillings, last, undecided) = Default::default();
+        Lexemes { deriver, reversal, relaxation, fillings, before_fillings, filling_bytes: 0, last, undecided }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        let derived = self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes();
+        derived + self.filling_bytes
+    }
+
+    /// The bytes with which a match may end.
+    pub fn last(&mut self, expr: ExprId) -> Result<ByteSet, LimitExceeded> {
+        if let Some(&known) = self.last.get(&expr) {
+            return Ok(known);
+        }
+        let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?.expr;
+        let derivatives = self.deriver.derivatives(reversed)?;
+        let last = derivatives.iter().fold(ByteSet::EMPTY, |all, (set, _)| all.union(set));
+        self.last.insert(expr, last);
+        Ok(last)
+    }
+
+    /// Where a match that ends at a place may begin.
+    pub fn starts(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<Vec<Place>, LimitExceeded> {
+        if expr == ExprId::EMPTY {
+            return Ok(vec![Place::new(end)]);
+        }
+        if !template.is_hole(end) {
+            let goes_on = match template.before(end) {
+                Some(byte) => self.last(expr)?.contains(byte),
+                None => false,
+            };
+            if !goes_on {
+                return Ok(Vec::from_iter(self.deriver.exprs.is_nullable(expr).then(|| Place::new(end))));
+            }
+        }
+        let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
+        let starts = self.places(reversed.expr, template, end)?;
+        if reversed.is_exact {
+            return Ok(starts.into_iter().map(Place::new).collect());
+        }
+        let is_undecided = self.undecided.contains(&expr);
+        let mut found = Vec::new();
+        for start in starts {
+            match self.reads(expr, template, start, end)? {
+                Some(true) if !(is_undecided && template.has_hole(start, end)) => found.push(Place::new(start)),
+                Some(false) => {}
+                _ => found.push(Place::new(start).doubted()),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where matches of an expression that is read backwards may begin.
+    fn places(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<u32>, LimitExceeded> {
+        // In a hole every count of a long repetition would be a residual of its own, and without greatest counts there are few. What
+        // is no longer than both read alike is no different.
+        let mut relaxed = Relaxed { expr: reversed, agreement: u32::MAX };
+        if template.has_holes() {
+            relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed);
+        }
+        let mut is_same = true;
+        let mut starts: FxHashMap<u32, u32> = FxHashMap::default();
+        for Reached { place, rest, filled } in self.walk(relaxed.expr, template, end)? {
+            if self.deriver.exprs.is_nullable(rest) {
+                let shortest = starts.entry(place).or_insert(filled);
+                *shortest = filled.min(*shortest);
+            }
+        }
+        for (place, filled) in &starts {
+            is_same &= (end - place).saturating_add(*filled) <= relaxed.agreement;
+        }
+        let mut places: Vec<u32> = match is_same {
+            true => starts.into_keys().collect(),
+            false => {
+                let walked = self.walk(reversed, template, end)?;
+                walked.iter().filter(|one| self.deriver.exprs.is_nullable(one.rest)).map(|one| one.place).collect()
+            }
+        };
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
+    }
+
+    /// As [`Lexemes::starts`] for the keys of an object that are not named: each start with what holes are to the key.
+    pub fn key_starts(
+        &mut self,
+        expr: ExprId,
+        template: &Template,
+        end: u32,
+    ) -> Result<Vec<(Place, KeyHoles)>, LimitExceeded> {
+        let mut found = Vec::new();
+        for start in self.starts(expr, template, end)? {
+            if !template.has_hole(start.position(), end) {
+                found.push((start, KeyHoles::None));
+                continue;
+            }
+            let kinds = self.key_holes(expr, template, start.position(), end)?;
+            found.extend(kinds.into_iter().map(|kind| (start, kind)));
+        }
+        Ok(found)
+    }
+
+    /// What the holes between two places may be to a key.
+    fn key_holes(
+        &mut self,
+        expr: ExprId,
+        template: &Template,
+        start: u32,
+        end: u32,
+    ) -> Result<Vec<KeyHoles>, LimitExceeded> {
+        let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
+        let first = (end, reversed.expr, KeyHoles::None);
+        let mut seen = FxHashSet::from_iter([first]);
+        let mut work = vec![first];
+        let mut kinds: Vec<KeyHoles> = Vec::new();
+        while let Some((place, rest, mut kind)) = work.pop() {
+            check_time()?;
+            if seen.len() > MAX_FORWARD || !reversed.is_exact {
+                return Ok(vec![KeyHoles::Some]);
+            }
+            let derivatives = self.deriver.derivatives(rest)?;
+            let mut next = Vec::new();
+            if template.is_hole(place) {
+                if derivatives.iter().any(|&(_, after)| after == rest) {
+                    // As well without what is read again and again: then the key is what it was.
+                    if kind == KeyHoles::None && place == start && self.deriver.exprs.is_nullable(rest) {
+                        kinds.push(KeyHoles::None);
+                    }
+                    if let Some(byte) = template.before(place).filter(|_| place > start && kind != KeyHoles::Endless) {
+                        next.push((place - 1, self.deriver.after(rest, byte)?, kind));
+                    }
+                    kind = KeyHoles::Endless;
+                }
+                next.extend(derivatives.iter().map(|&(_, after)| (place, after, kind.max(KeyHoles::Some))));
+            }
+            if place == start && self.deriver.exprs.is_nullable(rest) {
+                kinds.push(kind);
+            }
+            if let Some(byte) = template.before(place).filter(|_| place > start) {
+                next.push((place - 1, self.deriver.after(rest, byte)?, kind));
+            }
+            for state in next {
+                if state.1 != ExprId::NOTHING && seen.insert(state) {
+                    work.push(state);
+                }
+            }
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        // Of those with a part in a hole, endlessly many are as good as any.
+        if kinds.contains(&KeyHoles::Endless) {
+            kinds.retain(|kind| *kind != KeyHoles::Some);
+        }
+        Ok(kinds)
+    }
+
+    /// The texts, none of them empty, that the bytes up to a place behind the first complete to a match: an expression of
+    /// [`Lexemes::deriver`]. `None` where that cannot be said.
+    pub fn cut(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<Option<ExprId>, LimitExceeded> {
+        if !template.is_hole(end)
+            && !template.before(end).is_some_and(|byte| self.last(expr).is_ok_and(|last| last.contains(byte)))
+        {
+            return Ok(Some(ExprId::NOTHING));
+        }
+        let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
+        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr);
+        if template.has_holes() && !self.walk(relaxed.expr, template, end)?.iter().any(|reached| reached.place == 0) {
+            return Ok(Some(ExprId::NOTHING));
+        }
+        let mut rests = Vec::new();
+        for Reached { place, rest, .. } in self.walk(reversed.expr, template, end)? {
+            if place == 0 && self.deriver.is_live(rest)? {
+                rests.push(rest);
+            }
+        }
+        let rest = self.deriver.exprs.or(&rests);
+        let heads = self.reversal.of(&mut self.deriver.exprs, rest)?.expr;
+        let heads = self.without_empty(heads)?;
+        if reversed.is_exact || heads == ExprId::NOTHING {
+            return Ok(Some(heads));
+        }
+        let groups = match split(&mut self.deriver, heads, &[expr]) {
+            Ok(groups) => groups,
+            Err(limit @ (LimitExceeded::Time(_) | LimitExceeded::Cancelled | LimitExceeded::Interrupted)) => {
+                return Err(limit);
+            }
+            Err(_) => return Ok(None),
+        };
+        let mut parts = Vec::new();
+        for (group, left) in groups {
+            match self.reads(left[0], template, 0, end)? {
+                Some(true) => parts.push(group),
+                Some(false) => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(self.deriver.exprs.or(&parts)))
+    }
+
+    /// Whether infinitely many texts of an expression go on behind each beginning of one: no residual is without another.
+    pub fn never_ends(&mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
+        let mut seen = FxHashSet::from_iter([expr]);
+        let mut work = vec![expr];
+        while let Some(rest) = work.pop() {
+            check_time()?;
+            let mut goes_on = false;
+            for &(_, after) in self.deriver.derivatives(rest)?.iter() {
+                if self.deriver.is_live(after)? {
+                    goes_on = true;
+                    if seen.insert(after) {
+                        work.push(after);
+                    }
+                }
+            }
+            if !goes_on || seen.len() > MAX_FORWARD {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same texts but for the empty one.
+    fn without_empty(&mut self, expr: ExprId) -> Result<ExprId, LimitExceeded> {
+        if !self.deriver.exprs.is_nullable(expr) {
+            return Ok(expr);
+        }
+        let mut parts = Vec::new();
+        for &(set, rest) in self.deriver.derivatives(expr)?.iter() {
+            let byte = self.deriver.exprs.bytes(set);
+            parts.push(self.deriver.exprs.concat(byte, rest));
+        }
+        Ok(self.deriver.exprs.or(&parts))
+    }
+
+    /// Every place that a reversed expression is followed to from its end, and what is left of it there, the shortest way first.
+    fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
+        let mut found: Vec<Reached> = Vec::new();
+        // Without holes each place is met once.
+        let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();
+        let mut work = VecDeque::from([Reached { place: end, rest: reversed, filled: 0 }]);
+        while let Some(reached @ Reached { place, rest, filled }) = work.pop_front() {
+            check_time()?;
+            if template.has_holes() && !seen.insert((place, rest)) {
+                continue;
+            }
+            if found.len() > MAX_REACHED {
+                return Err(LimitExceeded::States(MAX_REACHED));
+            }
+            if template.is_hole(place) {
+                let filling = self.filling(rest)?;
+                let end =
+                    filling.shortest_end.map(|more| Reached { place, rest: ExprId::EMPTY, filled: filled + more });
+                found.extend(end);
+                if let Some(byte) = template.before(place) {
+                    for &(after, more) in self.filled_before(rest, &filling, byte)?.iter() {
+                        work.push_back(Reached { place: place - 1, rest: after, filled: filled + more });
+                    }
+                }
+                continue;
+            }
+            found.push(reached);
+            if let Some(byte) = template.before(place) {
+                let after = self.deriver.after(rest, byte)?;
+                if after != ExprId::NOTHING {
+                    work.push_front(Reached { place: place - 1, rest: after, filled });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// What is left of an expression behind any bytes.
+    fn filling(&mut self, rest: ExprId) -> Result<Arc<Filling>, LimitExceeded> {
+        if let Some(known) = self.fillings.get(&rest) {
+            return Ok(known.clone());
+        }
+        let mut seen = FxHashSet::from_iter([rest]);
+        let mut rests = vec![(rest, 0)];
+        let mut shortest_end = None;
+        let mut next = 0;
+        while let Some(&(rest, filled)) = rests.get(next) {
+            next += 1;
+            check_time()?;
+            if rests.len() > MAX_REACHED {
+                return Err(LimitExceeded::States(MAX_REACHED));
+            }
+            if self.deriver.exprs.is_nullable(rest) && shortest_end.is_none() {
+                shortest_end = Some(filled);
+            }
+            for &(_, after) in self.deriver.derivatives(rest)?.iter() {
+                if seen.insert(after) && self.deriver.is_live(after)? {
+                    rests.push((after, filled + 1));
+                }
+            }
+        }
+        self.filling_bytes += rests.len() * size_of::<(ExprId, u32)>();
+        let filling = Arc::new(Filling { rests: rests.into(), shortest_end });
+        self.fillings.insert(rest, filling.clone());
+        Ok(filling)
+    }
+
+    /// What is left of an expression behind any bytes and one before them.
+    fn filled_before(&mut self, rest: ExprId, filling: &Filling, byte: u8) -> Result<Rests, LimitExceeded> {
+        if let Some(known) = self.before_fillings.get(&(rest, byte)) {
+            return Ok(known.clone());
+        }
+        let mut seen = FxHashSet::default();
+        let mut found = Vec::new();
+        for &(rest, filled) in filling.rests.iter() {
+            check_time()?;
+            let after = self.deriver.after(rest, byte)?;
+            if after != ExprId::NOTHING && seen.insert(after) {
+                found.push((after, filled));
+            }
+        }
+        self.filling_bytes += found.len() * size_of::<(ExprId, u32)>();
+        let found: Rests = found.into();
+        self.before_fillings.insert((rest, byte), found.clone());
+        Ok(found)
+    }
+
+    /// Whether an expression matches what stands between two places; `None` where that takes too long to tell.
+    fn reads(
+        &mut self,
+        expr: ExprId,
+        template: &Template,
+        start: u32,
+        end: u32,
+    ) -> Result<Option<bool>, LimitExceeded> {
+        let mut seen = FxHashSet::from_iter([(start, expr)]);
+        let mut work = vec![(start, expr)];
+        while let Some((place, rest)) = work.pop() {
+            check_time()?;
+            if place == end && self.deriver.exprs.is_nullable(rest) {
+                return Ok(Some(true));
+            }
+            if seen.len() > MAX_FORWARD {
+                return Ok(None);
+            }
+            if template.is_hole(place) {
+                for &(_, after) in self.deriver.derivatives(rest)?.iter() {
+                    if after != ExprId::NOTHING && seen.insert((place, after)) {
+                        work.push((place, after));
+                    }
+                }
+            }
+            if let Some(byte) = template.after(place).filter(|_| place < end) {
+                let after = self.deriver.after(rest, byte)?;
+                if after != ExprId::NOTHING && seen.insert((place + 1, after)) {
+                    work.push((place + 1, after));
+                }
+            }
+        }
+        Ok(Some(false))
+    }
+}

@@ -1,0 +1,329 @@
+//! Members of an object that were read, from the last one on, and what those within holes may be.
+//!
+//! Members that stand wholly within a hole are not listed one by one: the list says that there are some, and what they must be is
+//! decided when the rest of the object is known.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::facts::Facts;
+use crate::ir::grammar::{FreeMembers, KeySpace, Members, MembersId, NodeId};
+
+/// Members of an object that were read, the last one first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(super) struct MemberList(u32);
+
+/// The hole within which something begins and ends so far, as its place and one; 0 for none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(super) struct Within(u32);
+
+impl Within {
+    pub fn hole(place: u32) -> Within {
+        Within(place + 1)
+    }
+
+    /// The same hole, if a place is still there.
+    pub fn still_at(self, place: u32) -> Within {
+        if self == Within::hole(place) { self } else { Within::default() }
+    }
+}
+
+/// A member that was read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Member {
+    /// A known one.
+    Known(u32),
+    /// One of a class of others.
+    Free {
+        class: u32,
+        /// Whether it has the value that one of the class must have.
+        meets: bool,
+        /// Its key as a string value; `None` where a hole is in it and it may be whichever key is new.
+        key: Option<u32>,
+    },
+    /// One or more within the hole at this place.
+    Some(u32),
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    behind: MemberList,
+    member: Member,
+    count: u32,
+}
+
+/// The lists of one recogniser: equal ones are one number.
+#[derive(Default)]
+pub(super) struct MemberLists {
+    links: Vec<Link>,
+    index: FxHashMap<(MemberList, Member), MemberList>,
+    keys: Vec<Box<[u8]>>,
+    key_index: FxHashMap<Box<[u8]>, u32>,
+}
+
+impl MemberLists {
+    pub fn with(&mut self, behind: MemberList, member: Member) -> MemberList {
+        let count = self.count(behind) + 1;
+        let MemberLists { links, index, .. } = self;
+        *index.entry((behind, member)).or_insert_with(|| {
+            links.push(Link { behind, member, count });
+            MemberList(links.len() as u32)
+        })
+    }
+
+    fn link(&self, list: MemberList) -> Option<&Link> {
+        self.links.get((list.0 as usize).checked_sub(1)?)
+    }
+
+    /// How many members are listed.
+    pub fn count(&self, list: MemberList) -> u32 {
+        self.link(list).map_or(0, |link| link.count)
+    }
+
+    /// The first member in the order of the text.
+    pub fn first(&self, list: MemberList) -> Option<Member> {
+        self.link(list).map(|link| link.member)
+    }
+
+    /// The members in the order of the text.
+    pub fn members(&self, list: MemberList) -> impl Iterator<Item = Member> {
+        let mut next = list;
+        std::iter::from_fn(move || {
+            let link = self.link(next)?;
+            next = link.behind;
+            Some(link.member)
+        })
+    }
+
+    pub fn key(&self, key: u32) -> &[u8] {
+        &self.keys[key as usize]
+    }
+
+    pub fn key_id(&mut self, key: &[u8]) -> u32 {
+        if let Some(&known) = self.key_index.get(key) {
+            return known;
+        }
+        let id = self.keys.len() as u32;
+        self.keys.push(key.into());
+        self.key_index.insert(key.into(), id);
+        id
+    }
+}
+
+/// Members whose values are read alike.
+pub(super) struct Group {
+    pub value: NodeId,
+    /// Known members.
+    pub known: Vec<u32>,
+    /// Classes of others, and whether the value is the one that one of them must have.
+    pub free: Vec<(u32, bool)>,
+    /// The plain names of the known ones, and how long these are.
+    pub plain: FxHashMap<Arc<str>, u32>,
+    pub lengths: Vec<usize>,
+}
+
+/// The members of the objects of one grammar, by their values.
+#[derive(Default)]
+pub(super) struct ObjectForms {
+    forms: FxHashMap<MembersId, Arc<[Group]>>,
+}
+
+impl ObjectForms {
+    pub fn of(&mut self, id: MembersId, members: &Members, facts: &Facts) -> Arc<[Group]> {
+        self.forms.entry(id).or_insert_with(|| groups(members, facts)).clone()
+    }
+}
+
+fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut index: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut group = |value: NodeId, groups: &mut Vec<Group>| {
+        *index.entry(facts.base(value)).or_insert_with(|| {
+            let (known, free, plain, lengths) = Default::default();
+            groups.push(Group { value, known, free, plain, lengths });
+            groups.len() - 1
+        })
+    };
+    for (at, known) in members.known.iter().enumerate() {
+        let at_group = group(known.value, &mut groups);
+        let group = &mut groups[at_group];
+        group.known.push(at as u32);
+        if known.key.is_none() {
+            group.plain.insert(known.name.clone(), at as u32);
+            group.lengths.push(known.name.len());
+        }
+    }
+    for (class, free) in members.free.iter().enumerate() {
+        let at_group = group(free.value, &mut groups);
+        groups[at_group].free.push((class as u32, false));
+        if let Some(some) = free.some {
+            let at_group = group(some, &mut groups);
+            groups[at_group].free.push((class as u32, true));
+        }
+    }
+    for group in &mut groups {
+        group.lengths.sort_unstable();
+        group.lengths.dedup();
+    }
+    groups.into()
+}
+
+/// Whether what is asked of an object holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    Yes,
+    No,
+    /// It was not decided.
+    Doubt,
+}
+
+/// So many members as the bounds of an object count: the last one of an object that is cut off is none.
+pub(super) fn counted(members: &Members, listed: u32) -> u32 {
+    listed.saturating_sub(u32::from(members.is_cut()))
+}
+
+/// Whether an object may have these members and no others, of which none is within a hole.
+pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
+    let has = |index: usize| listed.contains(&Member::Known(index as u32));
+    let count = counted(members, listed.len() as u32);
+    let met = |class: usize| {
+        listed
+            .iter()
+            .any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class))
+    };
+    let is_met = members.free.iter().enumerate().all(|(class, free)| free.some.is_none() || met(class));
+    is_met
+        && count >= members.min
+        && members.max.is_none_or(|max| count <= max)
+        && members.known.iter().enumerate().all(|(index, known)| !known.required || has(index))
+}
+
+/// Whether an object may have these members and others where there are holes.
+pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
+    let is_hole = |member: &Member| matches!(member, Member::Some(_));
+    if !listed.iter().any(is_hole) {
+        return if is_complete(members, listed) { Verdict::Yes } else { Verdict::No };
+    }
+    let used: FxHashSet<u32> = listed
+        .iter()
+        .filter_map(|member| if let Member::Known(index) = member { Some(*index) } else { None })
+        .collect();
+    // Which members may stand in each hole.
+    let gaps: Vec<Gap> =
+        (0..listed.len()).filter(|&at| is_hole(&listed[at])).map(|at| Gap::of(members, listed, at)).collect();
+    let unused = |gap: &Gap| (0..members.known.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
+    let is_missing = |index: &u32| members.known[*index as usize].required && !used.contains(index);
+    let mut missing = (0..members.known.len() as u32).filter(is_missing);
+    // The values that others must have.
+    let met = |class: u32| {
+        listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of == class))
+    };
+    let owed = members.free.iter().zip(0..).filter(|(free, class)| free.some.is_some() && !met(*class)).count() as u32;
+    if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
+        return Verdict::No;
+    }
+    if owed > 0 && has_few(members) {
+        return Verdict::Doubt;
+    }
+    if let Some(max) = members.max {
+        let concrete = counted(members, (listed.len() - gaps.len()) as u32);
+        let needed = missing.clone().count() as u32 + owed;
+        if concrete + needed.max(gaps.len() as u32) > max {
+            return Verdict::No;
+        }
+        if concrete + needed + gaps.len() as u32 > max {
+            return Verdict::Doubt;
+        }
+    }
+    // Others whose keys run out, as many as are left of them.
+    let few: u32 = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum();
+    let is_possible = |gap: &Gap| gap.takes_others() || unused(gap) || (gap.is_mixed() && few > 0);
+    if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(is_possible) {
+        return Verdict::No;
+    }
+    // Holes that take known members only must not need the same one.
+    let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
+    let has_own = |gap: &&Gap| gap.ordered().any(|index| !used.contains(&index));
+    let are_apart =
+        needy.len() < 2 || (needy.iter().all(has_own) && needy.windows(2).all(|pair| !pair[0].is_same(pair[1])));
+    if !are_apart {
+        return Verdict::Doubt;
+    }
+    if needy.len() < gaps.len() {
+        return Verdict::Yes;
+    }
+    let available = (0..members.known.len() as u32)
+        .filter(|index| !used.contains(index) && gaps.iter().any(|gap| gap.allows(*index)))
+        .count();
+    let others = if gaps.iter().any(Gap::is_mixed) { few } else { 0 };
+    let count = listed.iter().filter(|member| !is_hole(member)).count() + available;
+    if counted(members, count as u32).saturating_add(others) >= members.min { Verdict::Yes } else { Verdict::No }
+}
+
+/// Whether the keys of some class run out in all.
+fn has_few(members: &Members) -> bool {
+    members.free.iter().any(|free| matches!(free.space, KeySpace::Few(_)))
+}
+
+/// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
+fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
+    let KeySpace::Few(count) = free.space else { return 0 };
+    let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
+    count.saturating_sub(listed.iter().filter(is_one).count() as u32)
+}
+
+/// Which members may stand within a hole.
+pub(super) struct Gap {
+    /// Members in declared order between these, the second left out.
+    ordered: (u32, u32),
+    /// Known members in any order.
+    mixed: Option<u32>,
+    /// Others, of which there is no end.
+    others: bool,
+}
+
+impl Gap {
+    pub fn of(members: &Members, listed: &[Member], at: usize) -> Gap {
+        let ordered = members.ordered as u32;
+        let is_hole = |member: &&Member| matches!(member, Member::Some(_));
+        let before = listed[..at].iter().rev().find(|member| !is_hole(member));
+        let behind = listed[at + 1..].iter().find(|member| !is_hole(member));
+        let from = match before {
+            None => 0,
+            Some(Member::Known(index)) if *index < ordered => index + 1,
+            Some(_) => ordered,
+        };
+        let (to, is_mixed) = match behind {
+            Some(Member::Known(index)) if *index < ordered => (*index, false),
+            _ => (ordered, true),
+        };
+        let is_endless = members.whole_others().any(|free| !matches!(free.space, KeySpace::Few(_)));
+        Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_endless }
+    }
+
+    /// The members in declared order that may.
+    pub fn ordered(&self) -> impl Iterator<Item = u32> + use<> {
+        self.ordered.0..self.ordered.1
+    }
+
+    /// Whether another gap takes the same members.
+    pub fn is_same(&self, other: &Gap) -> bool {
+        self.ordered == other.ordered && self.mixed == other.mixed
+    }
+
+    /// Whether members in any order may.
+    pub fn is_mixed(&self) -> bool {
+        self.mixed.is_some()
+    }
+
+    /// Whether others may, of which there is no end.
+    pub fn takes_others(&self) -> bool {
+        self.others
+    }
+
+    /// Whether a known member may.
+    pub fn allows(&self, index: u32) -> bool {
+        (self.ordered.0..self.ordered.1).contains(&index) || self.mixed.is_some_and(|from| index >= from)
+    }
+}

@@ -1,0 +1,201 @@
+//! Objects against a text with holes: their members from the last one on.
+//!
+//! Which members there are decides whether an object is complete, so a state holds the list of those that were read.
+
+use stencilm_regex::ExprId;
+
+use super::goals::{GoalId, Recogniser, Step, limit};
+use super::lexemes::KeyHoles;
+use super::members::{Member, MemberList, Verdict, Within, completed, counted, is_complete};
+use super::place::Place;
+use crate::error::GrammarError;
+use crate::ir::grammar::{KeySpace, KnownMember, Members, MembersId};
+use crate::json::string_value::string_value;
+
+impl Recogniser<'_> {
+    pub(super) fn begin_object(&mut self, goal: GoalId, id: MembersId, end: Place) -> Result<(), GrammarError> {
+        let members = self.grammar.members(id);
+        if members.is_cut() {
+            for (class, free) in members.free.iter().enumerate().filter(|(_, free)| free.last.is_some()) {
+                self.call(goal, Step::Last(class as u32), free.value, end)?;
+            }
+            return Ok(());
+        }
+        self.read_lexeme(goal, Step::AfterValue(MemberList::default()), members.surface.close, end)?;
+        if is_complete(members, &[]) {
+            self.read_lexeme(goal, Step::Done, members.surface.empty, end)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn enter_object(
+        &mut self,
+        goal: GoalId,
+        id: MembersId,
+        step: Step,
+        at: Place,
+    ) -> Result<(), GrammarError> {
+        let members = self.grammar.members(id);
+        let place = at.position();
+        match step {
+            Step::Last(class) => {
+                let mut found = Vec::new();
+                self.free_keys(members, (class, false), at, &mut found)?;
+                for (member, start) in found {
+                    let list = self.lists.with(MemberList::default(), member);
+                    self.go_on(goal, Step::Key(list), start.after(at));
+                }
+            }
+            Step::AfterValue(list) => {
+                if members.max.is_some_and(|max| counted(members, self.lists.count(list)) >= max) {
+                    return Ok(());
+                }
+                let is_hole = self.template.is_hole(place);
+                let within = if is_hole { Within::hole(place) } else { Within::default() };
+                let groups = self.objects.of(id, members, self.facts);
+                for (index, group) in groups.iter().enumerate() {
+                    self.call(goal, Step::Value(list, index as u32, within), group.value, at)?;
+                }
+                let some = Member::Some(place);
+                if is_hole && self.lists.first(list) != Some(some) {
+                    let list = self.lists.with(list, some);
+                    self.go_on(goal, Step::Key(list), at);
+                }
+            }
+            Step::Value(list, group, within) => {
+                let within = within.still_at(place);
+                self.read_lexeme(goal, Step::Colon(list, group, within), members.surface.colon, at)?;
+            }
+            Step::Colon(list, group, within) => {
+                let within = within.still_at(place);
+                for (list, start) in self.keys(id, members, list, group, within, at)? {
+                    self.go_on(goal, Step::Key(list), start);
+                }
+            }
+            Step::Key(list) => {
+                self.read_lexeme(goal, Step::AfterValue(list), members.surface.item, at)?;
+                let listed: Vec<Member> = self.lists.members(list).collect();
+                let verdict = completed(members, &listed);
+                if verdict == Verdict::No {
+                    return Ok(());
+                }
+                for start in self.lexeme_starts(members.surface.open, place)?.iter() {
+                    let start = start.after(at);
+                    self.complete(goal, if verdict == Verdict::Doubt { start.doubted() } else { start })?;
+                }
+            }
+            _ => unreachable!("an object has no other steps"),
+        }
+        Ok(())
+    }
+
+    /// Every way to read a key that ends at a place: the list with its member, and where it begins.
+    fn keys(
+        &mut self,
+        id: MembersId,
+        members: &Members,
+        list: MemberList,
+        group: u32,
+        within: Within,
+        at: Place,
+    ) -> Result<Vec<(MemberList, Place)>, GrammarError> {
+        let groups = self.objects.of(id, members, self.facts);
+        let group = &groups[group as usize];
+        let mut found: Vec<(Member, Place)> = Vec::new();
+        let end = at.position();
+        // Members that stand wholly within a hole are listed together.
+        let is_outside = |start: Place| within == Within::default() || start.position() != end;
+        let longest = group.lengths.last().map_or(0, |length| length + 2) as u32;
+        let looks_up = !self.template.has_hole(end.saturating_sub(longest), end);
+        if looks_up {
+            for &length in &group.lengths {
+                let Some(start) = end.checked_sub(length as u32 + 2) else { continue };
+                let written = self.template.between(start, end);
+                let name = written.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+                let name = name.and_then(|name| str::from_utf8(name).ok());
+                if let Some(&index) = name.and_then(|name| group.plain.get(name)) {
+                    found.push((Member::Known(index), Place::new(start)));
+                }
+            }
+        }
+        for &index in &group.known {
+            let known = &members.known[index as usize];
+            if (known.key.is_none() && looks_up) || !self.allows(members, list, Member::Known(index)) {
+                continue;
+            }
+            let key = self.key_of(known);
+            for start in self.lexeme_starts(key, end)?.iter().copied().filter(|&start| is_outside(start)) {
+                found.push((Member::Known(index), start));
+            }
+        }
+        for &(class, meets) in group.free.iter().filter(|(class, _)| members.free[*class as usize].last.is_none()) {
+            self.free_keys(members, (class, meets), at, &mut found)?;
+        }
+        found.retain(|&(member, start)| is_outside(start) && self.allows(members, list, member));
+        let with = found.into_iter().map(|(member, start)| (self.lists.with(list, member), start.after(at)));
+        Ok(with.collect())
+    }
+
+    /// Every way to read a key of a class of others that ends at a place.
+    fn free_keys(
+        &mut self,
+        members: &Members,
+        (class, meets): (u32, bool),
+        at: Place,
+        found: &mut Vec<(Member, Place)>,
+    ) -> Result<(), GrammarError> {
+        let (free, end) = (&members.free[class as usize], at.position());
+        for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
+            if holes != KeyHoles::None {
+                let is_certain = holes == KeyHoles::Endless && free.space == KeySpace::Endless;
+                let start = if is_certain { start } else { start.doubted() };
+                found.push((Member::Free { class, meets, key: None }, start));
+                continue;
+            }
+            let written = self.template.between(start.position(), end);
+            let key = string_value(&[written, free.last.as_deref().unwrap_or_default().as_bytes()].concat());
+            if !free.taken.iter().any(|name| name.as_bytes() == key) {
+                let key = Some(self.lists.key_id(&key));
+                found.push((Member::Free { class, meets, key }, start));
+            }
+        }
+        Ok(())
+    }
+
+    /// How a known key is written, as an expression of the lexemes.
+    pub(super) fn key_of(&mut self, known: &KnownMember) -> ExprId {
+        known.key.unwrap_or_else(|| {
+            let written = ["\"", &known.name, "\""].concat();
+            self.lexemes.deriver.exprs.literal(written.as_bytes())
+        })
+    }
+
+    /// Whether a member may stand before those listed.
+    pub(super) fn allows(&self, members: &Members, list: MemberList, member: Member) -> bool {
+        let is_ordered = |index: u32| (index as usize) < members.ordered;
+        // Between two members in order that follow each other nothing stands.
+        if let (Member::Known(index), Some(Member::Some(_))) = (member, self.lists.first(list)) {
+            let next = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
+            if matches!(next, Some(Member::Known(next)) if is_ordered(next) && index + 1 >= next) {
+                return false;
+            }
+        }
+        let before = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
+        match (member, before) {
+            (Member::Known(index), Some(Member::Known(next))) if is_ordered(next) && index >= next => return false,
+            (Member::Free { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
+            _ => {}
+        }
+        // The value that one of a class must have is read where it is still missing.
+        !self.lists.members(list).any(|listed| match (listed, member) {
+            (Member::Known(one), Member::Known(other)) => one == other,
+            (Member::Free { class: one, meets: true, .. }, Member::Free { class: other, meets: true, .. })
+                if one == other =>
+            {
+                true
+            }
+            (Member::Free { key: Some(one), .. }, Member::Free { key: Some(other), .. }) => one == other,
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! Questions about texts with holes, and what is kept of a grammar to answer them.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::cut::Quotient;
+use super::facts::Facts;
+use super::goals::{Recogniser, limit};
+use super::lexemes::Lexemes;
+use super::members::ObjectForms;
+use super::template::{Piece, Template};
+
+use crate::error::{ErrorKind, GrammarError};
+use crate::ir::grammar::{Grammar, Members, NodeId};
+use crate::passes::drop_unreachable;
+
+/// What is kept from one question to the next may hold so many bytes.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+
+/// Answers questions about texts with holes. What it works out of the lexemes is kept for the next question.
+pub struct Holes {
+    grammar: Arc<Grammar>,
+    lexemes: Lexemes,
+    facts: Facts,
+    objects: ObjectForms,
+}
+
+impl Holes {
+    /// The holes of the texts of a grammar.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] where its lexemes are too large.
+    pub fn new(grammar: Arc<Grammar>) -> Result<Holes, GrammarError> {
+        let mut lexemes = Lexemes::new(grammar.exprs());
+        let facts = Facts::new(&grammar, &mut lexemes).map_err(limit)?;
+        Ok(Holes { grammar, lexemes, facts, objects: ObjectForms::default() })
+    }
+
+    /// The grammar.
+    pub fn grammar(&self) -> &Arc<Grammar> {
+        &self.grammar
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.lexemes.memory_bytes() + self.facts.memory_bytes()
+    }
+
+    /// Whether bytes can be put into the holes so that a text of the grammar comes of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] where that hangs on something that cannot be decided, [`ErrorKind::Limit`] where it takes
+    /// too much.
+    pub fn is_completable(&mut self, pieces: &[Piece<'_>]) -> Result<bool, GrammarError> {
+        match self.found(pieces, &FxHashSet::default())? {
+            Found { certain: true, .. } => Ok(true),
+            Found { doubtful: false, .. } => Ok(false),
+            _ => Err(undecided()),
+        }
+    }
+
+    /// The texts that may stand up to the end of the first hole: those of the grammar without what follows. What does not begin
+    /// with the text before that hole is among them, too. Without a hole, or with one at the end only, the grammar itself.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsatisfiable`] where the pieces cannot be completed; else as [`Holes::is_completable`].
+    pub fn quotient(&mut self, pieces: &[Piece<'_>]) -> Result<Grammar, GrammarError> {
+        let Some(hole) = pieces.iter().position(|piece| *piece == Piece::Hole) else {
+            let message = "there is no hole in the text; put HOLE where something is to be filled in";
+            return Err(GrammarError::new(ErrorKind::Syntax, "", message));
+        };
+        if self.grammar.members.iter().any(Members::is_cut) {
+            let message = "the grammar is itself one of what fills a hole, and ends within an object; put further holes into the \
+                           pieces that it was made of";
+            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+        }
+        let behind = &pieces[hole..];
+        let first = behind.iter().position(|piece| !matches!(piece, Piece::Hole | Piece::Text([])));
+        let Some(first) = first else { return Ok((*self.grammar).clone()) };
+        self.begin()?;
+        let template = Template::of(&behind[first..])?;
+        let Holes { grammar, lexemes, facts, objects } = self;
+        let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
+        let starts = recogniser.read()?;
+        let mut quotient = Quotient::new(&mut recogniser);
+        let root = quotient.root(&starts)?;
+        let Quotient { builder, is_doubtful, refused, .. } = quotient;
+        // What was left out is nothing where no text with these pieces needs it.
+        if is_doubtful && self.found(pieces, &refused)?.doubtful {
+            return Err(undecided());
+        }
+        let begun = self.grammar.begun.clone();
+        let made = builder.finish(root, self.grammar.report.clone()).map_err(|error| match error.kind {
+            ErrorKind::Unsatisfiable => {
+                let message =
+                    "no text of the grammar ends with what stands behind the hole; change it, or put a hole there, too";
+                GrammarError::new(ErrorKind::Unsatisfiable, "", message)
+            }
+            _ => error,
+        })?;
+        Ok(Grammar { begun, ..drop_unreachable(&made) })
+    }
+
+    /// The texts that may be put into the first hole: those of [`Holes::quotient`] that go on from what stands before it.
+    ///
+    /// # Errors
+    /// As [`Holes::quotient`].
+    pub fn filling(&mut self, pieces: &[Piece<'_>]) -> Result<Grammar, GrammarError> {
+        let quotient = self.quotient(pieces)?;
+        if !self.is_completable(pieces)? {
+            let message =
+                "no text completes these pieces; change what stands around the hole, or put a hole there, too";
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
+        }
+        let before = pieces.iter().map_while(|piece| if let Piece::Text(text) = piece { Some(*text) } else { None });
+        let begun = [self.grammar.begun(), &before.collect::<Vec<_>>().concat()].concat();
+        Ok(Grammar { begun: begun.into(), ..quotient })
+    }
+
+    /// Whether the pieces can be completed, for certain or in doubt, as everything is in which these nodes hold the first hole.
+    fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
+        self.begin()?;
+        let begun = self.grammar.clone();
+        let pieces: Vec<Piece<'_>> =
+            std::iter::once(Piece::Text(begun.begun())).chain(pieces.iter().copied()).collect();
+        let template = Template::of(&pieces)?;
+        let Holes { grammar, lexemes, facts, objects } = self;
+        let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
+        recogniser.doubted = template.first_hole().map(|hole| (hole, refused));
+        let starts = recogniser.read()?;
+        let mut starts_here = starts.iter().filter(|start| start.position() == 0);
+        let certain = starts_here.clone().any(|start| !start.is_doubtful());
+        Ok(Found { certain, doubtful: starts_here.any(|start| start.is_doubtful()) })
+    }
+
+    /// Begins a question.
+    fn begin(&mut self) -> Result<(), GrammarError> {
+        if self.memory_bytes() > MAX_KEPT_BYTES {
+            *self = Holes::new(self.grammar.clone())?;
+        }
+        self.lexemes.deriver.begin();
+        Ok(())
+    }
+}
+
+/// In which ways a text was found to be one of the grammar.
+struct Found {
+    certain: bool,
+    doubtful: bool,
+}
+
+fn undecided() -> GrammarError {
+    let message = "whether this text can be completed hangs on which values of an array with unique elements, on which members of \
+                   an object, or on which digits of a number are filled in, and that cannot be decided; give more of the text \
+                   around the hole, or loosen `uniqueItems`, `minProperties`, `maxProperties` or `multipleOf` there";
+    GrammarError::new(ErrorKind::Unsupported, "", message)
+}

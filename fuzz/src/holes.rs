@@ -1,0 +1,266 @@
+//! Texts with holes against a recogniser that knows no holes: whether they can be completed, which beginnings the quotient by what
+//! follows has, and what its masks allow.
+//!
+//! A text that is said to be completable is completed; for one that is not, all short fills are tried.
+
+use std::sync::Arc;
+
+use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet};
+use stencilm_grammar::{ErrorKind, Grammar, GrammarError, Holes, Node, Piece};
+
+use crate::Counts;
+use crate::choices::Choices;
+use crate::oracle::{MAX_LEN, Oracle, Text};
+use crate::sentences::Sentences;
+use crate::setting::Ended;
+use crate::source::Source;
+use crate::vocabularies::Tokens;
+
+/// Longest text that is cut.
+const LONGEST: usize = 40;
+/// Fills of so many bytes are tried, of so many different ones.
+const TRIED: usize = 2;
+const ALPHABET: usize = 10;
+/// So many beginnings and tokens are asked about.
+const ASKED: usize = 12;
+/// Longest fill that is asked for, in bytes.
+const MOST: usize = 200;
+
+impl From<GrammarError> for Ended {
+    fn from(error: GrammarError) -> Ended {
+        match error.kind {
+            ErrorKind::Unsupported | ErrorKind::Limit => Ended,
+            _ => panic!("not an error that may come here: {error}"),
+        }
+    }
+}
+
+/// A text before a hole and the texts behind it, between which there are holes.
+struct Case {
+    before: Vec<u8>,
+    behind: Vec<Vec<u8>>,
+}
+
+impl Case {
+    fn pieces<'t>(&'t self, before: &'t [u8]) -> Vec<Piece<'t>> {
+        let behind = self.behind.iter().flat_map(|text| [Piece::Hole, Piece::Text(text)]);
+        std::iter::once(Piece::Text(before)).chain(behind).collect()
+    }
+
+    /// The same with a text in the place of the first hole.
+    fn filled(&self, before: &[u8]) -> Case {
+        let (first, rest) = self.behind.split_first().expect("there is a hole");
+        Case { before: [before, first].concat(), behind: rest.to_vec() }
+    }
+}
+
+/// Cuts a text at random places, and now and then puts in a piece of another one.
+fn random_case(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> (Case, bool) {
+    let text = choices.pick(texts);
+    let mut cuts: Vec<usize> =
+        (0..if choices.chance(3) { 4 } else { 2 }).map(|_| choices.below(text.len() + 1)).collect();
+    cuts.sort_unstable();
+    let ends = cuts.iter().copied().skip(2).step_by(2).chain([text.len()]);
+    let starts = cuts.iter().copied().skip(1).step_by(2);
+    let mut behind: Vec<Vec<u8>> = starts.zip(ends).map(|(from, to)| text[from..to].to_vec()).collect();
+    let mut before = text[..cuts[0]].to_vec();
+    let is_cut_only = !choices.chance(3);
+    if !is_cut_only {
+        let other = choices.pick(texts);
+        let from = choices.below(other.len() + 1);
+        match choices.below(3) {
+            0 => before = other[..from].to_vec(),
+            1 => *behind.last_mut().expect("there is a hole") = other[from..].to_vec(),
+            _ => before.extend(other.get(from)),
+        }
+    }
+    // Holes beside each other are one.
+    let last = behind.pop().expect("there is a hole");
+    behind.retain(|text| !text.is_empty());
+    behind.push(last);
+    (Case { before, behind }, is_cut_only)
+}
+
+/// What a recogniser without holes says of a text.
+fn is_text(oracle: &mut Oracle<'_>, text: &[u8]) -> Option<bool> {
+    if text.len() > MAX_LEN { None } else { oracle.matches(&Text::of(text)) }
+}
+
+/// Whether some short fills complete a text; `None` where that is not known.
+fn short_fills(oracle: &mut Oracle<'_>, case: &Case, fills: &[Vec<u8>]) -> Option<bool> {
+    let mut begun = vec![case.before.clone()];
+    for behind in &case.behind {
+        // One hole is filled with all fills, each of several with those of at most one byte.
+        let most = if case.behind.len() == 1 { TRIED } else { 1 };
+        let fitting = || fills.iter().filter(|fill| fill.len() <= most);
+        begun = begun.iter().flat_map(|text| fitting().map(|fill| [text, &fill[..], behind].concat())).collect();
+    }
+    for text in begun {
+        if is_text(oracle, &text)? {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// All texts of at most so many of the bytes.
+fn all_fills(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut bytes: Vec<u8> = texts.concat();
+    bytes.sort_unstable();
+    bytes.dedup();
+    bytes.truncate(ALPHABET);
+    let mut fills = vec![Vec::new()];
+    let mut longest = fills.clone();
+    for _ in 0..TRIED {
+        longest = longest.iter().flat_map(|fill| bytes.iter().map(|&byte| [&fill[..], &[byte]].concat())).collect();
+        fills.extend(longest.iter().cloned());
+    }
+    fills
+}
+
+/// A text that completes a case, by filling one hole after the other.
+fn completed(holes: &mut Holes, tokens: &Tokens, case: Case, what: &str) -> Result<Option<Vec<u8>>, Ended> {
+    let mut case = case;
+    while !case.behind.is_empty() {
+        let Some(mut matcher) = matcher(holes.quotient(&case.pieces(&case.before))?, tokens)? else { return Ok(None) };
+        assert!(matcher.accept_bytes(&case.before)?, "{:?} begins a text of the quotient: {what}", show(&case));
+        let fill = match matcher.shortest_completion(MOST) {
+            Ok(fill) => fill,
+            Err(MatcherError::CompletionTooLong { .. } | MatcherError::NoTextCompletes) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        case = case.filled(&[&case.before[..], &fill].concat());
+    }
+    Ok(Some(case.before))
+}
+
+fn matcher(grammar: Grammar, tokens: &Tokens) -> Result<Option<GrammarMatcher>, Ended> {
+    let Ok(compiled) = CompiledGrammar::new(Arc::new(grammar), tokens.vocabulary()) else { return Ok(None) };
+    Ok(Some(GrammarMatcher::new(Arc::new(compiled), &MatcherOptions::default())?))
+}
+
+fn show(case: &Case) -> String {
+    let texts = std::iter::once(&case.before).chain(&case.behind);
+    texts.map(|text| format!("{:?}", String::from_utf8_lossy(text))).collect::<Vec<_>>().join(" HOLE ")
+}
+
+/// The grammar of the beginnings of some texts up to the end of a hole, where what follows the hole is that of a random text.
+pub fn quotient(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
+    let source = *choices.pick(&[Source::Containers, Source::JsonSchema, Source::Nodes]);
+    let (Some(grammar), what) = source.grammar(choices) else { return (None, String::new()) };
+    let grammar = Arc::new(grammar);
+    let mut sentences = Sentences::new(&grammar);
+    let texts: Vec<Vec<u8>> = (0..4).filter_map(|_| sentences.next(choices, LONGEST)).collect();
+    if texts.is_empty() {
+        return (None, String::new());
+    }
+    let (case, _) = random_case(choices, &texts);
+    let quotient = Holes::new(grammar).and_then(|mut holes| holes.quotient(&case.pieces(&case.before)));
+    (quotient.ok(), format!("{} of {what}", show(&case)))
+}
+
+/// Checks one grammar on a few texts with holes.
+pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
+    let mut counts = Counts::default();
+    let grammar = Arc::new(grammar);
+    let mut sentences = Sentences::new(&grammar);
+    let texts: Vec<Vec<u8>> = (0..6).filter_map(|_| sentences.next(choices, LONGEST)).collect();
+    let Ok(mut holes) = Holes::new(grammar.clone()) else {
+        counts.limits += 1;
+        return counts;
+    };
+    if texts.is_empty() {
+        return counts;
+    }
+    let tokens = Tokens::random(choices, &texts);
+    for _ in 0..3 {
+        let (case, is_cut_only) = random_case(choices, &texts);
+        if check_case(&grammar, &mut holes, &tokens, &texts, (case, is_cut_only), choices, &what, &mut counts).is_err()
+        {
+            counts.limits += 1;
+        }
+    }
+    counts
+}
+
+#[expect(clippy::too_many_arguments, reason = "one case with all that is known of it")]
+fn check_case(
+    grammar: &Grammar,
+    holes: &mut Holes,
+    tokens: &Tokens,
+    texts: &[Vec<u8>],
+    (case, is_cut_only): (Case, bool),
+    choices: &mut Choices<'_>,
+    what: &str,
+    counts: &mut Counts,
+) -> Result<(), Ended> {
+    let vocabulary = tokens.vocabulary();
+    let mut oracle = Oracle::new(grammar, &vocabulary);
+    let has_tokens = grammar.nodes().iter().any(|node| matches!(node, Node::Token(_)));
+    let shown = show(&case);
+    let shown = format!("{shown} of {what}");
+    let found = holes.is_completable(&case.pieces(&case.before))?;
+    counts.decisions += 1;
+    assert!(found || !is_cut_only, "a text with pieces cut out can be completed: {shown}");
+    if !found {
+        assert_ne!(short_fills(&mut oracle, &case, &all_fills(texts)), Some(true), "{shown}");
+    } else if !has_tokens {
+        let again = Case { before: case.before.clone(), behind: case.behind.clone() };
+        if let Some(text) = completed(holes, tokens, again, &shown)? {
+            counts.texts += 1;
+            assert_ne!(is_text(&mut oracle, &text), Some(false), "{:?}: {shown}", String::from_utf8_lossy(&text));
+        }
+    }
+    let quotient = match holes.quotient(&case.pieces(&case.before)) {
+        Ok(quotient) => quotient,
+        Err(error) if error.kind == ErrorKind::Unsatisfiable => {
+            assert!(!found, "{shown}");
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    // Which texts the quotient has.
+    let mut of_quotient = Oracle::new(&quotient, &vocabulary);
+    for _ in 0..ASKED {
+        let text = choices.pick(texts);
+        let mut text = text[..choices.below(text.len() + 1)].to_vec();
+        if choices.chance(4) {
+            text.extend(choices.pick(texts).first());
+        }
+        let filled = case.filled(&text);
+        let expected = match filled.behind[..] {
+            [] => is_text(&mut oracle, &filled.before),
+            _ => holes.is_completable(&filled.pieces(&filled.before)).ok(),
+        };
+        if let (Some(expected), Some(is_there)) = (expected, is_text(&mut of_quotient, &text)) {
+            counts.decisions += 1;
+            let text = String::from_utf8_lossy(&text);
+            assert!(is_there == expected || has_tokens, "{text:?} {is_there}: {shown}");
+        }
+    }
+    // What the masks within the hole allow.
+    let Some(mut matcher) = matcher(quotient, tokens)? else { return Ok(()) };
+    let is_begun = matcher.accept_bytes(&case.before)?;
+    assert_eq!(is_begun, found, "the text before the hole: {shown}");
+    if !is_begun {
+        return Ok(());
+    }
+    let mut mask = TokenSet::empty(vocabulary.vocab_size());
+    if !matcher.is_terminated() {
+        matcher.fill_mask(mask.words_mut())?;
+        counts.masks += 1;
+        for _ in 0..ASKED {
+            let id = choices.below(vocabulary.vocab_size()) as u32;
+            let Some(bytes) = vocabulary.token_bytes(id).filter(|bytes| !bytes.is_empty()) else { continue };
+            let begun = [&case.before[..], bytes].concat();
+            let expected = holes.is_completable(&case.pieces(&begun))?;
+            let allowed = mask.contains(id);
+            assert!(allowed == expected || has_tokens, "token {bytes:?} {allowed}: {shown}");
+            counts.decisions += 1;
+        }
+    }
+    let filled = case.filled(&case.before);
+    let ends = holes.is_completable(&filled.pieces(&filled.before))?;
+    assert!(matcher.is_completed() == ends || has_tokens, "the hole may end at once, {ends}: {shown}");
+    Ok(())
+}

@@ -1,0 +1,93 @@
+"""Texts with holes: pieces of text, and `HOLE` where something is still to be written.
+
+One idea: what fills a hole is a grammar like any other, known by the grammar and the pieces that it
+was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
+
+from stencilm import _core
+from stencilm.grammars.sources import Source
+from stencilm.grammars.texts import checked_text
+
+if TYPE_CHECKING:
+    from stencilm.limits import Limits
+
+
+@final
+class Hole:
+    """Any text, perhaps none: what `HOLE` is, of which there is one.
+
+    Examples:
+        >>> from stencilm import HOLE, Grammar
+        >>> Grammar.from_regex("(ab)*c").is_completable(["a", HOLE, "bc"])
+        True
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """The name under which it is imported."""
+        return "HOLE"
+
+    def __reduce__(self) -> str:
+        """Itself, wherever it is unpickled."""
+        return "HOLE"
+
+
+HOLE: Final = Hole()
+"""What stands for a hole among the pieces of a text."""
+
+Pieces: TypeAlias = Iterable[str | bytes | Hole] | str | bytes
+"""A text with holes, piece by piece, or a text without."""
+
+
+def checked_pieces(pieces: Pieces) -> tuple[bytes | None, ...]:
+    """The pieces as bytes and, for each hole, None; what stands side by side is one piece.
+
+    Raises TypeError for what is no piece, and GrammarSyntaxError for a text with a lone surrogate.
+    """
+    if isinstance(pieces, (str, bytes)):
+        pieces = (pieces,)
+    elif isinstance(pieces, Hole) or not isinstance(pieces, Iterable):
+        raise TypeError(
+            f"pieces is {pieces!r}, but must be a list of texts and HOLE, such as ['{{', HOLE]"
+        )
+    checked: list[bytes | None] = []
+    for piece in pieces:
+        if isinstance(piece, Hole):
+            if not checked or checked[-1] is not None:
+                checked.append(None)
+            continue
+        if isinstance(piece, str):
+            piece = checked_text("a piece", piece).encode()
+        if not isinstance(piece, bytes):
+            raise TypeError(f"a piece is {piece!r}, but must be a str, bytes or HOLE")
+        if checked and (before := checked[-1]) is not None:
+            checked[-1] = before + piece
+        elif piece:
+            checked.append(piece)
+    return tuple(checked)
+
+
+@dataclass(frozen=True, slots=True)
+class HoleSource:
+    """What fills the first hole of a text."""
+
+    notation: ClassVar[str] = "text with holes"
+
+    of: Source
+    pieces: tuple[bytes | None, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """What keeping the grammar's source and the pieces costs, about."""
+        return self.of.size_bytes + sum(len(piece) for piece in self.pieces if piece is not None)
+
+    def build(self, limits: Limits) -> _core.Grammar:
+        """The grammar of what fills the hole."""
+        return self.of.build(limits).fill(self.pieces, limits.core)
