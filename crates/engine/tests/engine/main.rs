@@ -10,6 +10,7 @@ mod index;
 mod lengths;
 mod masks;
 mod matcher;
+mod names;
 mod queries;
 mod random;
 mod recognition;
