@@ -99,7 +99,9 @@ class EngineWorker:
         for number, length in enumerate(WALKS):
             if probe.is_done():
                 break
-            random = Random(f"{request['seed']} {request['name']} {self.name} {number}")
+            # Without the folder of a file that holds the engine: the same walks wherever it lies.
+            name = self.name.rpartition(":")[2]
+            random = Random(f"{request['seed']} {request['name']} {name} {number}")
             text = probe.guarded(probe.walk, length, random, _PROBES)
             if text is not None:
                 texts.append(text)

@@ -681,23 +681,8 @@ impl Run<'_> {
                     self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
                 }
                 Register::Last => {
-                    let old = self.stacks.members(thread.register);
-                    let Some(object) = expansion.members else { return Ok(None) };
-                    let free = &self.machine.grammar().members(object).free[expansion.class as usize];
-                    let behind = free.last.as_deref().unwrap_or_default();
-                    if self.recording {
-                        let written = self.stacks.text(old.text);
-                        let value = json_text::value_of(&[&written, behind.as_bytes()].concat());
-                        if self.machine.is_taken(object, expansion.class, &value) {
-                            return Ok(None);
-                        }
-                        let key = self.stacks.intern_key(&value);
-                        if self.stacks.seen.has(old.seen, key) {
-                            return Ok(None);
-                        }
-                    } else if behind.is_empty() {
-                        self.doubt.seen |= old.seen != NIL;
-                        self.doubt.taken |= expansion.has_taken;
+                    if !self.may_be_last(expansion, thread) {
+                        return Ok(None);
                     }
                     // Where part of the key stands behind the object, the text may end here or not, and the key goes on to
                     // others in any case.
@@ -720,6 +705,27 @@ impl Run<'_> {
             stack = self.stacks.push(frame.0, value, stack);
         }
         Ok(Some(stack))
+    }
+
+    /// Whether the key that is read, with what stands of it behind an object that is cut off, is a new one.
+    fn may_be_last(&mut self, expansion: &Expansion, thread: Entry) -> bool {
+        let old = self.stacks.members(thread.register);
+        let Some(object) = expansion.members else { return false };
+        let grammar = self.machine.grammar().clone();
+        let behind = grammar.members(object).free[expansion.class as usize].last.as_deref().unwrap_or_default();
+        if self.recording {
+            let value = json_text::value_of(&[&self.stacks.text(old.text), behind.as_bytes()].concat());
+            if self.machine.is_taken(object, expansion.class, &value) {
+                return false;
+            }
+            let key = self.stacks.intern_key(&value);
+            return !self.stacks.seen.has(old.seen, key);
+        }
+        if behind.is_empty() {
+            self.doubt.seen |= old.seen != NIL;
+            self.doubt.taken |= expansion.has_taken;
+        }
+        true
     }
 
     /// The tally of an object after one more member.

@@ -211,12 +211,7 @@ impl Quotient<'_, '_> {
         let ordered = members.ordered as u32;
         let holes = (0..behind.len()).filter(|&at| matches!(behind[at], Member::Some(_)));
         let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, behind, at)).collect();
-        let mut listed = vec![false; members.known.len()];
-        for member in behind {
-            if let Member::Known(index) = member {
-                listed[*index as usize] = true;
-            }
-        }
+        let listed = listed(members, behind);
         let unlisted = |index: &u32| !listed[*index as usize];
         // What may stand in a hole right behind the members before hangs on the last of them.
         let leading = matches!(behind.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
@@ -228,11 +223,8 @@ impl Quotient<'_, '_> {
         are_apart &=
             leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
         let is_owed = members.free.iter().any(|free| free.some.is_some());
-        let needs = members
-            .known
-            .iter()
-            .zip(0..)
-            .any(|(known, index)| known.required && unlisted(&index) && all().any(|gap| gap.allows(index)));
+        let in_a_gap = |index: u32| unlisted(&index) && all().any(|gap| gap.allows(index));
+        let needs = members.known.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > behind.len() as u32;
@@ -257,16 +249,7 @@ impl Quotient<'_, '_> {
             Some(Member::Known(index)) if *index < ordered => Some(*index),
             _ => None,
         };
-        // The members before end before one of these, which is in the hole; or anywhere.
-        let mut ends: Vec<Option<u32>> = Vec::new();
-        if let Some(gap) = &leading {
-            let is_end =
-                |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
-            ends.extend(gap.ordered().filter(is_end).map(Some));
-        }
-        if leading.as_ref().is_none_or(Gap::takes_others) {
-            ends.push(None);
-        }
+        let ends = ends_before(members, leading.as_ref(), unlisted);
         let mut heads = Vec::with_capacity(ends.len());
         for end in ends {
             let comes = |index: u32| unlisted(&index) && end.or(before).is_none_or(|before| index < before);
@@ -290,9 +273,8 @@ impl Quotient<'_, '_> {
             head.max = members.max.map(|max| max - behind.len() as u32);
             let mut is_possible = true;
             for (class, others) in members.free.iter().enumerate() {
-                let met = |member: &Member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class);
-                let is_met =
-                    behind.iter().any(met) || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
+                let is_met = behind.iter().any(|member| member.meets(class))
+                    || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
                 let owed = others.some.filter(|_| !is_met);
                 let has_none = before.is_some() || end.is_some();
                 let left = if has_none { None } else { self.others_before(others, behind, owed)? };
@@ -342,4 +324,28 @@ impl Quotient<'_, '_> {
         let exprs = &self.recogniser.lexemes.deriver.exprs;
         self.builder.exprs.import_in_time(exprs, expr).map_err(limit)
     }
+}
+
+/// Before which of the ordered members, which are in the hole, the members before end; `None` for anywhere.
+fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32) -> bool) -> Vec<Option<u32>> {
+    let mut ends = Vec::new();
+    if let Some(gap) = leading {
+        let is_end = |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
+        ends.extend(gap.ordered().filter(is_end).map(Some));
+    }
+    if leading.is_none_or(Gap::takes_others) {
+        ends.push(None);
+    }
+    ends
+}
+
+/// For every known member whether it is among these.
+fn listed(members: &Members, behind: &[Member]) -> Vec<bool> {
+    let mut listed = vec![false; members.known.len()];
+    for member in behind {
+        if let Member::Known(index) = member {
+            listed[*index as usize] = true;
+        }
+    }
+    listed
 }

@@ -46,6 +46,13 @@ pub(super) enum Member {
     Some(u32),
 }
 
+impl Member {
+    /// Whether it is one of a class of others, with the value that one of the class must have.
+    pub fn meets(&self, class: usize) -> bool {
+        matches!(self, Member::Free { class: of, meets: true, .. } if *of as usize == class)
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Link {
     behind: MemberList,

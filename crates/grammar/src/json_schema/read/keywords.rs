@@ -168,10 +168,7 @@ impl<'t> Reader<'t, '_> {
                 return Ok(());
             }
             "const" => Keyword::Values([value].into()),
-            "enum" => match self.document.get(value) {
-                Json::Array(values) => Keyword::Values(values.clone()),
-                _ => return Err(self.wrong(name, value, "a list of values")),
-            },
+            "enum" => Keyword::Values(self.values(value)?.into()),
             "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum" => {
                 let Some(bound) = self.bound(name, value)? else {
                     self.enforce(name);
@@ -180,12 +177,7 @@ impl<'t> Reader<'t, '_> {
                 bound
             }
             SYMBOLS => Keyword::Values(self.symbols(value)?),
-            DECLARES | REFERS => match self.document.get(value) {
-                Json::String(set) if !set.is_empty() => {
-                    Keyword::Name(NameUse { declares: name == DECLARES, set: value })
-                }
-                _ => return Err(self.wrong(name, value, "the name of a set of names")),
-            },
+            DECLARES | REFERS => self.name_use(name, value)?,
             "multipleOf" => Keyword::MultipleOf(self.step(name, value)?),
             "minLength" => Keyword::MinLength(self.least(name, value)?),
             "maxLength" => Keyword::MaxLength(self.greatest(name, value)?),
@@ -234,6 +226,24 @@ impl<'t> Reader<'t, '_> {
         self.enforce(name);
         self.schema.keywords.push(keyword);
         Ok(())
+    }
+
+    /// The values of `enum`.
+    fn values(&self, value: JsonId) -> Result<Vec<JsonId>, GrammarError> {
+        match self.document.get(value) {
+            Json::Array(values) => Ok(values.to_vec()),
+            _ => Err(self.wrong("enum", value, "a list of values")),
+        }
+    }
+
+    /// A string that is declared as a name, or refers to one.
+    fn name_use(&self, name: &'t str, value: JsonId) -> Result<Keyword, GrammarError> {
+        match self.document.get(value) {
+            Json::String(set) if !set.is_empty() => {
+                Ok(Keyword::Name(NameUse { declares: name == DECLARES, set: value }))
+            }
+            _ => Err(self.wrong(name, value, "the name of a set of names")),
+        }
     }
 
     /// Keywords without force, or unknown.

@@ -230,12 +230,7 @@ impl Parser<'_> {
             "lazy" => Opener::Lazy,
             "not" => Opener::Not,
             "token" => {
-                self.expect('(', "`%token`")?;
-                let (at, word) = self.next()?;
-                let Word::Text(name) = word else {
-                    return Err(SyntaxError::at(at, "%token takes the name of a token in quotes: %token(\"[INST]\")"));
-                };
-                self.expect(')', "the name of a token")?;
+                let (_, name) = self.quoted(keyword, "the name of a token", "[INST]")?;
                 let pattern = TokenPattern::Special(name.into());
                 let item = self.text.add(place, Part::Token(pattern));
                 return self.item(item);
@@ -246,28 +241,14 @@ impl Parser<'_> {
                 return self.item(item);
             }
             "number" => {
-                self.expect('(', "`%number`")?;
-                let (at, word) = self.next()?;
-                let Word::Text(asked) = word else {
-                    return Err(SyntaxError::at(
-                        at,
-                        "%number takes what is asked in quotes: %number(\">=0 <10 *0.5 any\")",
-                    ));
-                };
+                let (at, asked) = self.quoted(keyword, "what is asked", ">=0 <10 *0.5 any")?;
                 let set = NumberSet::parse(&asked).map_err(|what| SyntaxError::at(at, what))?;
-                self.expect(')', "what is asked of a number")?;
                 let expr = self.exprs.numbers(set);
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
             }
             "symbols" => {
-                self.expect('(', "`%symbols`")?;
-                let (at, word) = self.next()?;
-                let Word::Text(table) = word else {
-                    let message = "%symbols takes the name of a table in quotes: %symbols(\"columns\")";
-                    return Err(SyntaxError::at(at, message));
-                };
-                self.expect(')', "the name of a table")?;
+                let (at, table) = self.quoted(keyword, "the name of a table", "columns")?;
                 let expr = self.symbols.expr(self.exprs, &table, at)?;
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
@@ -305,6 +286,18 @@ impl Parser<'_> {
         self.expect('(', &format!("`%{keyword}`"))?;
         self.levels.push(Level::new(opener, place));
         Ok(())
+    }
+
+    /// The text in quotes that a keyword takes in parentheses, and its place.
+    fn quoted(&mut self, keyword: &str, what: &str, example: &str) -> Result<(usize, String), SyntaxError> {
+        self.expect('(', &format!("`%{keyword}`"))?;
+        let (at, word) = self.next()?;
+        let Word::Text(text) = word else {
+            let message = format!("%{keyword} takes {what} in quotes: %{keyword}(\"{example}\")");
+            return Err(SyntaxError::at(at, message));
+        };
+        self.expect(')', what)?;
+        Ok((at, text))
     }
 
     /// `%declares("set": a)` and `%refers("set")`, also with a part behind a colon, as references print.

@@ -122,6 +122,21 @@ impl Expansion<'_, '_> {
         Ok(*body.made.last().expect("a definition has a body"))
     }
 
+    /// A part that is a terminal; as a lexeme where a rule uses it.
+    fn terminal(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
+        let place = scope.unit.place(id);
+        let terminal = match scope.unit.part(id) {
+            Part::And(parts) => Made::And(parts.iter().map(|&part| body.of(part)).collect()),
+            Part::Not(part) => Made::Complement(body.of(*part)),
+            Part::Symbols(table) => Made::Terminal(self.names.symbols.expr(&mut self.builder.exprs, table, place)?),
+            other => Made::Terminal(terminals::expr(self.builder, place, other)?),
+        };
+        let is_empty = matches!(terminal, Made::Terminal(ExprId::EMPTY));
+        let terminal = self.tree.add(place, terminal);
+        let wraps = body.needs[id.index() - body.first] == Within::Rule && !is_empty;
+        Ok(if wraps { self.lexeme(scope, terminal) } else { terminal })
+    }
+
     /// One part, of which the parts within are written out.
     fn part(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
         let unit = scope.unit;
@@ -162,29 +177,11 @@ impl Expansion<'_, '_> {
             | Part::Range(..)
             | Part::Regex(_)
             | Part::Symbols(_) => {
-                let terminal = match unit.part(id) {
-                    Part::And(parts) => Made::And(parts.iter().map(of).collect()),
-                    Part::Not(body) => Made::Complement(of(body)),
-                    Part::Symbols(table) => {
-                        Made::Terminal(self.names.symbols.expr(&mut self.builder.exprs, table, place)?)
-                    }
-                    other => Made::Terminal(terminals::expr(self.builder, place, other)?),
-                };
-                let is_empty = matches!(terminal, Made::Terminal(ExprId::EMPTY));
-                let terminal = self.tree.add(place, terminal);
-                let wraps = within == Within::Rule && !is_empty;
-                return Ok(if wraps { self.lexeme(scope, terminal) } else { terminal });
+                return self.terminal(scope, body, id);
             }
             Part::Name { .. } => return self.use_of_name(scope, body, id),
             other if within == Within::Terminal => {
-                let what = match other {
-                    Part::Token(_) => "a token of the model",
-                    Part::Json(_) => "%json",
-                    Part::Nested(_) => "%lark",
-                    Part::Declares(..) => "%declares",
-                    Part::Refers(_) => "%refers",
-                    _ => "a named grammar",
-                };
+                let what = named(other);
                 let message = format!("{what} stands within a terminal, which is made of text only; use a rule");
                 return Err(SyntaxError::at(place, message));
             }
@@ -349,5 +346,17 @@ fn key_of<'k>(part: &Part, parameter: Option<u64>, key: impl Fn(&PartId) -> &'k 
         Part::When(body, condition) => format!("{} if {condition:?}", key(body)),
         Part::Declares(set, body) => format!("%declares({set:?}: {})", key(body)),
         other => format!("{other:?}"),
+    }
+}
+
+/// What a part is, which no terminal may hold.
+fn named(part: &Part) -> &'static str {
+    match part {
+        Part::Token(_) => "a token of the model",
+        Part::Json(_) => "%json",
+        Part::Nested(_) => "%lark",
+        Part::Declares(..) => "%declares",
+        Part::Refers(_) => "%refers",
+        _ => "a named grammar",
     }
 }
