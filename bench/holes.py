@@ -66,12 +66,14 @@ def cases(count: int, most_bytes: int, chosen: random.Random) -> Iterator[tuple[
 
 def cut(text: bytes, holes: int, chosen: random.Random) -> tuple[list[Any], bytes]:
     """The pieces of a text with holes, and what was in the first."""
-    places = sorted(chosen.sample(range(1, len(text)), min(holes, len(text) - 1)))
+    places = sorted(chosen.sample(range(1, len(text), 2), min(holes, len(text) // 2)))
     pieces: list[Any] = [text[: places[0]]]
     first = b""
     for index, start in enumerate(places):
         limit = places[index + 1] if index + 1 < len(places) else len(text)
-        end = min(start + 1 + chosen.randrange(LONGEST_HOLE), limit)
+        # Holes with nothing between them would be one hole.
+        most = limit if limit == len(text) else limit - 1
+        end = min(start + 1 + chosen.randrange(LONGEST_HOLE), most)
         first = text[start:end] if index == 0 else first
         pieces += [HOLE, text[end:limit]]
     return pieces, first

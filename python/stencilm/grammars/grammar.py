@@ -364,8 +364,9 @@ class Grammar(Shown, OutputForm[str]):
 
         It is a grammar like any other: compile it for masks, give it to a model. It matches the
         texts that may stand in the hole so that the holes behind it can still be filled; a hole
-        at the end of the pieces is filled to the end of a text. When the hole is filled, put the
-        text in its place among the pieces, and ask for the next one.
+        at the end of the pieces is filled to the end of a text. Holes with nothing between them are
+        one hole. When the hole is filled, put the text in its place among the pieces, and ask for
+        the next one.
 
         Args:
             pieces: Texts, as str or as the bytes of UTF-8, and `HOLE` wherever text is missing, at
