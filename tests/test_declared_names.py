@@ -11,7 +11,15 @@ from itertools import product
 
 import pytest
 
-from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenIndex, TokenizerInfo
+import stencilm
+from stencilm import (
+    HOLE,
+    Grammar,
+    GrammarCompiler,
+    GrammarMatcher,
+    TokenIndex,
+    TokenizerInfo,
+)
 from stencilm.errors import StencilError, UnsupportedFeature
 
 LETTERS = "abxy"
@@ -401,10 +409,78 @@ def test_texts_whose_names_cannot_be_kept(text: str, words: str) -> None:
 
 def test_what_does_not_go_together_is_said() -> None:
     plain = 'root ::= %declares("s": [a-c]+) ("," %refers("s"))*'
-    compiled = BYTE_COMPILER.compile_grammar(plain)
     with pytest.raises(UnsupportedFeature, match="declares names"):
         TokenIndex.from_grammar(Grammar.from_ebnf(plain), BYTES)
     with pytest.raises(StencilError, match="declares names and has captures"):
         BYTE_COMPILER.compile_grammar(f'{plain} more\nmore[capture] ::= "x"?')
-    with pytest.raises(StencilError, match="token_budget with a grammar that declares names"):
-        GrammarMatcher(compiled, token_budget=9)
+
+
+REQUIRED = json.loads(json.dumps(GRAPH))
+REQUIRED["properties"]["edges"]["minItems"] = 2
+
+
+@pytest.mark.parametrize("budget", [60, 90])
+def test_texts_with_references_are_complete_within_their_budget(budget: int) -> None:
+    """The names that are written decide how many tokens their references take."""
+    tokens = [chr(code) for code in range(32, 127)]
+    tokens += ['{"nodes":[{"id":"', '"}],"edges":[{"from":"', '","to":"', '"},{"id":"', '"}]}', "ab"]
+    tokens += ["a" * 9, '"},{"from":"']
+    info = TokenizerInfo(
+        [token.encode() for token in tokens] + ["</s>"], stop_token_ids=[len(tokens)]
+    )
+    compiled = GrammarCompiler(info).compile(Grammar.from_json_schema(REQUIRED, compact=True))
+    draw = random.Random(budget)
+    longest = 0
+    for _ in range(60):
+        matcher, text = GrammarMatcher(compiled, token_budget=budget), ""
+        while not matcher.is_allowed(len(tokens)):
+            allowed = [token for token in range(len(tokens)) if matcher.is_allowed(token)]
+            # Long names first, to which references are long.
+            long = [token for token in allowed if tokens[token].isalnum()]
+            token = draw.choice(long if long and draw.random() < 0.6 else allowed)
+            assert matcher.accept_token(token)
+            text += tokens[token]
+            longest += matcher.token_budget_left == 0
+        assert matcher.token_budget_left >= 0, text
+        value = json.loads(text)
+        names = {node["id"] for node in value["nodes"]}
+        assert all(edge[end] in names for edge in value["edges"] for end in ("from", "to")), text
+        assert len(value["edges"]) >= 2
+    assert longest > 0
+
+
+def test_a_typed_call_is_complete_within_its_tokens() -> None:
+    model = stencilm.load("tiny")
+    value = model("A graph: ", stencilm.JsonSchema(REQUIRED), max_tokens=60, seed=1)
+    names = {node["id"] for node in value["nodes"]}
+    assert all(edge[end] in names for edge in value["edges"] for end in ("from", "to"))
+
+
+def test_holes_in_texts_with_references() -> None:
+    grammar = Grammar.from_ebnf(
+        'root ::= (%declares("s": [a-c]+) ";")* ("&" %refers("s") "." | "*" [a-c]+ ".")'
+    )
+    # No reference is read, so which names there are does not matter.
+    assert grammar.is_completable(["a;*", HOLE, "."])
+    assert grammar.is_completable(["a;", HOLE, "b."]) and not grammar.is_completable([HOLE, "d."])
+    for pieces in (["a;&b."], ["a;&", HOLE, "."], [HOLE, "&b."]):
+        with pytest.raises(UnsupportedFeature, match="declared names"):
+            grammar.is_completable(pieces)
+    # References before the end of the hole are held against the names before them.
+    hole = grammar.fill(["a;bb;", HOLE, "."])
+    assert next_bytes(hole, "&") == "ab" and next_bytes(hole, "*") == "abc"
+    assert next_bytes(grammar.fill(["a;&", HOLE]), "") == "a"
+    with pytest.raises(UnsupportedFeature, match="declared names"):
+        grammar.fill([HOLE, "&b."])
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "x-stencilm-declares": "s"},
+            "b": {"type": "string"},
+            "c": {"type": "string", "x-stencilm-refers": "s"},
+        },
+        "required": ["a", "b", "c"],
+        "additionalProperties": False,
+    }
+    filled = Grammar.from_json_schema(schema, compact=True).fill(['{"a":"x","b":"', HOLE, "}"])
+    assert next_bytes(filled, 'y","c":"') == "\\x"

@@ -11,7 +11,7 @@ use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::{CancelToken, Watch, memory};
 
 use crate::canonical::mask::masks::CanonicalMasks;
-use crate::completion::narrowing::Endings;
+use crate::completion::narrowing::{AllEndings, Endings};
 use crate::error::EngineError;
 use crate::lexeme::shared::{Lane, Lexemes, SharedLexemes, User, let_go};
 use crate::lexeme::single_tokens;
@@ -170,7 +170,7 @@ pub(crate) struct Layout {
     masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
     /// What is known of the ways to the end of texts, where a budget asked for it.
-    endings: Mutex<Option<Endings>>,
+    endings: Mutex<AllEndings>,
     max_stack_bytes: usize,
     /// How long one operation may take, and what else ends it.
     milliseconds: u64,
@@ -511,14 +511,13 @@ impl Layout {
     pub(crate) fn with_endings<T>(
         &self,
         stacks: &mut Stacks,
+        configuration: SetId,
         operation: impl FnOnce(&mut Run<'_>, &mut Endings) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let mut endings = lock(&self.endings);
         self.with(stacks, |run| {
-            if endings.is_none() {
-                *endings = Some(Endings::new(run, self.vocabulary.tokens())?);
-            }
-            operation(run, endings.as_mut().expect("they were just found"))
+            let endings = endings.at(run, self.vocabulary.tokens(), configuration)?;
+            operation(run, endings)
         })
     }
 

@@ -10,13 +10,15 @@
 //! decided by real ways however far the end is.
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Members, MembersId, Node, NodeId};
+use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
 use crate::completion::fresh::Fresh;
+use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
 use crate::error::EngineError;
+use crate::machine::frame::NamesId;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
@@ -43,6 +45,8 @@ pub(crate) struct Bounds {
     pub is_exact: bool,
     /// What new elements and keys take, where some must be new and there may be few.
     fresh: Option<Fresh>,
+    /// What references take.
+    references: ReferenceCosts,
 }
 
 /// How many of these bytes one token may have.
@@ -109,9 +113,11 @@ impl Bounds {
             rests: FxHashMap::default(),
             step: 0,
             opens: Vec::new(),
-            is_exact: grammar.all_items().iter().all(|items| !is_about(items))
+            is_exact: !run.machine.has_names()
+                && grammar.all_items().iter().all(|items| !is_about(items))
                 && grammar.all_members().iter().all(are_keys_endless),
             fresh: None,
+            references: measured.references,
         };
         if grammar.all_items().iter().any(|items| items.unique) || !grammar.all_members().iter().all(are_keys_endless) {
             bounds.fresh = Some(Fresh::new(run, measured, costs)?);
@@ -162,10 +168,7 @@ impl Bounds {
         if let Some(&known) = self.rests.get(&lexeme) {
             return Ok(known);
         }
-        let most = match run.lexeme_cache.most_to_complete(lexeme) {
-            u32::MAX => by_derivatives(run, lexeme)?,
-            most => u64::from(most),
-        };
+        let most = worst_of(run, lexeme)?;
         self.rests.insert(lexeme, most);
         Ok(most)
     }
@@ -184,6 +187,7 @@ impl Bounds {
                 let others = if *min > 1 { cost(body).saturating_mul(u64::from(min - 1)) } else { 0 };
                 most(body).saturating_add(others)
             }
+            Node::Marked { mark: Mark::Refers(_), .. } => self.references.rest,
             Node::Marked { body, .. } => most(body),
             Node::Rule(rule) => most(&measured.rule(*rule).body),
             Node::Items(items) if measured.items(*items).is_bare() => {
@@ -388,7 +392,11 @@ impl Bounds {
             }
             let spare = if expansion.free { NEW_KEY } else { 0 };
             for (tag, lexeme) in run.lexemes(thread) {
-                let within = self.of_rest(run, lexeme)?.saturating_add(spare);
+                let mut within = self.of_rest(run, lexeme)?.saturating_add(spare);
+                if let Frame::Reference { names: NamesId::ANY, .. } = run.machine.frame(expansion.frame) {
+                    // It is to one of the names that the token itself decides on.
+                    within = within.max(self.references.rest);
+                }
                 for continuation in run.machine.continuations(&expansion, tag).iter() {
                     let Some(stack) = run.push(&expansion, continuation, thread)? else { continue };
                     let cost = costs.of_stack(run, stack)?.saturating_add(within);
@@ -458,6 +466,14 @@ fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Option<Vec
         }
     }
     Some(order)
+}
+
+/// What completes the worst beginning of a lexeme, in bytes; [`NEVER`] where that is not known.
+pub(crate) fn worst_of(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
+    match run.lexeme_cache.most_to_complete(lexeme) {
+        u32::MAX => by_derivatives(run, lexeme),
+        most => Ok(u64::from(most)),
+    }
 }
 
 /// The most bytes that complete a beginning of a lexeme, by a look at all places in it; [`NEVER`] where these are many.

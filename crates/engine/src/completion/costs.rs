@@ -11,9 +11,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Members, MembersId, Node};
+use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node};
 use stencilm_regex::{ExprId, StateId};
 
+use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, TokenCounts};
 use crate::error::EngineError;
 use crate::machine::arrays::counts_of;
@@ -44,6 +45,15 @@ fn times(count: u32, cost: u64) -> u64 {
 pub(crate) struct Measured<'a> {
     pub grammar: &'a Grammar,
     pub tokens: Option<&'a TokenCounts>,
+    /// What references to declared names take, where tokens are counted.
+    pub references: ReferenceCosts,
+}
+
+impl<'a> Measured<'a> {
+    /// Counted in bytes.
+    pub fn in_bytes(grammar: &'a Grammar) -> Measured<'a> {
+        Measured { grammar, tokens: None, references: ReferenceCosts::default() }
+    }
 }
 
 impl Deref for Measured<'_> {
@@ -57,7 +67,7 @@ impl Deref for Measured<'_> {
 impl Costs {
     /// The bytes that they take at least.
     pub fn in_bytes(grammar: &Grammar) -> Costs {
-        let nodes = node_costs(Measured { grammar, tokens: None }).into();
+        let nodes = node_costs(Measured::in_bytes(grammar)).into();
         Costs { nodes, tokens: None, left: FxHashMap::default(), sets: FxHashMap::default() }
     }
 
@@ -114,7 +124,8 @@ impl Costs {
     fn of_frame(&mut self, run: &mut Run<'_>, frame: FrameId, register: u32) -> Result<u64, EngineError> {
         let grammar = run.machine.grammar().clone();
         let counts = self.tokens.clone();
-        let grammar = Measured { grammar: &grammar, tokens: counts.as_deref() };
+        let references = ReferenceCosts::default();
+        let grammar = Measured { grammar: &grammar, tokens: counts.as_deref(), references };
         let lexeme = |expr: ExprId| lexeme_cost(grammar, expr);
         Ok(match run.machine.frame(frame) {
             Frame::Node(node) => match *grammar.node(node) {
@@ -363,6 +374,7 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
         Node::Sequence(parts) => sum(parts.iter().map(cost)),
         Node::Choice(parts) => parts.iter().map(cost).min().unwrap_or(NEVER),
         Node::Repeat { body, min, .. } => times(*min, cost(body)),
+        Node::Marked { mark: Mark::Refers(_), .. } if grammar.tokens.is_some() => grammar.references.whole,
         Node::Marked { body, .. } => cost(body),
         Node::Rule(rule) => cost(&grammar.rule(*rule).body),
         Node::Items(id) => {

@@ -7,7 +7,7 @@
 use std::collections::hash_map::Entry::Vacant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Element, ItemsId, MembersId, Node, NodeId};
+use stencilm_grammar::{Element, ItemsId, Mark, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
@@ -110,6 +110,7 @@ impl Fresh {
                 of_many: times(min.saturating_sub(1), cost(body)).saturating_add(new(body).of_many),
                 longest: max.map_or(NEVER, |max| times(max, new(body).longest)),
             },
+            Node::Marked { mark: Mark::Refers(_), .. } => UNKNOWN,
             Node::Marked { body, .. } => new(body),
             Node::Rule(rule) => new(&measured.rule(*rule).body),
             Node::Items(items) => self.of_array(measured, costs, *items),

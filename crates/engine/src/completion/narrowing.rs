@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
+use crate::completion::references::{Declarations, ReferenceCosts};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::token_counts::{MAX_STEPS, NEVER, NEW_KEY, TokenCounts};
 use crate::error::EngineError;
@@ -52,6 +53,9 @@ const MAX_SETS: usize = 128;
 
 /// So many bytes of places are kept for one grammar.
 const MAX_KEPT_BYTES: usize = 1 << 24;
+
+/// For so many costs of references what is known is kept.
+const MAX_REFERENCE_COSTS: usize = 16;
 
 /// Counts are told apart however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
@@ -176,14 +180,54 @@ pub(crate) struct Endings {
     in_bytes: Option<(Arc<[u64]>, Bounds)>,
 }
 
+/// What is known of the ways to the end of texts of one grammar, for each cost that references have had.
+#[derive(Default)]
+pub(crate) struct AllEndings {
+    /// What is found before a text is read, once it was asked for: what lexemes take, and what declares names.
+    counts: Option<(Arc<TokenCounts>, Option<Declarations>)>,
+    /// The one that was asked for last comes last.
+    known: Vec<(ReferenceCosts, Endings)>,
+}
+
+impl AllEndings {
+    /// What is known at a configuration.
+    pub fn at(
+        &mut self,
+        run: &mut Run<'_>,
+        vocabulary: &Arc<Tokens>,
+        configuration: SetId,
+    ) -> Result<&mut Endings, EngineError> {
+        if self.counts.is_none() {
+            let counts = Arc::new(TokenCounts::new(run, vocabulary.clone())?);
+            let declarations = Declarations::new(run, vocabulary, &counts)?;
+            self.counts = Some((counts, declarations));
+        }
+        let (counts, declarations) = self.counts.as_ref().expect("they were just found");
+        let references = match declarations {
+            Some(declarations) => declarations.costs_of(run, vocabulary, configuration),
+            None => ReferenceCosts::default(),
+        };
+        match self.known.iter().position(|(known, _)| *known == references) {
+            Some(at) => self.known[at..].rotate_left(1),
+            None => {
+                let endings = Endings::new(run, counts.clone(), references)?;
+                if self.known.len() == MAX_REFERENCE_COSTS {
+                    self.known.remove(0);
+                }
+                self.known.push((references, endings));
+            }
+        }
+        Ok(&mut self.known.last_mut().expect("it was just put there").1)
+    }
+}
+
 impl Endings {
-    /// What can be told before a text is read.
-    pub fn new(run: &mut Run<'_>, vocabulary: &Arc<Tokens>) -> Result<Endings, EngineError> {
-        let counts = Arc::new(TokenCounts::new(run, vocabulary.clone())?);
+    /// What can be told before a text is read, but for what references take.
+    fn new(run: &mut Run<'_>, counts: Arc<TokenCounts>, references: ReferenceCosts) -> Result<Endings, EngineError> {
         let grammar = run.machine.grammar().clone();
-        let measured = Measured { grammar: &grammar, tokens: Some(&counts) };
+        let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
         let nodes: Arc<[u64]> = node_costs(measured).into();
-        let bounds = Bounds::new(run, vocabulary, measured, &nodes)?;
+        let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
         let places = DependencyCache::new(MAX_KEPT_BYTES, EVERY_COUNT);
         Ok(Endings { counts, nodes, bounds, texts: Texts::default(), places, in_bytes: None })
     }
@@ -195,7 +239,7 @@ impl Endings {
     fn in_bytes(&mut self, run: &mut Run<'_>) -> Result<&mut (Arc<[u64]>, Bounds), EngineError> {
         if self.in_bytes.is_none() {
             let grammar = run.machine.grammar().clone();
-            let measured = Measured { grammar: &grammar, tokens: None };
+            let measured = Measured::in_bytes(&grammar);
             let nodes: Arc<[u64]> = node_costs(measured).into();
             let bounds = Bounds::new(run, &self.counts.vocabulary, measured, &nodes)?;
             self.in_bytes = Some((nodes, bounds));

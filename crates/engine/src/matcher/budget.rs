@@ -75,9 +75,6 @@ impl GrammarMatcher {
         if self.compiled.has_budgets() {
             return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
         }
-        if self.compiled.declares_names() {
-            return Err(EngineError::NotRun("a token_budget with a grammar that declares names").into());
-        }
         let tokens_in_all = self.now().spent.saturating_add(tokens);
         self.budget = Some(Budget { tokens: tokens_in_all, way: None, free: None, narrowed: None });
         let needed = self.tokens_to_end()?;
@@ -124,7 +121,9 @@ impl GrammarMatcher {
         let (worst, step) =
             self.with_endings(|run, endings, here| run.most_behind_a_token(endings, here, is_canonical))?;
         let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
-        let free = accepted.saturating_add((spare / step.saturating_add(1)) as usize);
+        // A name that is being written makes all references to it longer.
+        let steps = if self.compiled.declares_names() { 0 } else { spare / step.saturating_add(1) };
+        let free = accepted.saturating_add(steps as usize);
         self.budget.as_mut().expect("there is a budget").free = Some((accepted, free));
         Ok(false)
     }
@@ -331,7 +330,8 @@ impl GrammarMatcher {
         let layout = self.layout()?;
         let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
-        let result = layout.with_endings(stacks, |run, endings| operation(run, endings, now.configuration));
+        let result =
+            layout.with_endings(stacks, now.configuration, |run, endings| operation(run, endings, now.configuration));
         stacks.rewind(now.mark);
         Ok(result.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
     }

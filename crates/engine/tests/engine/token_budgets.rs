@@ -64,7 +64,7 @@ fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
 }
 
 /// Grammars, and whether the masks of a budget are all that the budget allows.
-const GRAMMARS: [(&str, bool); 19] = [
+const GRAMMARS: [(&str, bool); 24] = [
     (r#"root ::= "a"*"#, true),
     (r#"root ::= "a" | "aba" | "bababa""#, true),
     (r#"root ::= "[" root? "]""#, true),
@@ -93,6 +93,15 @@ const GRAMMARS: [(&str, bool); 19] = [
     ),
     (r#"root ::= %object { others = "\"a\"" | "\"abab\"" | "\"bb\"": [12]; count {2,}; }"#, false),
     (r#"root ::= %object { optional "a": "1"; optional "ab": "1212121"; count {2,}; }"#, false),
+    // What a reference takes hangs on the names before it.
+    (r#"root ::= %declares("s": [ab]+) "," %refers("s")"#, false),
+    (r#"root ::= (%declares("s": [ab]+) ":" | "(" %refers("s") ")")+"#, false),
+    (r#"root ::= %declares("s": "\"" "a"+ "\"") (%refers("s") "1"){1,2}"#, false),
+    (
+        r#"root ::= (%declares("s": "12"{1,3}) | %declares("t": "ab"{1,2})) ("+" (%refers("s") | %refers("t"))){1,2}"#,
+        false,
+    ),
+    (r#"root ::= ("[" %declares("s": [ab]{2,}) "]" | "(" [ab]{2,} ")") root? "+" %refers("s")"#, false),
 ];
 
 #[test]

@@ -4,12 +4,16 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded};
 
 use super::lexemes::Lexemes;
-use crate::ir::grammar::{Grammar, Node, NodeId};
+use crate::ir::grammar::{Grammar, Mark, Node, NodeId};
 
 /// What is known of the nodes of a grammar.
 pub(super) struct Facts {
     /// For every node the one that reads the same texts, without rules and marks around it.
     base: Vec<NodeId>,
+    /// The first mark around each base, on the way there.
+    marked: Vec<Option<NodeId>>,
+    /// Whether a mark on the way says that it refers to a declared name.
+    refers: Vec<bool>,
     /// The bytes with which its texts may end.
     last: Vec<ByteSet>,
     nullable: Vec<bool>,
@@ -17,7 +21,7 @@ pub(super) struct Facts {
 
 impl Facts {
     pub fn new(grammar: &Grammar, lexemes: &mut Lexemes) -> Result<Facts, LimitExceeded> {
-        let base = bases(grammar);
+        let Bases { base, marked, refers } = bases(grammar);
         let nullable = grammar.nullable_nodes();
         let mut last = vec![ByteSet::EMPTY; grammar.nodes.len()];
         // Each node from those before it, until nothing comes of it any more: what refers back does so through rules.
@@ -35,17 +39,27 @@ impl Facts {
                 break;
             }
         }
-        Ok(Facts { base, last, nullable })
+        Ok(Facts { base, marked, refers, last, nullable })
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.base.len() * (size_of::<NodeId>() + size_of::<ByteSet>() + 1)
+        self.base.len() * (3 * size_of::<NodeId>() + size_of::<ByteSet>() + 2)
     }
 
     /// The node that reads the same texts, without rules and marks around it.
     pub fn base(&self, node: NodeId) -> NodeId {
         self.base[node.0 as usize]
+    }
+
+    /// The first mark around a node's base; nodes of the same base and mark are alike.
+    pub fn mark(&self, node: NodeId) -> Option<NodeId> {
+        self.marked[node.0 as usize]
+    }
+
+    /// Whether a node refers to a declared name. Which names there are is not known from a text with holes, read from its end on.
+    pub fn refers(&self, node: NodeId) -> bool {
+        self.refers[node.0 as usize]
     }
 
     /// Whether no text of a node ends with a byte.
@@ -60,8 +74,15 @@ impl Facts {
     }
 }
 
+/// What nodes read, without rules and marks around it.
+struct Bases {
+    base: Vec<NodeId>,
+    marked: Vec<Option<NodeId>>,
+    refers: Vec<bool>,
+}
+
 /// Equal nodes as the first of them, and those that only name another as that one.
-fn bases(grammar: &Grammar) -> Vec<NodeId> {
+fn bases(grammar: &Grammar) -> Bases {
     let mut same: Vec<NodeId> = (0..grammar.nodes.len() as u32).map(NodeId).collect();
     let mut first: FxHashMap<Node, NodeId> = FxHashMap::default();
     for index in 0..same.len() {
@@ -82,16 +103,23 @@ fn bases(grammar: &Grammar) -> Vec<NodeId> {
         Node::Sequence(parts) | Node::Choice(parts) if parts.len() == 1 => Some(parts[0]),
         _ => None,
     };
-    let ends = (0..same.len()).map(|index| {
-        let mut node = same[index];
+    let mut bases = Bases { base: Vec::with_capacity(same.len()), marked: Vec::new(), refers: Vec::new() };
+    for &first in &same {
+        let (mut node, mut mark, mut refers) = (first, None, false);
         // Rules that only name each other match nothing, and are no part of a grammar.
         for _ in 0..same.len() {
+            if let Node::Marked { mark: own, .. } = &grammar.nodes[node.0 as usize] {
+                mark = mark.or(Some(node));
+                refers |= matches!(own, Mark::Refers(_));
+            }
             let Some(next) = named(node) else { break };
             node = same[next.0 as usize];
         }
-        node
-    });
-    ends.collect()
+        bases.base.push(node);
+        bases.marked.push(mark);
+        bases.refers.push(refers);
+    }
+    bases
 }
 
 fn last_from(

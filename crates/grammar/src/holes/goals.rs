@@ -126,6 +126,7 @@ impl<'a> Recogniser<'a> {
     /// Goes on in a step of a goal wherever a node begins that ends at a place.
     pub fn call(&mut self, goal: GoalId, step: Step, node: NodeId, at: Place) -> Result<(), GrammarError> {
         let (base, end) = (self.facts.base(node), at.position());
+        let at = if self.facts.refers(node) { at.doubted() } else { at };
         if !self.template.is_hole(end) && self.facts.never_ends_with(base, self.template.before(end)) {
             return Ok(());
         }

@@ -144,9 +144,9 @@ impl ObjectForms {
 
 fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut index: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut index: FxHashMap<(NodeId, Option<NodeId>), usize> = FxHashMap::default();
     let mut group = |value: NodeId, groups: &mut Vec<Group>| {
-        *index.entry(facts.base(value)).or_insert_with(|| {
+        *index.entry((facts.base(value), facts.mark(value))).or_insert_with(|| {
             let (known, free, plain, lengths) = Default::default();
             groups.push(Group { value, known, free, plain, lengths });
             groups.len() - 1

@@ -108,7 +108,12 @@ impl Holes {
     /// As [`Holes::quotient`].
     pub fn filling(&mut self, pieces: &[Piece<'_>]) -> Result<Grammar, GrammarError> {
         let quotient = self.quotient(pieces)?;
-        if !self.is_completable(pieces)? {
+        let found = self.found(pieces, &FxHashSet::default())?;
+        if !found.certain && found.doubtful && !self.grammar.has_references() {
+            return Err(undecided());
+        }
+        // References before the end of the hole are held against their names where the grammar is used.
+        if !found.certain && !found.doubtful {
             let message =
                 "no text completes these pieces; change what stands around the hole, or put a hole there, too";
             return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
@@ -152,7 +157,8 @@ struct Found {
 
 fn undecided() -> GrammarError {
     let message = "whether this text can be completed hangs on which values of an array with unique elements, on which members of \
-                   an object, or on which digits of a number are filled in, and that cannot be decided; give more of the text \
-                   around the hole, or loosen `uniqueItems`, `minProperties`, `maxProperties` or `multipleOf` there";
+                   an object, on which digits of a number, or on which declared names are filled in, and that cannot be decided; \
+                   give more of the text around the hole, or loosen `uniqueItems`, `minProperties`, `maxProperties`, \
+                   `multipleOf` or the reference there";
     GrammarError::new(ErrorKind::Unsupported, "", message)
 }

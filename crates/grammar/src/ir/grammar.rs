@@ -394,6 +394,11 @@ impl Grammar {
         &self.begun
     }
 
+    /// Whether some part refers to names that the text has declared.
+    pub(crate) fn has_references(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Marked { mark: Mark::Refers(_), .. }))
+    }
+
     /// What became of the constraints in the input.
     pub fn report(&self) -> &Report {
         self.report.read()
