@@ -88,7 +88,8 @@ def _literal(raw: str) -> Any:
         node = ast.parse(_one_line(raw.strip()), mode="eval").body
         return _value(node, 0)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise Malformed(f"the value {raw[:40]!r} is no literal of Python: {error}") from None
+        shown = raw.strip()[:40]
+        raise Malformed(f"the value {shown!r} is no literal of Python: {error}") from None
 
 
 def _one_line(raw: str) -> str:
