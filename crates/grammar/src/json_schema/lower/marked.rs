@@ -55,14 +55,21 @@ impl<'a> Lowering<'a> {
     }
 
     /// Exchanges the strings of JSON with those as they are, or back.
-    fn exchange_strings(&mut self) {
-        let marking = self.marking.as_mut().expect("only a lowering with markers asks for them");
-        std::mem::swap(&mut self.strings, &mut marking.strings);
-        std::mem::swap(&mut self.patterns, &mut marking.patterns);
+    pub(super) fn exchange_strings(&mut self) {
+        let (strings, patterns) = match (&mut self.marking, &mut self.notated) {
+            (Some(marking), _) => (&mut marking.strings, &mut marking.patterns),
+            (None, Some(notated)) => (&mut notated.strings, &mut notated.patterns),
+            (None, None) => unreachable!("only a lowering of arguments has strings as they are"),
+        };
+        std::mem::swap(&mut self.strings, strings);
+        std::mem::swap(&mut self.patterns, patterns);
     }
 
     /// Does something with strings as they are.
-    fn with_bare<T>(&mut self, then: impl FnOnce(&mut Self) -> Result<T, GrammarError>) -> Result<T, GrammarError> {
+    pub(super) fn with_bare<T>(
+        &mut self,
+        then: impl FnOnce(&mut Self) -> Result<T, GrammarError>,
+    ) -> Result<T, GrammarError> {
         self.exchange_strings();
         let made = then(self);
         self.exchange_strings();
@@ -583,7 +590,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a text is among some.
-    fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
+    pub(super) fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
         let exprs = &mut self.builder.exprs;
         let text = exprs.literal(text.as_bytes());
         let both = exprs.and(&[texts, text]);

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use stencilm_regex::{ExprId, Map};
 
+use super::notation::Notation;
 use crate::ir::grammar::{NodeId, RuleId};
 use crate::ir::markers;
 use crate::json::spelling::Spelling;
@@ -11,6 +12,15 @@ use crate::json::strings::Strings;
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::schema::{SchemaId, Types};
+
+/// How the arguments of a call are written that are no JSON text.
+#[derive(Clone, Copy)]
+pub(crate) enum Arguments {
+    /// Each between markers.
+    Marked(&'static Marked),
+    /// As literals.
+    Notated(&'static Notation),
+}
 
 /// The markers around the name and the value of one member.
 #[derive(PartialEq, Eq, Hash, Debug)]

@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::{from_values, marked_arguments, reported};
+use crate::json_schema::{arguments, from_values, reported};
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
@@ -51,9 +51,8 @@ impl<'a> Lowering<'a> {
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
-            // Literals of a notation are not lowered by JSON Schema, and what excludes texts is read by itself.
+            // What excludes texts is read by itself.
             if let Format::Schema { schema, style, options } = &slot.format
-                && !matches!(style, Style::Literal(_))
                 && options.excludes.is_empty()
             {
                 let text = self.document.spelled(self.text, *schema);
@@ -68,7 +67,7 @@ impl<'a> Lowering<'a> {
         for ((style, ..), group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.marked()) else {
+            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.arguments()) else {
                 continue;
             };
             self.report.append(std::mem::take(&mut grammar.report));
@@ -95,15 +94,10 @@ impl<'a> Lowering<'a> {
         if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
             return Ok(known);
         }
-        if let Style::Literal(notation) = style {
-            let node = self.literal_arguments(at, notation, options)?;
-            self.schemas.insert(key, node);
-            return Ok(node);
-        }
         let place = self.document.pointer(at);
-        let grammar = match style.marked() {
+        let grammar = match style.arguments() {
             None => reported(text, options),
-            Some(marked) => marked_arguments(text, marked, options),
+            Some(written) => arguments(text, written, options),
         };
         let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
         self.report.absorb(&grammar.report, &place, "#");

@@ -8,7 +8,7 @@ use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::grammar::{Grammar, NodeId, RuleId};
+use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::markers;
 use crate::ir::report::KeptReport;
 use crate::json_schema::read::document::{Document, JsonId};
@@ -270,11 +270,6 @@ impl<'a> Lowering<'a> {
             self.builder.sequence(&[tag, more])
         };
         if rounds.at_least_one { all } else { self.builder.repeat(all, 0, Some(1)) }
-    }
-
-    /// A rule that is still to be defined.
-    pub(super) fn declare(&mut self, name: &str) -> RuleId {
-        combine::declare(&mut self.builder, &mut self.names, name)
     }
 
     pub(super) fn add(&mut self, grammar: &Grammar) -> NodeId {

@@ -3,13 +3,11 @@
 //! The flow is one way: JSON ([`crate::json_schema::read::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
 //! their [`fields`]) → [`lower`] (nodes), with the text that anything may stand in in [`texts`], what other notations say in
 //! [`embedded`], the words that may be tokens in [`crate::ir::markers`], and the [`styles`] in which models write the arguments of
-//! calls, those of a notation of its own in [`literals`].
+//! calls.
 
 mod embedded;
 mod fields;
-mod literals;
 mod lower;
-mod notation;
 mod read;
 mod styles;
 mod texts;
