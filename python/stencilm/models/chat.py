@@ -35,13 +35,13 @@ from stencilm.tool_calls.functions import (
     result_text,
 )
 from stencilm.tool_calls.reasoning import reasoning_format
-from stencilm.tool_calls.request import ToolChoice
+from stencilm.tool_calls.request import ToolChoice, schema_of_arguments
 
 T = TypeVar("T")
 
 DEFAULT_MAX_ROUNDS = 8
 # Said in full, because strict mode would close an object that says nothing.
-_ANYTHING = {"type": "object", "additionalProperties": True}
+_ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +420,7 @@ class _Json:
                 _closed(
                     name={"const": tool.name},
                     arguments=_moved(
-                        tool.definition["function"].get("parameters") or _ANYTHING,
+                        _arguments(tool),
                         f"{tool.name}_",
                         definitions,
                     ),
@@ -485,6 +485,14 @@ def _allowed(choice: ToolChoice, tools: list[CallableTool]) -> tuple[list[Callab
     names = {tool.name for tool in request.tools}
     chosen = [tool for tool in tools if tool.name in names]
     return chosen, request.choice in ("required", "named")
+
+
+def _arguments(tool: CallableTool) -> dict[str, Any] | bool:
+    """The schema of a tool's arguments; anything where it has none."""
+    parameters = tool.definition["function"].get("parameters")
+    if parameters is None:
+        return _ANYTHING
+    return schema_of_arguments(tool.name, parameters, f"#/tools/{tool.name}/parameters")
 
 
 def _given(source: JsonSchemaSource) -> JsonSchemaArguments:

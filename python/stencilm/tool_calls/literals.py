@@ -111,7 +111,10 @@ def _value(node: ast.expr, depth: int) -> Any:
             key if isinstance(key, str) else json.dumps(key): value
             for key, value in zip(keys, values, strict=True)
         }
-    value = ast.literal_eval(node)
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        value = node
     if not isinstance(value, (str, int, float, bool, type(None))):
         raise ValueError(f"{ast.unparse(node)} has no counterpart in JSON")
     if isinstance(value, str):
