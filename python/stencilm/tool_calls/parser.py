@@ -470,7 +470,7 @@ class TemplateReader:
             for shape in self.shapes:
                 at = self.text.at
                 match = shape.header.match(self.text.buffer, at, at + LONGEST_HEADER)
-                if match is not None:
+                if match is not None and self._is_named(match):
                     self.text.at = match.end()
                     return shape, match
             rest = self.text.buffer[self.text.at : self.text.at + LONGEST_HEADER]
@@ -480,6 +480,14 @@ class TemplateReader:
             if len(rest) >= LONGEST_HEADER:
                 raise Malformed(f"{rest[:20]!r} begins no call")
             yield from self.text.more()
+
+    def _is_named(self, match: re.Match[str]) -> bool:
+        """Whether a header has a name such as text before it could not be told from."""
+        name = match.groupdict().get("name")
+        if not self.is_soft or name is None:
+            return True
+        named = _MAYBE_NAME.match(name)
+        return named is not None and named.end() == len(name)
 
     def _begin(self, out: Output, name: str, written: str | None) -> None:
         if written is not None and self.template.id_format is not None:

@@ -24,6 +24,8 @@ Choice: TypeAlias = Literal["auto", "required", "none", "named"]
 
 # What a name may be that stands in a call without quotes: a reader could not tell where others end.
 _BARE_NAME = re.compile(r"[^\s<>\[\](){}\x00-\x1f\x7f]{1,512}")
+# The same where a call is one of Python.
+_PYTHON_NAME = re.compile(r"[^\W\d][\w.-]{0,511}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def read_request(
         {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
     )
     known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
-    _check_names(known, bare_names)
+    _check_names(known, (_PYTHON_NAME if style == "python" else _BARE_NAME) if bare_names else None)
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
         answer = StructuralTag.from_json(answer).format
@@ -207,7 +209,7 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
     return schema
 
 
-def _check_names(tools: Sequence[Tool], bare_names: bool) -> None:
+def _check_names(tools: Sequence[Tool], bare_name: re.Pattern[str] | None) -> None:
     """Refuses names of which a reader could not tell which tool is meant."""
     known: set[tuple[bool, str]] = set()
     for index, tool in enumerate(tools):
@@ -217,10 +219,10 @@ def _check_names(tools: Sequence[Tool], bare_names: bool) -> None:
                 f"two tools have the name {tool.name!r}: rename one", place=place
             )
         known.add((tool.kind == "function", tool.name))
-        if bare_names and not _BARE_NAME.fullmatch(tool.name):
+        if bare_name is not None and not bare_name.fullmatch(tool.name):
             raise GrammarSyntaxError(
                 f"the tool has the name {tool.name!r:.60}, which stands in the calls of this model "
-                "without quotes: give it one of letters, digits, _, - and .",
+                "without quotes: give it one of letters, digits, _, - and ., and a letter first",
                 place=place,
             )
 
