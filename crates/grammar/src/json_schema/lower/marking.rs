@@ -123,6 +123,12 @@ pub(crate) struct Marking<'a> {
     pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
     /// The same by what schemas say, where they mean the same.
     pub(super) alike: Map<Box<[u8]>, Rc<[Way]>>,
+    /// Members that were written, by their names and the ways to write their values: many tools have the same.
+    pub(super) arguments: Map<(Box<str>, Box<[Way]>), NodeId>,
+    /// Fixed texts, and whether blanks may stand before them.
+    pub(super) texts: Map<(bool, Box<str>), NodeId>,
+    /// The same nodes where they may be left out.
+    pub(super) optional: Map<NodeId, NodeId>,
     /// Values whose rules are still to be laid out, where markers nest.
     pub(crate) work: Vec<Nested<'a>>,
     pub(super) blanks: ExprId,
@@ -131,7 +137,7 @@ pub(crate) struct Marking<'a> {
 }
 
 /// A way to write a value: the word for its type, and what stands behind the name's marker.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Way {
     pub(super) word: &'static str,
     pub(super) value: NodeId,
@@ -139,7 +145,7 @@ pub(super) struct Way {
 }
 
 /// How the marker that ends a value follows it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     /// The value has read it.
     Read,
@@ -165,6 +171,9 @@ impl<'a> Marking<'a> {
             patterns: Map::default(),
             values: Map::default(),
             alike: Map::default(),
+            arguments: Map::default(),
+            texts: Map::default(),
+            optional: Map::default(),
             work: Vec::new(),
             blanks: ExprId::EMPTY,
             clean: ExprId::NOTHING,
