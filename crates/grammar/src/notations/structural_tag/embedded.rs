@@ -16,7 +16,21 @@ use crate::json_schema::{arguments, from_values, reported};
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 impl<'a> Lowering<'a> {
+    /// Refuses a part that is longer than it may be on its own.
+    fn check_length(&self, part: &str, what: &str, at: JsonId) -> Result<(), GrammarError> {
+        if part.len() <= self.max_bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "{what} has {} bytes and at most {} are accepted; split it up, or raise `schema_bytes` of the limits",
+            part.len(),
+            self.max_bytes
+        );
+        Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(at), message))
+    }
+
     pub(super) fn ebnf(&mut self, text: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+        self.check_length(text, "the grammar", at)?;
         let grammar = Grammar::from_ebnf(text, "root").map_err(|inner| {
             let place = format!("{}/grammar", self.document.pointer(at));
             GrammarError::new(inner.kind, place, inner.to_string())
@@ -25,6 +39,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn regex(&mut self, pattern: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+        self.check_length(pattern, "the pattern", at)?;
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         let expr = parse_pattern(&mut self.builder.exprs, pattern, &options, &mut Utf8).map_err(|inner| {
             let kind = match inner.kind {
@@ -56,7 +71,7 @@ impl<'a> Lowering<'a> {
                 && options.excludes.is_empty()
             {
                 let text = self.document.spelled(self.text, *schema);
-                if !text.contains("\"$") {
+                if !text.contains("\"$") && text.len() <= self.max_bytes {
                     let key = (text, *style, flags(options), options.max_whitespace);
                     let group = alike.entry((key.1, key.2, key.3)).or_default();
                     group.entry(key).or_insert((*schema, options));
@@ -88,6 +103,7 @@ impl<'a> Lowering<'a> {
             return Ok(known);
         }
         let text = self.document.spelled(self.text, at);
+        self.check_length(text, "the schema", at)?;
         let key = (text, style, flags(options), options.max_whitespace);
         // What is excluded is no part of the key, and few schemas exclude anything.
         let is_kept = options.excludes.is_empty();
@@ -95,6 +111,7 @@ impl<'a> Lowering<'a> {
             return Ok(known);
         }
         let place = self.document.pointer(at);
+        let options = &JsonSchemaOptions { max_bytes: self.max_bytes, ..options.clone() };
         let grammar = match style.arguments() {
             None => reported(text, options),
             Some(written) => arguments(text, written, options),

@@ -21,6 +21,8 @@ pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 4], Option<u32>);
 pub(super) struct Lowering<'a> {
     pub(super) document: &'a Document<'a>,
     pub(super) text: &'a str,
+    /// Longest part in another notation.
+    pub(super) max_bytes: usize,
     pub(super) builder: GrammarBuilder,
     pub(super) report: KeptReport,
     names: HashSet<String>,
@@ -34,10 +36,11 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(document: &'a Document<'a>, text: &'a str) -> Lowering<'a> {
+    pub(super) fn new(document: &'a Document<'a>, text: &'a str, max_bytes: usize) -> Lowering<'a> {
         Lowering {
             document,
             text,
+            max_bytes,
             builder: GrammarBuilder::default(),
             report: KeptReport::default(),
             names: HashSet::default(),
