@@ -461,8 +461,16 @@ class TemplateReader:
         arguments = yield from read_arguments(
             self.text, shape.style, out.schema(name), shape.suffix.strip(), out.more_arguments
         )
-        yield from self.text.expect(shape.suffix)
+        yield from self._end_of(shape)
         out.end_call(arguments)
+
+    def _end_of(self, shape: _Shape) -> Generator[None, None, None]:
+        """Goes over the end of a call that began so; ways that begin alike may end in several."""
+        alike = (way for way in self.shapes if way.header.pattern == shape.header.pattern)
+        for way in alike:
+            if way is not shape and way.suffix and (yield from self.text.comes(way.suffix)):
+                return
+        yield from self.text.expect(shape.suffix)
 
     def _header(self) -> Generator[None, None, tuple[_Shape, re.Match[str]]]:
         """The first of the ways to begin a call that is there."""

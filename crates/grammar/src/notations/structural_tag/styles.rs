@@ -30,7 +30,7 @@ const PLAIN: Marked = Marked {
     control: &[],
 };
 
-static STYLES: [(&str, Marked); 15] = [
+static STYLES: [(&str, Marked); 16] = [
     ("qwen_xml", Marked { open: "<parameter=", close: "</parameter>", python_words: true, own_lines: true, ..PLAIN }),
     (
         "minimax_xml",
@@ -124,6 +124,17 @@ static STYLES: [(&str, Marked); 15] = [
     (
         "atem_xml",
         Marked { open: "<atem:parameter name=\"", middle: "\">", close: "</atem:parameter>", name_end: "\"", ..PLAIN },
+    ),
+    (
+        "rfl_xml",
+        Marked {
+            open: "<rfl:parameter name=\"",
+            middle: "\">",
+            close: "</rfl:parameter>",
+            own_lines: true,
+            name_end: "\"",
+            ..PLAIN
+        },
     ),
     (
         "gigachat_xml",
