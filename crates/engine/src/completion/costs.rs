@@ -45,7 +45,7 @@ fn times(count: u32, cost: u64) -> u64 {
 pub(crate) struct Measured<'a> {
     pub grammar: &'a Grammar,
     pub tokens: Option<&'a TokenCounts>,
-    /// What references to declared names take, where tokens are counted.
+    /// What references to declared names take; in bytes at least.
     pub references: ReferenceCosts,
 }
 
@@ -65,9 +65,10 @@ impl Deref for Measured<'_> {
 }
 
 impl Costs {
-    /// The bytes that they take at least.
-    pub fn in_bytes(grammar: &Grammar) -> Costs {
-        let nodes = node_costs(Measured::in_bytes(grammar)).into();
+    /// The bytes that they take at least, with references of so many at least.
+    pub fn in_bytes(grammar: &Grammar, reference: u64) -> Costs {
+        let references = ReferenceCosts { whole: reference, rest: 0 };
+        let nodes = node_costs(Measured { references, ..Measured::in_bytes(grammar) }).into();
         Costs { nodes, tokens: None, left: FxHashMap::default(), sets: FxHashMap::default() }
     }
 
@@ -374,7 +375,10 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
         Node::Sequence(parts) => sum(parts.iter().map(cost)),
         Node::Choice(parts) => parts.iter().map(cost).min().unwrap_or(NEVER),
         Node::Repeat { body, min, .. } => times(*min, cost(body)),
-        Node::Marked { mark: Mark::Refers(_), .. } if grammar.tokens.is_some() => grammar.references.whole,
+        Node::Marked { mark: Mark::Refers(_), body } => match grammar.tokens {
+            Some(_) => grammar.references.whole,
+            None => cost(body).max(grammar.references.whole),
+        },
         Node::Marked { body, .. } => cost(body),
         Node::Rule(rule) => cost(&grammar.rule(*rule).body),
         Node::Items(id) => {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
-use crate::completion::references::{Declarations, ReferenceCosts};
+use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::token_counts::{MAX_STEPS, NEVER, NEW_KEY, TokenCounts};
 use crate::error::EngineError;
@@ -329,7 +329,8 @@ impl Run<'_> {
         endings: &Endings,
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
-        let mut costs = Costs::in_bytes(&self.machine.grammar().clone());
+        let reference = shortest_name(self, configuration);
+        let mut costs = Costs::in_bytes(&self.machine.grammar().clone(), reference);
         match self.complete(&mut costs, configuration, NEVER - 1)? {
             Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
             Completion::TooLong(_) | Completion::Never => Ok(None),

@@ -8,8 +8,7 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::ExprId;
 
-use crate::completion::bounds::worst_of;
-use crate::completion::token_counts::{NEVER, TokenCounts, count_of};
+use crate::completion::token_counts::{NEVER, TokenCounts, count_of, worst_of};
 use crate::error::EngineError;
 use crate::machine::layout::FrameId;
 use crate::parse::stepper::Run;
@@ -154,6 +153,27 @@ impl Declarations {
         }
         ReferenceCosts { whole, rest }.rounded()
     }
+}
+
+/// The bytes of the shortest name that references have where a configuration stands; none where there is no name yet. A shorter
+/// one may still be declared, so a text that is short by this measure need not be the shortest.
+pub(crate) fn shortest_name(run: &Run<'_>, configuration: SetId) -> u64 {
+    let mut most = 0;
+    for thread in run.stacks.entries(configuration).iter().filter(|&&thread| thread != Entry::BOTTOM) {
+        for &top in run.stacks.entries(thread.below).iter().filter(|&&top| run.machine.is_names(top)) {
+            if top.register == UNKNOWN_NAMES {
+                continue;
+            }
+            let mut least = vec![NEVER; run.machine.names.sets.len()];
+            for entry in run.stacks.seen.entries(top.register) {
+                let name: Vec<u32> = run.stacks.list(entry).collect();
+                let set = name.first().map_or(0, |&set| set.saturating_sub(256)) as usize;
+                least[set] = least[set].min(name.len() as u64 - 1);
+            }
+            most = least.into_iter().filter(|&least| least != NEVER).fold(most, u64::max);
+        }
+    }
+    most
 }
 
 /// The lexemes that a declared name is made of: one, or the pieces of a long one.

@@ -1,6 +1,7 @@
 //! A short text that completes the grammar from where a matcher stands.
 
 use crate::completion::costs::Costs;
+use crate::completion::references::shortest_name;
 use crate::completion::search::{Completion, Piece};
 use crate::error::MatcherError;
 use crate::matcher::GrammarMatcher;
@@ -8,7 +9,7 @@ use crate::matcher::GrammarMatcher;
 impl GrammarMatcher {
     /// A text that completes the grammar behind what was accepted; empty where it is complete already. It is a shortest
     /// one, except that intersections and complements count with a lower bound of their length where alternatives are
-    /// compared, that a key must be new, and that the search for a shorter one ends where it tries too many ways. The same
+    /// compared, that a key must be new, that references count as those to names that there are, and that the search for a shorter one ends where it tries too many ways. The same
     /// state gives the same text. Nothing is changed.
     ///
     /// # Errors
@@ -19,8 +20,10 @@ impl GrammarMatcher {
             return Ok(Vec::new());
         }
         let compiled = self.compiled().clone();
-        let completion =
-            self.probe(|run, start| run.complete(&mut Costs::in_bytes(compiled.grammar()), start, max_bytes as u64))?;
+        let completion = self.probe(|run, start| {
+            let reference = shortest_name(run, start);
+            run.complete(&mut Costs::in_bytes(compiled.grammar(), reference), start, max_bytes as u64)
+        })?;
         match completion {
             Completion::Found(pieces) => {
                 let texts = pieces.into_iter().map(|piece| match piece {
