@@ -22,6 +22,7 @@ from stencilm import (
     TokenizerInfo,
 )
 from stencilm.errors import StencilError, UnsupportedFeature
+from stencilm.grammars.holes import Hole
 
 LETTERS = "abxy"
 _TOKENS = [
@@ -424,7 +425,14 @@ REQUIRED["properties"]["edges"]["minItems"] = 2
 def test_texts_with_references_are_complete_within_their_budget(budget: int) -> None:
     """The names that are written decide how many tokens their references take."""
     tokens = [chr(code) for code in range(32, 127)]
-    tokens += ['{"nodes":[{"id":"', '"}],"edges":[{"from":"', '","to":"', '"},{"id":"', '"}]}', "ab"]
+    tokens += [
+        '{"nodes":[{"id":"',
+        '"}],"edges":[{"from":"',
+        '","to":"',
+        '"},{"id":"',
+        '"}]}',
+        "ab",
+    ]
     tokens += ["a" * 9, '"},{"from":"']
     info = TokenizerInfo(
         [token.encode() for token in tokens] + ["</s>"], stop_token_ids=[len(tokens)]
@@ -447,7 +455,7 @@ def test_texts_with_references_are_complete_within_their_budget(budget: int) -> 
                 break
             text += tokens[token]
         spent += matcher.token_budget_left == 0
-        assert matcher.token_budget_left >= 0, text
+        assert matcher.token_budget_left is not None and matcher.token_budget_left >= 0, text
         value = json.loads(text)
         names = {node["id"] for node in value["nodes"]}
         assert all(edge[end] in names for edge in value["edges"] for end in ("from", "to")), text
@@ -469,7 +477,8 @@ def test_holes_in_texts_with_references() -> None:
     # No reference is read, so which names there are does not matter.
     assert grammar.is_completable(["a;*", HOLE, "."])
     assert grammar.is_completable(["a;", HOLE, "b."]) and not grammar.is_completable([HOLE, "d."])
-    for pieces in (["a;&b."], ["a;&", HOLE, "."], [HOLE, "&b."]):
+    undecided: list[list[str | bytes | Hole]] = [["a;&b."], ["a;&", HOLE, "."], [HOLE, "&b."]]
+    for pieces in undecided:
         with pytest.raises(UnsupportedFeature, match="declared names"):
             grammar.is_completable(pieces)
     # References before the end of the hole are held against the names before them.
