@@ -36,7 +36,7 @@ def compiler() -> GrammarCompiler:
 def test_references_are_to_names_that_were_declared(compiler: GrammarCompiler, style: Any) -> None:
     tag = {"type": "json_schema", "style": style, "json_schema": NAMED}
     compiled = compiler.compile_structural_tag(tag)
-    for arguments, belongs in [
+    cases: list[tuple[dict[str, Any], bool]] = [
         ({"table": "users", "source": "users"}, True),
         ({"table": "a < b", "source": "a < b", "days": 2}, True),
         ({"table": "東京", "alias": "t", "source": "t"}, True),
@@ -45,7 +45,8 @@ def test_references_are_to_names_that_were_declared(compiler: GrammarCompiler, s
         ({"table": "users", "source": "users2"}, False),
         ({"table": "users", "alias": "LONG", "source": "users"}, False),
         ({"source": "users", "table": "users"}, False),
-    ]:
+    ]
+    for arguments, belongs in cases:
         text = write_arguments(style, arguments, NAMED)
         matcher = GrammarMatcher(compiled)
         assert (matcher.accept_string(text) and matcher.is_completed()) == belongs, text
