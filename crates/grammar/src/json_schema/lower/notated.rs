@@ -648,7 +648,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A name of a class of those that no schema names, with what stands before the value; `None` where there is none.
-    fn other_key(&mut self, key: ExprId, known: &[Member]) -> Option<NodeId> {
+    fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Option<NodeId> {
         let notation = self.notation();
         let place = self.notated().place;
         let is_quoted = place == Place::Value && notation.quote.is_none();
@@ -657,7 +657,7 @@ impl<'a> Lowering<'a> {
         let exprs = &mut self.builder.exprs;
         let known: Vec<&str> = known.iter().map(|member| member.name).collect();
         let known = exprs.literals(&known);
-        let mut all = vec![key, exprs.not(known)];
+        let mut all = vec![of_class, exprs.not(known)];
         if notation.quote.is_some() {
             let letters: ByteSet = (b'!'..=u8::MAX)
                 .filter(|&byte| byte != 0x7f && !b"\"'".contains(&byte) && !NOT_IN_NAMES.contains(&char::from(byte)))
@@ -695,6 +695,11 @@ impl<'a> Lowering<'a> {
         let exprs = &mut self.builder.exprs;
         let sign = exprs.literal(sign.as_bytes());
         let key = exprs.concat(name, sign);
+        // Of all names there are more than are known and excluded.
+        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
+        if every == Some(of_class) && self.options.excludes.is_empty() {
+            return Some(self.builder.lexeme(key));
+        }
         let (checker, copy) = self.checker(key);
         let is_live = checker.is_live(copy).unwrap_or(true);
         is_live.then(|| self.builder.lexeme(key))
