@@ -233,10 +233,18 @@ impl<'a> Lowering<'a> {
             return Ok(ways);
         };
         let (text, is_any) = self.bare_text(all, at, branches)?;
-        if text == ExprId::NOTHING {
-            return Ok(Vec::new());
+        let names = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?.1;
+        let mut ways = Vec::with_capacity(1);
+        for name in names {
+            let Container::Name(name) = name else { continue };
+            let (open, close) =
+                (markers::literal(&mut self.builder, quote), markers::literal(&mut self.builder, quote));
+            ways.push(self.builder.sequence(&[open, name, close]));
         }
-        Ok(vec![self.quoted_text(if is_any { None } else { Some(text) }, quote)])
+        if text != ExprId::NOTHING {
+            ways.push(self.quoted_text(if is_any { None } else { Some(text) }, quote));
+        }
+        Ok(ways)
     }
 
     /// The strings for which all these terms hold, as they are, and whether these are all there are.
