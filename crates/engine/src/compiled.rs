@@ -406,6 +406,7 @@ impl Layout {
         siblings: &Arc<Layouts>,
     ) -> Result<Layout, EngineError> {
         let machine = Machine::new(grammar.clone(), tokens.clone())?;
+        let horizon = vocabulary.trie().max_depth();
         Ok(Layout {
             vocabulary: vocabulary.clone(),
             marks: machine.marks,
@@ -414,10 +415,10 @@ impl Layout {
             lexemes,
             siblings: Arc::downgrade(siblings),
             masks: Mutex::new(Masks {
-                known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
-                suffixes: KnownSuffixes::new(vocabulary.trie().max_depth()),
+                known: MaskCache::new(limits.mask_cache_bytes, horizon),
+                suffixes: KnownSuffixes::new(horizon),
             }),
-            canonical: Mutex::default(),
+            canonical: Mutex::new(CanonicalMasks::new(horizon)),
             endings: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,
@@ -571,9 +572,8 @@ impl Layout {
             let mut unverified = known.as_ref().map_or_else(Vec::new, |kept| kept.unverified().to_vec());
             if known.is_none() {
                 let saturated = run.stacks.configuration(&mut threads)?;
-                run.stacks.watch();
-                let finished = run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask);
-                let reads = run.stacks.unwatch();
+                let (finished, reads) =
+                    run.tracked(|run| run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask));
                 let finished = finished?;
                 computed = match &reads {
                     Some(reads) => {

@@ -13,6 +13,7 @@
 pub(crate) mod annotations;
 pub(crate) mod clamp;
 pub(crate) mod names;
+pub(crate) mod reads;
 pub(crate) mod stepper;
 pub(crate) mod unverified;
 pub(crate) mod walk;
