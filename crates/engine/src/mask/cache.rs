@@ -16,7 +16,7 @@ use crate::error::EngineError;
 use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
-use crate::mask::finished::Finished;
+use crate::mask::draft::OptimisticMask;
 use crate::mask::reference::{Base, Bases};
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
@@ -40,7 +40,7 @@ enum KeptTokens {
 
 impl KeptMask {
     /// The mask of these words. It may share those of another one.
-    pub fn new(words: &[u32], draft: &Finished, bases: &mut Bases) -> KeptMask {
+    pub fn new(words: &[u32], draft: &OptimisticMask, bases: &mut Bases) -> KeptMask {
         let mut kept = draft.flipped.clone();
         let mut cleared = draft.cleared.clone();
         if !cleared.is_empty() {

@@ -7,9 +7,10 @@ use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict, FE
 use crate::canonical::viability::crossing::SuffixesBehind;
 use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
-use crate::compiled::{Layout, PlainMask};
+use crate::compiled::Layout;
 use crate::error::EngineError;
 use crate::locks::{Guard, lock};
+use crate::mask::pipeline::PlainMask;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{SetId, Stacks};
 use crate::switches::Switch;
@@ -31,7 +32,7 @@ impl Layout {
             known.iter().for_each(|&token| token_set::set(mask, token));
             return Ok(Some(CanonicalVerdict::Few(known)));
         }
-        let plain = self.fill_mask(stacks, configuration, mask, true)?;
+        let plain = self.plain_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
             Some(0) => Ok(None),
             Some(1..=FEW_TOKENS) if Switch::CanonicalSparse.is_on() => {
