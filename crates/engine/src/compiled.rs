@@ -23,7 +23,7 @@ use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;
 use crate::mask::cache::KeptMask;
 use crate::mask::pipeline::{DecidedMask, Masks, PlainMask};
-use crate::parse::stepper::{Doubt, Run, Scratch};
+use crate::parse::stepper::{Doubt, Mode, Run, Scratch};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{NIL, SetId, Stacks};
 
@@ -458,7 +458,7 @@ impl Layout {
             machine: &mut machine,
             lexeme_cache: &mut lexeme_cache,
             stacks,
-            recording: true,
+            mode: Mode::Exact,
             names: NIL,
             text: None,
             doubt: Doubt::default(),

@@ -40,7 +40,7 @@ impl Run<'_> {
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<OptimisticMask, EngineError> {
-        (self.recording, self.known) = (false, None);
+        debug_assert!(!self.is_exact(), "a mask is made as if every key were new");
         let mut flipped = std::mem::take(&mut self.scratch.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
@@ -107,7 +107,6 @@ impl Run<'_> {
         for node in single {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
-        (self.recording, self.known) = (true, None);
         let Draft { row, flipped, joined, cleared, mut unverified, .. } = draft;
         // A key that ends a wide row's thread was doubted before it was known with what the token goes on.
         unverified.retain(|unverified| token_set::get(mask, unverified.token));

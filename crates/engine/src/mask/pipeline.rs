@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::error::EngineError;
 use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
-use crate::parse::stepper::Run;
+use crate::parse::stepper::{Mode, Run};
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
@@ -117,7 +117,10 @@ impl Masks {
         }
         let saturated = run.stacks.configuration(&mut threads)?;
         run.scratch.saturated = threads;
-        let (found, reads) = run.tracked(|run| run.optimistic_mask(vocabulary, &mut self.suffixes, saturated, mask));
+        let (found, reads) = run.tracked(|run| {
+            let suffixes = &mut self.suffixes;
+            run.in_mode(Mode::Optimistic, |run| run.optimistic_mask(vocabulary, suffixes, saturated, mask))
+        });
         let found = found?;
         let (fresh, computed) = match &reads {
             Some(reads) => {

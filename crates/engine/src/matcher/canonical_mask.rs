@@ -11,7 +11,7 @@ use crate::compiled::Layout;
 use crate::error::EngineError;
 use crate::locks::{Guard, lock};
 use crate::mask::pipeline::PlainMask;
-use crate::parse::stepper::Run;
+use crate::parse::stepper::{Mode, Run};
 use crate::state::stacks::{SetId, Stacks};
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
@@ -96,12 +96,12 @@ impl Layout {
         self.with(stacks, |run| {
             let here = if plain.reads.is_some() { run.without_text(configuration)? } else { None };
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
-            run.recording = here.is_none() && run.machine.keeps_text();
+            let mode = Mode::exact_if(here.is_none() && run.machine.keeps_text());
             let told = (mask, plain.kept.as_deref());
             let (found, reads) = run.tracked(|run| {
                 // What it depends on is also what the plain mask does.
                 plain.reads.iter().flatten().for_each(|&read| run.stacks.look_at(read));
-                run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, told)
+                run.in_mode(mode, |run| run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, told))
             });
             let found = Arc::new(found?.into_boxed_slice());
             if let Some(reads) = reads.filter(|_| plain.reads.is_some()) {
@@ -125,7 +125,10 @@ impl Layout {
             // What an array has seen is not in the description of a configuration.
             let here = run.without_text(configuration)?;
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
-            self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, asked)
+            let mode = Mode::exact_if(here.is_none());
+            run.in_mode(mode, |run| {
+                self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, asked)
+            })
         })
     }
 
@@ -157,10 +160,8 @@ impl Layout {
                 is_taken_over = true;
                 let there = (without, token);
                 let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &there, asked)?;
-                run.recording = false;
                 return run.dead_ends_in_whole(encoding, saturated, (cursor, token), (&there.0, &known), asked.fitting);
             }
-            run.recording = !keeps;
             let lexemes = (&mut cache.in_lexemes, &mut cache.behind);
             run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked)
         });

@@ -61,7 +61,7 @@ impl SuffixesBehind {
         (row, crossings): (&Arc<Row>, &Crossings),
     ) -> Result<Arc<[ReadSuffix]>, EngineError> {
         // What an array has seen is not in the description of a configuration.
-        if run.recording || !Switch::CanonicalReadSuffixes.is_on() {
+        if run.is_exact() || !Switch::CanonicalReadSuffixes.is_on() {
             return run.read_suffixes(start, crossings);
         }
         let name = std::ptr::from_ref(crossings.suffixes()) as usize;
