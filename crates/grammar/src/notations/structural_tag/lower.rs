@@ -8,7 +8,7 @@ use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::grammar::{Grammar, NodeId, RuleId};
+use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::markers;
 use crate::ir::report::KeptReport;
 use crate::json_schema::read::document::{Document, JsonId};
@@ -21,6 +21,8 @@ pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 4], Option<u32>);
 pub(super) struct Lowering<'a> {
     pub(super) document: &'a Document<'a>,
     pub(super) text: &'a str,
+    /// Longest part in another notation.
+    pub(super) max_bytes: usize,
     pub(super) builder: GrammarBuilder,
     pub(super) report: KeptReport,
     names: HashSet<String>,
@@ -34,10 +36,11 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(document: &'a Document<'a>, text: &'a str) -> Lowering<'a> {
+    pub(super) fn new(document: &'a Document<'a>, text: &'a str, max_bytes: usize) -> Lowering<'a> {
         Lowering {
             document,
             text,
+            max_bytes,
             builder: GrammarBuilder::default(),
             report: KeptReport::default(),
             names: HashSet::default(),
@@ -270,11 +273,6 @@ impl<'a> Lowering<'a> {
             self.builder.sequence(&[tag, more])
         };
         if rounds.at_least_one { all } else { self.builder.repeat(all, 0, Some(1)) }
-    }
-
-    /// A rule that is still to be defined.
-    pub(super) fn declare(&mut self, name: &str) -> RuleId {
-        combine::declare(&mut self.builder, &mut self.names, name)
     }
 
     pub(super) fn add(&mut self, grammar: &Grammar) -> NodeId {
