@@ -12,7 +12,14 @@ from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo
 from stencilm.errors import GrammarSyntaxError
 from stencilm.models import chat as conversations
 from stencilm.models.chat import Talk
+from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.writer import write_calls
 from tool_calls.test_chat import Scripted
+
+
+@pytest.fixture(scope="module")
+def compiler() -> GrammarCompiler:
+    return GrammarCompiler(TokenizerInfo.from_file(Path(stencilm.__file__).parent / "tiny"))
 
 
 def tool(parameters: Any = None, name: str = "f") -> dict[str, Any]:
@@ -118,3 +125,33 @@ def test_a_function_and_a_built_in_tool_may_have_one_name() -> None:
     tools = stencilm.tools("harmony", [tool(name="python"), {"type": "python"}])
     text = "<|channel|>analysis to=python code<|message|>1<|call|>"
     assert tools.parse(text).calls[0].arguments == {"code": "1"}
+
+
+GOOD: dict[str, Any] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 3}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+# A pattern that is not regular.
+BAD: dict[str, Any] = {
+    "type": "object",
+    "properties": {"s": {"type": "string", "pattern": r"(a)\1"}},
+    "required": ["s"],
+}
+
+
+@pytest.mark.parametrize("family", [*TEMPLATES, "harmony"])
+def test_one_tool_that_cannot_be_held(compiler: GrammarCompiler, family: str) -> None:
+    given = [tool(GOOD, "good"), tool(BAD, "bad_one")]
+    with pytest.raises(stencilm.StencilError, match="bad_one"):
+        _ = stencilm.tools(family, given).grammar
+    tools = stencilm.tools(family, given, "required", reasoning=False, on_unsupported="relax")
+    assert {finding.keyword for finding in tools.grammar.report.relaxed} == {"pattern"}
+    if family == "harmony":
+        return
+    compiled = compiler.compile_structural_tag(tools.tag)
+    for arguments, belongs in [({"n": 3}, True), ({"n": 2}, False)]:
+        text = write_calls(TEMPLATES[family], [("good", arguments)], {"good": GOOD}, ids=["0"])
+        matcher = GrammarMatcher(compiled)
+        assert (matcher.accept_string(text) and matcher.is_completed()) == belongs, text

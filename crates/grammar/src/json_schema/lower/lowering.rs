@@ -107,6 +107,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) work: Vec<Task<'a>>,
     /// Where the members of the root are written between markers.
     pub(crate) marking: Option<Box<Marking<'a>>>,
+    /// The sets of names that were met, and whether these are JSON strings.
+    pub(super) name_sets: Vec<(Box<str>, bool)>,
     /// Where values are literals of a notation.
     pub(crate) notated: Option<Box<Notated<'a>>>,
     pub(super) admitted: usize,
@@ -134,6 +136,7 @@ impl<'a> Lowering<'a> {
             lexemes: Map::default(),
             work: Vec::new(),
             marking: None,
+            name_sets: Vec::new(),
             notated: None,
             admitted: 0,
         }

@@ -536,8 +536,18 @@ impl<'a> Lowering<'a> {
         missed: &mut Vec<Branch>,
     ) -> Result<bool, GrammarError> {
         let marked = self.marking().marked;
-        let (text, _, mut branches) = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?;
+        let (text, names, mut branches) = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?;
         let any = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
+        for name in names {
+            let Container::Name(mut value) = name else { continue };
+            if marked.own_lines {
+                let line = self.builder.exprs.literal(b"\n");
+                let line = self.builder.exprs.optional(line);
+                let line = self.lexeme(line);
+                value = self.builder.sequence(&[line, value, line]);
+            }
+            ways.push(Way { word: marked.string, value, end: End::AtOnce });
+        }
         if text == ExprId::NOTHING {
             missed.append(&mut branches);
         } else if text != any && !self.leaves_marker_out(text) {

@@ -233,10 +233,18 @@ impl<'a> Lowering<'a> {
             return Ok(ways);
         };
         let (text, is_any) = self.bare_text(all, at, branches)?;
-        if text == ExprId::NOTHING {
-            return Ok(Vec::new());
+        let names = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?.1;
+        let mut ways = Vec::with_capacity(1);
+        for name in names {
+            let Container::Name(name) = name else { continue };
+            let (open, close) =
+                (markers::literal(&mut self.builder, quote), markers::literal(&mut self.builder, quote));
+            ways.push(self.builder.sequence(&[open, name, close]));
         }
-        Ok(vec![self.quoted_text(if is_any { None } else { Some(text) }, quote)])
+        if text != ExprId::NOTHING {
+            ways.push(self.quoted_text(if is_any { None } else { Some(text) }, quote));
+        }
+        Ok(ways)
     }
 
     /// The strings for which all these terms hold, as they are, and whether these are all there are.
@@ -640,7 +648,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A name of a class of those that no schema names, with what stands before the value; `None` where there is none.
-    fn other_key(&mut self, key: ExprId, known: &[Member]) -> Option<NodeId> {
+    fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Option<NodeId> {
         let notation = self.notation();
         let place = self.notated().place;
         let is_quoted = place == Place::Value && notation.quote.is_none();
@@ -649,7 +657,7 @@ impl<'a> Lowering<'a> {
         let exprs = &mut self.builder.exprs;
         let known: Vec<&str> = known.iter().map(|member| member.name).collect();
         let known = exprs.literals(&known);
-        let mut all = vec![key, exprs.not(known)];
+        let mut all = vec![of_class, exprs.not(known)];
         if notation.quote.is_some() {
             let letters: ByteSet = (b'!'..=u8::MAX)
                 .filter(|&byte| byte != 0x7f && !b"\"'".contains(&byte) && !NOT_IN_NAMES.contains(&char::from(byte)))
@@ -687,6 +695,11 @@ impl<'a> Lowering<'a> {
         let exprs = &mut self.builder.exprs;
         let sign = exprs.literal(sign.as_bytes());
         let key = exprs.concat(name, sign);
+        // Of all names there are more than are known and excluded.
+        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
+        if every == Some(of_class) && self.options.excludes.is_empty() {
+            return Some(self.builder.lexeme(key));
+        }
         let (checker, copy) = self.checker(key);
         let is_live = checker.is_live(copy).unwrap_or(true);
         is_live.then(|| self.builder.lexeme(key))

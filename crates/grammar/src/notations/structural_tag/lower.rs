@@ -293,15 +293,27 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An error of a schema with the beginning of the tag around it, which names the tool where there are many.
+/// An error of a schema with what stands before it in the tag around it, which names the tool where there are many.
 fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> GrammarError {
+    let mut before = String::new();
     // What a format is made of stands behind it.
     while let Some(around) = (0..id.0).rev().map(FormatId).find(|&around| holds(tree, around, id)) {
-        if let Format::Tag { begin: Marker::Text(begin), .. } = &tree.slot(around).format
-            && !begin.is_empty()
-        {
-            let message = format!("in the tag {begin:?}: {}", error.message);
-            return GrammarError { message, ..error };
+        match &tree.slot(around).format {
+            Format::Tag { begin: Marker::Text(begin), .. } if !begin.is_empty() => {
+                let message = format!("in the tag {:?}: {}", format!("{begin}{before}"), error.message);
+                return GrammarError { message, ..error };
+            }
+            Format::Sequence(parts) => {
+                let parts = parts.iter().take_while(|&&part| part != id);
+                let texts: Vec<Option<&str>> = parts
+                    .map(|&part| if let Format::Const(text) = tree.slot(part).format { Some(text) } else { None })
+                    .collect();
+                if texts.iter().any(Option::is_some) {
+                    let texts: String = texts.into_iter().map(|text| text.unwrap_or("…")).collect();
+                    before = texts + &before;
+                }
+            }
+            _ => {}
         }
         id = around;
     }
