@@ -48,8 +48,8 @@ SCHEMAS = [
     '{"type": "array", "uniqueItems": true, "items": {"type": "number"}}',
     """{"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", 1, 10, 0]},
         "contains": {"type": "integer"}, "minContains": 2}""",
-    """{"type": "array", "uniqueItems": true, "prefixItems": [{"enum": ["a", 1]}, {"enum": [1, 10]}],
-        "items": {"enum": [10, "b"]}, "minItems": 3}""",
+    """{"type": "array", "uniqueItems": true, "minItems": 3,
+        "prefixItems": [{"enum": ["a", 1]}, {"enum": [1, 10]}], "items": {"enum": [10, "b"]}}""",
 ]
 
 
