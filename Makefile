@@ -26,7 +26,7 @@ SITE ?= site
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test engines lint bench docs wheel manylinux check-wheel sbom profile clean rust
+.PHONY: help setup demo test engines lint bench docs wheel manylinux check-wheel newcomer sbom profile clean rust
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -41,6 +41,7 @@ help:
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make manylinux build the wheel into dist/ against glibc 2.17, with zig as the linker"
 	@echo "make check-wheel install each wheel of dist/ into a new environment without Rust, and try it"
+	@echo "make newcomer time the way from each wheel of dist/ to a typed object, then run every command"
 	@echo "make sbom    write the bill of materials into dist/"
 	@echo "make profile take the profile anew by which the extension is optimised"
 	@echo "make clean   remove the environment and what was built"
@@ -92,6 +93,9 @@ manylinux: $(VENV)/.maturin
 
 check-wheel: $(VENV)/.maturin
 	$(BIN)/python -m release.check_wheel dist/*.whl
+
+newcomer: $(VENV)/.maturin
+	$(BIN)/python -m release.newcomer dist/*.whl
 
 sbom: $(VENV)/.maturin
 	@mkdir -p dist

@@ -39,6 +39,8 @@ GREATEST = 200
 LOOKED_AT = 4
 # Behind a token from which no way to the end is found, the end is this far.
 NO_WAY = 1_000_000
+# So many tokens are tried before the tokens of a mask are listed.
+TRIES = 8
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Outcome:
 
     texts: int = 0
     steps: int = 0
-    narrowed: int = 0
+    narrowed: list[float] = field(default_factory=list)
     seconds: float = 0.0
     schemas: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
@@ -67,44 +69,71 @@ def schemas(sample: int) -> Iterator[tuple[str, str]]:
         yield row["id"], json.dumps(row["schema"], ensure_ascii=False)
 
 
-def allowed(mask: NDArray[np.int32], vocab_size: int) -> NDArray[np.int64]:
-    """The tokens of a mask."""
-    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:vocab_size]
-    return np.flatnonzero(bits)
+class Choices:
+    """The tokens of a mask, of which each is drawn with the same probability."""
+
+    def __init__(self, mask: NDArray[np.int32], vocab_size: int, draw: random.Random) -> None:
+        self.bits = mask.view(np.uint8)
+        self.vocab_size = vocab_size
+        self.draw = draw
+        self.listed: NDArray[np.int64] | None = None
+
+    def token(self) -> int:
+        """One of them. Most masks are dense, so that a few tries are cheaper than a list."""
+        for _ in range(TRIES if self.listed is None else 0):
+            token = self.draw.randrange(self.vocab_size)
+            if self.bits[token >> 3] >> (token & 7) & 1:
+                return token
+        if self.listed is None:
+            # Bytes first: a sparse mask has few that are not 0. Bits of padding are never set.
+            held = np.flatnonzero(self.bits)
+            within = np.flatnonzero(np.unpackbits(self.bits[held], bitorder="little"))
+            self.listed = held[within >> 3] * 8 + (within & 7)
+        return int(self.listed[self.draw.randrange(len(self.listed))])
 
 
 def write(
-    matcher: GrammarMatcher, info: TokenizerInfo, budget: int, draw: random.Random, worst: bool
-) -> tuple[str | None, list[int], int]:
-    """A text of a random model: what is wrong with it, its tokens, and how many masks narrowed."""
-    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    matcher: GrammarMatcher,
+    vocabulary: list[bytes],
+    budget: int,
+    draw: random.Random,
+    worst: bool,
+    narrowed: list[float],
+) -> tuple[str | None, list[int]]:
+    """A text of a random model: what is wrong with it, and its tokens.
+
+    The milliseconds that each narrowed mask took are added to `narrowed`.
+    """
+    mask = np.zeros((len(vocabulary) + 31) // 32, dtype=np.int32)
     tokens: list[int] = []
-    narrowed = 0
     stop = set(matcher.stop_token_ids)
     while True:
+        start = time.perf_counter()
         try:
             matcher.fill_next_token_bitmask(mask)
         except stencilm.MatcherError as error:
-            return str(error), tokens, narrowed
-        narrowed += matcher.is_narrowed
-        choices = allowed(mask, info.vocab_size)
-        token = int(choices[draw.randrange(len(choices))])
+            return str(error), tokens
+        if matcher.is_narrowed:
+            narrowed.append((time.perf_counter() - start) * 1e3)
+        if not mask.any():
+            return "a mask without a token", tokens
+        choices = Choices(mask, len(vocabulary), draw)
         if worst:
-            token = furthest(
-                matcher, [int(choices[draw.randrange(len(choices))]) for _ in range(LOOKED_AT)]
-            )
+            token = furthest(matcher, [choices.token() for _ in range(LOOKED_AT)])
+        else:
+            token = choices.token()
         if token in stop:
             break
         if len(tokens) == budget:
-            return "more tokens than the budget", tokens, narrowed
+            return "more tokens than the budget", tokens
         if not matcher.accept_token(token):
-            return f"token {token} of the mask was refused", tokens, narrowed
+            return f"token {token} of the mask was refused", tokens
         tokens.append(token)
     try:
-        json.loads(b"".join(info.decoded_vocab[token] or b"" for token in tokens))
+        json.loads(b"".join(vocabulary[token] for token in tokens))
     except ValueError as error:
-        return f"no JSON: {error}", tokens, narrowed
-    return None, tokens, narrowed
+        return f"no JSON: {error}", tokens
+    return None, tokens
 
 
 def furthest(matcher: GrammarMatcher, tokens: list[int]) -> int:
@@ -131,7 +160,7 @@ def furthest(matcher: GrammarMatcher, tokens: list[int]) -> int:
 def check(
     name: str,
     compiled: CompiledGrammar,
-    info: TokenizerInfo,
+    vocabulary: list[bytes],
     outcome: Outcome,
     options: dict[str, Any],
     stride: int,
@@ -148,22 +177,19 @@ def check(
             start = time.perf_counter()
             matcher = GrammarMatcher(compiled, token_budget=budget, **options)
             draw = random.Random(f"{name} {budget} {worst}")
-            wrong, tokens, narrowed = write(matcher, info, budget, draw, worst)
+            wrong, tokens = write(matcher, vocabulary, budget, draw, worst, outcome.narrowed)
             outcome.seconds += time.perf_counter() - start
             outcome.texts += 1
             outcome.steps += len(tokens)
-            outcome.narrowed += narrowed
             if wrong:
                 outcome.wrong.append(
                     f"{name}, budget {budget}, shortest {shortest}, worst {worst}: {wrong}"
                 )
 
 
-def paired(
-    compiled: CompiledGrammar, info: TokenizerInfo, text: list[int], rounds: int
-) -> list[float]:
+def paired(compiled: CompiledGrammar, vocab_size: int, text: list[int], rounds: int) -> list[float]:
     """Microseconds by which a mask far from the end of a budget costs more, one for each round."""
-    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    mask = np.zeros((vocab_size + 31) // 32, dtype=np.int32)
     differences = []
     for round_ in range(rounds):
         taken = {}
@@ -190,6 +216,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print each schema")
     options = parser.parse_args()
     info = TokenizerInfo.from_file(SHARED / "tokenizers" / options.tokenizer)
+    vocabulary = info.decoded_vocab
     compiler = GrammarCompiler(info)
     how = {"canonical": True} if options.canonical else {}
     outcome = Outcome()
@@ -210,12 +237,12 @@ def main() -> None:
             continue
         outcome.schemas += 1
         before = len(outcome.wrong)
-        check(name, compiled, info, outcome, how, options.stride)
+        check(name, compiled, vocabulary, outcome, how, options.stride)
         if not options.canonical:
             matcher = GrammarMatcher(compiled, token_budget=GREATEST)
-            _, text, _ = write(matcher, info, GREATEST, random.Random(name), False)
+            _, text = write(matcher, vocabulary, GREATEST, random.Random(name), False, [])
             if text:
-                more.append(statistics.median(paired(compiled, info, text, 7)))
+                more.append(statistics.median(paired(compiled, info.vocab_size, text, 7)))
         if options.show:
             took = time.perf_counter() - start
             print(
@@ -225,10 +252,14 @@ def main() -> None:
         for line in outcome.wrong[before:]:
             print(line, flush=True)
     print(f"schemas {outcome.schemas}, skipped {dict(outcome.skipped)}")
-    print(f"texts {outcome.texts}, tokens {outcome.steps}, masks narrowed {outcome.narrowed}")
+    narrowed = sorted(outcome.narrowed)
+    print(f"texts {outcome.texts}, tokens {outcome.steps}, masks narrowed {len(narrowed)}")
     print(f"wrong {len(outcome.wrong)}, {outcome.seconds:.0f} s")
+    if narrowed:
+        parts = {f"p{part}": narrowed[int(len(narrowed) * part / 100)] for part in (50, 90, 99)}
+        parts |= {"mean": statistics.fmean(narrowed), "greatest": narrowed[-1]}
+        print("ms for a narrowed mask:", ", ".join(f"{k} {v:.2f}" for k, v in parts.items()))
     if more:
-        more.sort()
         print(
             f"a mask far from the end costs {statistics.median(more):+.2f} µs (median of schemas)"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from release import check_wheel, sbom
+from release import check_wheel, newcomer, sbom
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -124,3 +124,28 @@ def test_what_the_release_page_calls_is_there() -> None:
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
     requires = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert requires["project"]["requires-python"] == ">=3.11"
+
+
+def test_a_newcomer_begins_with_the_readme() -> None:
+    example = newcomer.first_example()
+    assert "stencilm.load(" in example and "print(person)" in example
+    compile(example, "README.md", "exec")
+
+
+def test_a_newcomer_has_no_rust_and_is_told_of_what_fails(tmp_path: Path) -> None:
+    environment = newcomer.Environment(tmp_path)
+    without = environment.run("-c", "import shutil; print(shutil.which('cargo'))")
+    assert newcomer.checked(without) == "None\n"
+    with pytest.raises(SystemExit, match=r"exited with 3:\nwrong"):
+        newcomer.checked(
+            environment.run("-c", "import sys; print('wrong', file=sys.stderr); sys.exit(3)")
+        )
+
+
+def test_a_newcomer_knows_which_commands_need_an_extra() -> None:
+    from stencilm.cli.examples import EXAMPLES
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {f"stencilm[{name}]" for name in project["optional-dependencies"]}
+    assert set(newcomer.NEEDS_EXTRA) <= set(EXAMPLES)
+    assert set(newcomer.NEEDS_EXTRA.values()) <= extras

@@ -79,7 +79,8 @@ class Limits(_Read):
 
     Attributes:
         schema_bytes: Longest schema, EBNF text or pattern, in UTF-8. Only schemas may be longer
-            than 1 MiB.
+            than 1 MiB. A structural tag, which has the schemas of many tools, may be eight times as
+            long.
         grammar_expressions: Most regular expressions, each part counted, that a grammar's lexemes
             are made of. Only schemas may have more than the default.
         derived_expressions: Most expressions that one operation, such as one mask, derives from

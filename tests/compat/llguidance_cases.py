@@ -234,6 +234,10 @@ def _tags(lib: Package) -> Any:
 
 
 SAME: dict[str, tuple[Any, Any]] = {
+    "GBNF as Lark": (
+        lambda lib: _gbnf(import_module(f"{lib.__name__}.gbnf_to_lark")),
+        [[True, False], [False, True], "start: /a/", True],
+    ),
     "the end of a text, and back": (
         _end,
         [
@@ -391,6 +395,16 @@ SAME: dict[str, tuple[Any, Any]] = {
 }
 
 
+def _gbnf(module: Any) -> Any:
+    made = module.gbnf_to_lark('root ::= "a" [0-9]+')
+    return [
+        [module.is_lark_syntax(made), module.is_lark_syntax('root ::= "start: a"')],
+        [module.is_lark_syntax("a: start :"), module.is_lark_syntax("%llguidance {}")],
+        module.any_to_lark("start: /a/"),
+        module.any_to_lark('root ::= "a" [0-9]+') == made,
+    ]
+
+
 def MASKS(lib: Package) -> Any:
     """The same masks for the same grammar; too long to write down."""
     return [
@@ -399,7 +413,7 @@ def MASKS(lib: Package) -> Any:
         masks_along(
             lib,
             lib.LLMatcher.grammar_from_json_schema({"type": "array", "items": {"type": "integer"}}),
-            "[1, -23 ]",
+            "[1, 23 ]",
         ),
     ]
 

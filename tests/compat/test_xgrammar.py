@@ -177,3 +177,28 @@ def test_a_tokenizer_of_transformers() -> None:
         xgr.TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=[])
     with pytest.raises(ValueError, match="tokenizer"):
         xgr.TokenizerInfo.from_huggingface(3)
+
+
+def test_the_kernel_of_mlx() -> None:
+    mx = pytest.importorskip("mlx.core")
+    from stencilm.compat.xgrammar.kernels.apply_token_bitmask_mlx import apply_token_bitmask_mlx
+
+    logits = mx.zeros((2, 40))
+    masked = apply_token_bitmask_mlx(mx.array([[5, 0], [6, 0]], dtype=mx.int32), logits, 34)
+    assert masked.shape == (2, 34) and logits.tolist() == [[0.0] * 40] * 2
+    allowed = [[i for i, value in enumerate(row) if value == 0] for row in masked.tolist()]
+    assert allowed == [[0, 2], [1, 2]]
+
+
+def test_insides_are_refused_with_a_sentence() -> None:
+    from stencilm.compat.xgrammar.base import XGRObject
+    from stencilm.compat.xgrammar.kernels import apply_token_bitmask_inplace_triton as module
+
+    with pytest.raises(NotImplementedError, match="make a Grammar"):
+        XGRObject()
+    assert callable(module)
+    triton = import_module("stencilm.compat.xgrammar.kernels.apply_token_bitmask_inplace_triton")
+    with pytest.raises(NotImplementedError, match="call apply_token_bitmask_inplace_triton"):
+        triton.apply_token_bitmask_inplace_kernel()
+    with pytest.raises(AttributeError, match="shows the insides"):
+        _ = xgr.testing.GrammarFunctor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from importlib import import_module
 from typing import Any
 
 from compat.cases import Difference, Package, each_fails, fails, raised
@@ -159,6 +160,42 @@ def _apply(xgr: Package) -> Any:
         fails(lambda: xgr.apply_token_bitmask_inplace(torch.zeros((3, 40)), bitmask)),
         fails(lambda: xgr.apply_token_bitmask_inplace(logits, bitmask, backend="none")),
     ]
+
+
+def _kernels(xgr: Package) -> Any:
+    import torch
+
+    bitmask = torch.tensor([[5, 0], [6, 0]], dtype=torch.int32)
+    seen = []
+    for name in ("cpu", "torch"):
+        module = import_module(f"{xgr.__name__}.kernels.apply_token_bitmask_inplace_{name}")
+        apply = getattr(module, f"apply_token_bitmask_inplace_{name}")
+        logits = torch.zeros((2, 40))
+        apply(logits, bitmask, indices=[1])
+        apply(logits[0], bitmask[0], 34)
+        seen.append([row.nonzero()[:, 0].tolist() for row in logits == 0])
+    return seen
+
+
+def _families(xgr: Package) -> Any:
+    module = import_module(f"{xgr.__name__}.builtin_structural_tag")
+    schema = import_module(f"{xgr.__name__}.openai_tool_call_schema")
+    tool = schema.FunctionToolParam.model_validate(
+        {
+            "type": "function",
+            "function": {
+                "name": "f",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"x": {"type": "integer"}},
+                    "required": ["x"],
+                },
+            },
+        }
+    )
+    tag = module.get_qwen_3_structural_tag([tool], tool_choice="required", reasoning="disabled")
+    call = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+    return fits(xgr, compiler(xgr).compile_structural_tag(tag), call, call.replace("1", '""'), "so")
 
 
 def _saved(xgr: Package) -> Any:
@@ -333,6 +370,11 @@ def _masks_of_schema(xgr: Package) -> Any:
 
 
 SAME: dict[str, tuple[Any, Any]] = {
+    "kernels by their names": (
+        _kernels,
+        [[[0, 2, *range(34, 40)], [1, 2]]] * 2,
+    ),
+    "functions of families": (_families, [True, False, False]),
     "the end of a text, and back": (
         _end,
         [
@@ -655,16 +697,9 @@ DIFFERENT: dict[str, Difference] = {
     "`testing.GrammarFunctor` and what else shows the insides": Difference(
         lambda xgr: hasattr(xgr.testing, "GrammarFunctor"), there=True, here=False
     ),
-    "`xgrammar.kernels`": Difference(lambda xgr: _has_kernels(xgr), there=True, here=False),
     "`get_model_structural_tag`: families": Difference(
         lambda xgr: fails(lambda: xgr.get_model_structural_tag("hermes")),
         there="ValueError",
         here=True,
     ),
 }
-
-
-def _has_kernels(xgr: Package) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(f"{xgr.__name__}.kernels") is not None

@@ -61,19 +61,23 @@ OPENAI_KEYWORDS = {
     "$ref", "$defs", "title", "description", "pattern", "format", "multipleOf", "minimum",
     "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
 }  # fmt: skip
+AZURE_KEYWORDS = OPENAI_KEYWORDS - {
+    "pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "minItems", "maxItems",
+}  # fmt: skip
 ANTHROPIC_KEYWORDS = {
     "type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const",
     "$ref", "$defs", "title", "description", "format", "minItems",
 }  # fmt: skip
 
 
-def check_strict(schema: dict[str, Any]) -> None:
+def check_strict(schema: dict[str, Any], keywords: set[str]) -> None:
     """OpenAI's strict mode: closed objects, every member required, an object at the root."""
     if schema.get("type") != "object" or "anyOf" in schema:
         raise refused(400, "Invalid schema for response_format: the root must be an object")
     for one in schemas(schema):
-        if set(one) - OPENAI_KEYWORDS:
-            raise refused(400, f"Invalid schema: {sorted(set(one) - OPENAI_KEYWORDS)}")
+        if set(one) - keywords:
+            raise refused(400, f"Invalid schema: {sorted(set(one) - keywords)}")
         if one.get("type") == "object":
             if one.get("additionalProperties") is not False:
                 raise refused(400, "Invalid schema: additionalProperties must be false")
@@ -81,13 +85,15 @@ def check_strict(schema: dict[str, Any]) -> None:
                 raise refused(400, "Invalid schema: required must name every property")
 
 
-def check_named(form: dict[str, Any], *, strict: bool) -> None:
+def check_named(
+    form: dict[str, Any], *, strict: bool, keywords: set[str] = OPENAI_KEYWORDS
+) -> None:
     """`json_schema` as OpenAI nests it."""
     named = form.get("json_schema", form)
     if not re.fullmatch(r"[\w-]{1,64}", named["name"]) or "schema" not in named:
         raise refused(400, "Invalid response_format")
     if strict and named.get("strict"):
-        check_strict(named["schema"])
+        check_strict(named["schema"], keywords)
 
 
 def openai_form(path: str, body: dict[str, Any]) -> None:
@@ -100,6 +106,19 @@ def openai_form(path: str, body: dict[str, Any]) -> None:
         grammar = tool["custom"]["format"]["grammar"]
         if grammar["syntax"] not in ("lark", "regex"):
             raise refused(400, "Invalid grammar")
+
+
+def azure_form(path: str, body: dict[str, Any]) -> None:
+    """OpenAI's, but for the keywords of its strict mode and the size of a schema."""
+    openai_form(path, body)
+    form = body.get("response_format")
+    if form is None:
+        return
+    check_named(form, strict=True, keywords=AZURE_KEYWORDS)
+    named = form["json_schema"]
+    members = sum(len(one.get("properties", ())) for one in schemas(named["schema"]))
+    if named["strict"] and members > 100:
+        raise refused(400, "Invalid schema: more than 100 properties")
 
 
 def responses_form(path: str, body: dict[str, Any]) -> None:
@@ -247,17 +266,13 @@ def check_gbnf(text: str) -> None:
 
 OPENAI_FIELDS = CHAT | USAGE | PENALTIES | {"max_completion_tokens", "max_tokens", "seed", "n",
                  "logit_bias", "response_format", "tools", "tool_choice"}  # fmt: skip
+REASONING_FIELDS = OPENAI_FIELDS - PENALTIES - {
+    "temperature", "top_p", "stop", "seed", "logit_bias", "max_tokens",
+}  # fmt: skip
 
 RULES: dict[str, Rule] = {
     "openai": both(fields(OPENAI_FIELDS), openai_form),
-    "openai-reasoning": both(
-        fields(
-            OPENAI_FIELDS
-            - {"temperature", "top_p", "stop", "seed", "logit_bias", "max_tokens"}
-            - PENALTIES
-        ),
-        openai_form,
-    ),
+    "openai-reasoning": both(fields(REASONING_FIELDS), openai_form),
     "openai-responses": both(
         fields(
             {
@@ -275,7 +290,8 @@ RULES: dict[str, Rule] = {
         ),
         responses_form,
     ),
-    "azure": both(fields(OPENAI_FIELDS), openai_form),
+    "azure": both(fields(OPENAI_FIELDS), azure_form),
+    "azure-reasoning": both(fields(REASONING_FIELDS), azure_form),
     "anthropic": both(
         fields(
             {
@@ -421,3 +437,25 @@ RULES["deepseek-beta"] = RULES["deepseek"]
 for _served in ("vllm", "sglang"):
     # The same server with a parser of what its model thinks.
     RULES[f"{_served}-reasoning"] = RULES[_served]
+
+OPENAI = "https://developers.openai.com/api/docs/guides/"
+SOURCES = {
+    "openai": f"{OPENAI}structured-outputs",
+    "openai-reasoning": f"{OPENAI}reasoning",
+    "openai-responses": f"{OPENAI}structured-outputs",
+    "azure": "https://learn.microsoft.com/en-us/azure/ai-services/openai/how-to/structured-outputs",
+    "azure-reasoning": "https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning",
+    "anthropic": "https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
+    "gemini": "https://ai.google.dev/gemini-api/docs/openai",
+    "mistral": "https://docs.mistral.ai/api/",
+    "deepseek": "https://api-docs.deepseek.com/news/news0725",
+    "groq": "https://console.groq.com/docs/structured-outputs",
+    "openrouter": "https://openrouter.ai/docs/structured-outputs",
+    "together": "https://docs.together.ai/docs/inference/chat/structured-outputs",
+    "ollama": "https://docs.ollama.com/api/openai-compatibility",
+    "lmstudio": "https://lmstudio.ai/docs/developer/openai-compat/chat-completions",
+    "vllm": "https://docs.vllm.ai/en/latest/features/structured_outputs/",
+    "sglang": "https://docs.sglang.io/advanced_features/structured_outputs.html",
+    "llama.cpp": "https://github.com/ggml-org/llama.cpp/issues/11847",
+}
+"""Where the rules of a provider stand. `transformers` is run itself, and `compatible` is nobody."""

@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
 import stencilm
-from endpoints.provider_rules import RULES
+from endpoints.provider_rules import RULES, SOURCES
 from endpoints.scripted import Fault, Script, served
 from stencilm import EndpointError, ModelRefused
 from stencilm.endpoints.capabilities import PRESETS, preset_at
@@ -108,7 +109,7 @@ def provider(
             client = kind(base_url=address, **given)
             yield stencilm.from_anthropic(client, "m", capabilities=preset, **options), script
             return
-        if preset == "azure":
+        if preset.startswith("azure"):
             kind = openai.AsyncAzureOpenAI if is_async else openai.AzureOpenAI
             client = kind(azure_endpoint=address, api_version="2024-10-21", **given)
         else:
@@ -118,8 +119,12 @@ def provider(
         yield stencilm.from_openai(client, "m", capabilities=preset, **options), script
 
 
-def test_every_preset_has_rules() -> None:
+def test_every_preset_has_rules_and_their_source_is_told() -> None:
     assert set(RULES) == set(PRESETS)
+    variants = {"anthropic-prefill", "deepseek-beta", "vllm-reasoning", "sglang-reasoning"}
+    assert set(SOURCES) == set(PRESETS) - variants - {"transformers", "compatible"}
+    told = (Path(__file__).resolve().parents[2] / "docs" / "endpoints.md").read_text("utf-8")
+    assert [url for url in SOURCES.values() if f"({url})" not in told] == []
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -149,6 +154,8 @@ NATIVE = {  # the fields that carry the wish, by preset and target
     "openai": {"model": "response_format", "list": "response_format", "choice": "tools",
                "pattern": "tools", "scalar": "response_format", "mapping": "response_format"},
     "openai-responses": {"model": "text", "list": "text", "choice": "tools", "pattern": "tools"},
+    "azure": {"model": "response_format", "list": "response_format", "scalar": "response_format"},
+    "azure-reasoning": {"model": "response_format", "list": "response_format"},
     "anthropic": {"model": "output_config", "list": "output_config", "scalar": "output_config"},
     "gemini": {"model": "response_format", "list": "response_format"},
     "mistral": {"model": "response_format", "mapping": "response_format"},
@@ -378,6 +385,7 @@ def test_what_responses_say_is_read(preset: str, stream: bool) -> None:
         ("https://api.openai.com/v1/", "gpt-5-mini", "openai-reasoning"),
         ("https://api.openai.com/v1/", "gpt-5-chat-latest", "openai"),
         ("https://mine.openai.azure.com/openai/", "deployed", "azure"),
+        ("https://mine.openai.azure.com/openai/v1/", "gpt-5-mini", "azure-reasoning"),
         ("https://generativelanguage.googleapis.com/v1beta/openai/", "gemini-3", "gemini"),
         ("https://api.mistral.ai/v1", "mistral-small", "mistral"),
         ("https://api.deepseek.com", "deepseek-chat", "deepseek"),

@@ -260,6 +260,43 @@ def test_anthropic_is_sent_its_own_subset() -> None:
     )
 
 
+def test_azure_is_sent_no_bounds() -> None:
+    schema = object_of(
+        a={"type": "string", "pattern": "^a+$", "format": "date"},
+        b={"type": "integer", "minimum": 1, "multipleOf": 2},
+        c={"type": "array", "items": {"type": "number"}, "minItems": 1, "maxItems": 3},
+    )
+    made = subset_schema(json.dumps(schema), "azure")
+    assert made is not None
+    assert made.schema["properties"] == {
+        "a": {"type": "string"},
+        "b": {"type": "integer"},
+        "c": {"type": "array", "items": {"type": "number"}},
+    }
+    places = ("a/pattern", "a/format", "b/minimum", "b/multipleOf", "c/minItems", "c/maxItems")
+    assert set(made.left_out) == {f"#/properties/{place}" for place in places}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(levels):
+        schema = object_of(a=schema)
+    return schema
+
+
+@pytest.mark.parametrize(("subset", "most"), [("openai", 10), ("azure", 5)])
+def test_an_object_around_the_root_is_a_level_too(subset: Any, most: int) -> None:
+    for levels, is_list, is_sent in (
+        (most, False, True),
+        (most + 1, False, False),
+        (most - 1, True, True),
+        (most, True, False),
+    ):
+        schema = nested(levels)
+        schema = {"type": "array", "items": schema} if is_list else schema
+        assert (subset_schema(json.dumps(schema), subset) is not None) is is_sent, levels
+
+
 def test_hostile_schemas_are_bounded() -> None:
     deep: Any = {"type": "string"}
     for _ in range(300):
@@ -270,3 +307,6 @@ def test_hostile_schemas_are_bounded() -> None:
     long = object_of(a={"enum": [f"{number:0100}" for number in range(300)]})
     for schema in (deep, many, itself, nothing, long, object_of(a={"$ref": "other.json"})):
         assert subset_schema(json.dumps(schema), "openai") is None
+    wide = object_of(**{f"p{number}": {"type": "integer"} for number in range(101)})
+    assert subset_schema(json.dumps(wide), "azure") is None
+    assert subset_schema(json.dumps(wide), "openai") is not None

@@ -133,7 +133,7 @@ def test_a_text_is_stepped_through(page: Page) -> None:
     assert page.text("#status") == "fits, and may end here"
     count = len(page.chips())
     page.click("#first")
-    assert page.text("#place") == "behind 0 tokens"
+    assert page.text("#place") == "after 0 tokens"
     for step in range(count):
         page.click("#forward")
         assert page.text("#token-count") == f"{step + 1} of {count} read"
@@ -169,7 +169,7 @@ def test_a_token_is_gone_on_with(page: Page) -> None:
     page.wait(lambda: page.find("#explanation").is_displayed())
     page.click("#go-on")
     assert page.script("return document.getElementById('text').value").startswith("ye")
-    assert page.text("#place") == "behind 1 token"
+    assert page.text("#place") == "after 1 token"
 
 
 def test_a_link_restores_the_state(page: Page) -> None:
@@ -215,7 +215,7 @@ def test_the_model_writes_and_its_trace_is_coloured(page: Page) -> None:
     page.choose("notation", "regex")
     page.write("grammar", "<b>[a-z]{4}</b> is bold")
     page.find("#run").click()
-    page.wait(lambda: page.find("#run").is_enabled())
+    page.wait(lambda: page.text("#outcome") != "")
     text = page.text("#trace")
     assert text.startswith("<b>") and text.endswith("</b> is bold")
     kinds = page.script(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import stencilm
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, StructuralTag, TokenizerInfo
 from stencilm.errors import (
     GrammarSyntaxError,
@@ -148,6 +149,43 @@ def test_what_is_no_tag(text: str) -> None:
 def test_size() -> None:
     with pytest.raises(LimitExceeded):
         Grammar.from_structural_tag({"type": "const_string", "value": "x" * (10 << 20)})
+    # Each part is bounded as it is on its own, and all of them together by more.
+    long = "x" * ((1 << 20) + 1)
+    parts: list[dict[str, Any]] = [
+        {"type": "regex", "pattern": long},
+        {"type": "grammar", "grammar": f'root ::= "a" # {long}'},
+        {"type": "json_schema", "json_schema": {"title": long}},
+        {"type": "json_schema", "json_schema": {"title": long}, "style": "qwen_xml"},
+    ]
+    for part in parts:
+        with pytest.raises(LimitExceeded, match="schema_bytes"):
+            Grammar.from_structural_tag(part)
+    wide = stencilm.Limits(schema_bytes=2 << 20)
+    Grammar.from_structural_tag(parts[2], limits=wide)
+    half = {"type": "json_schema", "json_schema": {"title": long[: 1 << 19]}}
+    Grammar.from_structural_tag({"type": "sequence", "elements": [half] * 5})
+
+
+@pytest.mark.parametrize("family", ["hermes", "mistral", "gpt-oss", "qwen_3_coder", "gemma_4"])
+def test_a_thousand_tools_with_descriptions(compiler: GrammarCompiler, family: str) -> None:
+    tools = [
+        {
+            "name": f"tool_{number}",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    f"p{number}": {"type": "integer", "description": f"{number} " * 100}
+                },
+            },
+        }
+        for number in range(1000)
+    ]
+    tag = stencilm.get_model_structural_tag(family, tools)
+    assert len(tag.to_json()) > 1 << 19
+    matcher = GrammarMatcher(compiler.compile_structural_tag(tag))
+    assert matcher.fill_next_token_bitmask(
+        stencilm.allocate_token_bitmask(1, compiler.tokenizer_info.vocab_size)
+    )
 
 
 def test_what_matches_nothing() -> None:

@@ -1,11 +1,11 @@
-"""Random schemas of arguments between markers against a validator of JSON Schema."""
+"""Random schemas of arguments, between markers and as literals, against a JSON Schema validator."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import random
-from typing import Any
+from typing import Any, ClassVar
 
 import jsonschema
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 
 from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo, allocate_token_bitmask
 from stencilm.errors import StencilError, Unsatisfiable, UnsupportedFeature
+from stencilm.tool_calls.writer import write_arguments
 
 NAMES = ["a", "b", "c", "x-1", 'd"<']
 VALUES: list[Any] = ["", "s", "</p", "1", 1, 2, True, None, [1], ["</parameter>"], {"a": 1}, {}]
@@ -49,11 +50,17 @@ def escaped(value: Any) -> str:
 class Case:
     """A random schema of arguments, and texts of arguments."""
 
+    styles: ClassVar[list[str]] = [*STYLES]
+    values: ClassVar[list[Any]] = VALUES
+    scalars: ClassVar[list[dict[str, Any] | bool]] = SCALARS
+    # What the names of a pattern begin with, and names that are listed.
+    prefix: ClassVar[str] = "x-"
+    listed: ClassVar[list[str]] = ["a", "b", "x-1"]
+
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.style = self.chance.choice(list(STYLES))
-        # A name with marks can be written where none of them ends it.
-        self.names = NAMES if self.style in ("qwen_xml", "glm_xml") else NAMES[:-1]
+        self.style = self.chance.choice(self.styles)
+        self.names = self.known_names()
         self.any_order = self.chance.random() < 0.5
         self.schema = self.object(2)
         self.tag = {
@@ -63,11 +70,15 @@ class Case:
             "json_schema": self.schema,
         }
 
+    def known_names(self) -> list[str]:
+        # A name with marks can be written where none of them ends it.
+        return NAMES if self.style in ("qwen_xml", "glm_xml") else NAMES[:-1]
+
     def some(self, items: list[Any]) -> list[Any]:
         return self.chance.sample(items, self.chance.randrange(len(items)))
 
     def value(self) -> Any:
-        return self.chance.choice(SCALARS) if self.chance.random() < 0.9 else {"$ref": "#"}
+        return self.chance.choice(self.scalars) if self.chance.random() < 0.9 else {"$ref": "#"}
 
     def object(self, depth: int) -> dict[str, Any]:
         chance = self.chance
@@ -78,9 +89,9 @@ class Case:
         if chance.random() < 0.6:
             made["additionalProperties"] = chance.choice([False, False, {"type": "integer"}])
         if chance.random() < 0.3:
-            made["patternProperties"] = {"^x-": chance.choice(SCALARS)}
+            made["patternProperties"] = {"^" + self.prefix: chance.choice(self.scalars)}
         if chance.random() < 0.3:
-            made["propertyNames"] = chance.choice([{"maxLength": 1}, {"enum": ["a", "b", "x-1"]}])
+            made["propertyNames"] = chance.choice([{"maxLength": 1}, {"enum": self.listed}])
         if chance.random() < 0.3:
             made["minProperties"] = chance.randrange(3)
         if chance.random() < 0.3:
@@ -96,7 +107,7 @@ class Case:
 
     def arguments(self) -> dict[str, Any]:
         names = self.some([*self.names, "other"])
-        return {name: self.chance.choice(VALUES) for name in names}
+        return {name: self.chance.choice(self.values) for name in names}
 
     def written(self, arguments: dict[str, Any]) -> str:
         """Arguments as a model writes them; JSON with `<` escaped where it would end the value."""
@@ -141,6 +152,60 @@ class Case:
         return places == sorted(places)
 
 
+class Literals(Case):
+    """The same as literals of a notation."""
+
+    styles: ClassVar[list[str]] = ["python", "gemma"]
+    values: ClassVar[list[Any]] = [
+        *["", "s", "it's", 'a "b"', "1", 1, 2, True, None, [1], [1, 1], ["s", True], ["s", "s"]],
+        *[
+            [True, True],
+            [{"a": 1}, {"a": 1}],
+            {"a": 1},
+            {"x_2": "t"},
+            {},
+            [1, "s", None],
+            [[1], [1]],
+        ],
+    ]
+    scalars: ClassVar[list[dict[str, Any] | bool]] = [
+        {"type": "string"},
+        {"type": "integer"},
+        {"enum": ["s", 1, [1], {"a": 1}, None]},
+        {"type": ["string", "null"], "maxLength": 4},
+        {"type": "array", "items": {"type": ["integer", "string", "boolean"]}},
+        {"type": "array", "uniqueItems": True},
+        {"type": "array", "contains": {"const": "s"}, "maxContains": 1},
+        {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 1},
+        {"not": {"type": ["string", "array"]}},
+        {"allOf": [{"type": "object"}, {"patternProperties": {"^x_": {"type": "integer"}}}]},
+        {"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^a"}},
+        True,
+        {"type": "object", "properties": {"a": {"$ref": "#"}}},
+    ]
+    prefix: ClassVar[str] = "x_"
+    listed: ClassVar[list[str]] = ["a", "b", "x_1"]
+
+    def known_names(self) -> list[str]:
+        return ["c", "a", "b", "x_1"]
+
+    def written(self, arguments: dict[str, Any]) -> str:
+        return write_arguments(self.style, arguments)
+
+    def readings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+        return [arguments]
+
+    def in_order(self, arguments: dict[str, Any]) -> bool | None:
+        in_order = super().in_order(arguments)
+        if in_order is False and self.style == "gemma":
+            # Known names may also come sorted.
+            named = {*self.schema["properties"], *self.schema.get("required", [])}
+            known = [name for name in arguments if name in named]
+            if [*arguments][: len(known)] == known == sorted(known):
+                return None
+        return in_order
+
+
 @pytest.fixture(scope="module")
 def info() -> TokenizerInfo:
     pieces = ["<parameter=", "</parameter>", "a>", '="', "<arg_key>a", '">s<', "]</", "{}"]
@@ -149,11 +214,12 @@ def info() -> TokenizerInfo:
 
 
 @pytest.mark.parametrize("block", range(6))
-def test_random_arguments(info: TokenizerInfo, block: int) -> None:
+@pytest.mark.parametrize("kind", [Case, Literals])
+def test_random_arguments(info: TokenizerInfo, kind: type[Case], block: int) -> None:
     compiler = GrammarCompiler(info)
     compared = accepted = 0
     for seed in range(block * 15, block * 15 + 15):
-        case = Case(seed)
+        case = kind(seed)
         samples = [case.arguments() for _ in range(20)]
         try:
             compiled = compiler.compile_structural_tag(case.tag)

@@ -127,6 +127,7 @@ SGLANG: dict[str, str] = {
     "gemma_4": "gemma4",
     "inkling": "inkling",
     "muse_glimmer": "muse",
+    "beam": "beam",
     "hunyuan_3_opensource": "hunyuan",
     "reka_edge": "qwen25",
     "gigachat_3_0": "gigachat3",

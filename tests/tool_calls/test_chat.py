@@ -417,3 +417,40 @@ def test_an_asynchronous_client_is_awaited(provider: str) -> None:
         found = asyncio.run(talk(address))
     assert found.value == Answer(city="Rome", degrees=21)
     assert [result.value for result in found.results][1] == "noon"
+
+
+PEOPLE = stencilm.SymbolTable(["ada", "grace"])
+OWNED = {
+    "type": "object",
+    "properties": {
+        "owner": {"x-stencilm-symbols": "people"},
+        "days": {"$ref": "https://example.org/days"},
+    },
+    "required": ["owner"],
+}
+DAYS = {"type": "integer", "minimum": 1}
+
+
+@pytest.mark.parametrize("form", ["{}", '{{"turn": {{"answer": {}}}}}'])
+def test_an_answer_has_its_tables_documents_and_options(form: str) -> None:
+    output = stencilm.JsonSchema(
+        OWNED,
+        symbols={"people": PEOPLE},
+        documents={"https://example.org/days": DAYS},
+        strict_mode=True,
+    )
+
+    def asked(answer: str) -> Any:
+        tokenizer = TemplateTokenizer() if form == "{}" else None
+        model = Scripted([form.format(answer)], tokenizer)
+        return chat(model, "Who?", tools=[clock], output_type=output).value
+
+    for answer in ('{"owner": "ada"}', '{"owner": "grace", "days": 2}'):
+        assert asked(answer) == json.loads(answer)
+    for answer in (
+        '{"owner": "eve"}',
+        '{"owner": "ada", "days": 0}',
+        '{"owner": "ada", "more": 1}',
+    ):
+        with pytest.raises(AssertionError, match="owner"):
+            asked(answer)

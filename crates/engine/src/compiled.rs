@@ -21,12 +21,11 @@ use crate::locks::{Mutex, lock, try_lock};
 use crate::machine::capturing::capturing;
 use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;
-use crate::mask::cache::{KeptMask, MaskCache};
-use crate::mask::known_suffixes::KnownSuffixes;
-use crate::parse::stepper::{Doubt, Run, Scratch};
+use crate::mask::cache::KeptMask;
+use crate::mask::pipeline::{DecidedMask, Masks, PlainMask};
+use crate::parse::stepper::{Doubt, Mode, Run, Scratch};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{NIL, SetId, Stacks};
-use crate::vocabulary::token_set;
 
 /// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
 pub struct CompiledGrammar {
@@ -177,12 +176,6 @@ pub(crate) struct Layout {
     cancel: Option<CancelToken>,
 }
 
-/// What the masks of a layout have found.
-struct Masks {
-    known: MaskCache,
-    suffixes: KnownSuffixes,
-}
-
 /// What an operation leaves behind.
 struct Worked<T> {
     result: Result<T, EngineError>,
@@ -190,31 +183,6 @@ struct Worked<T> {
     has_grown: bool,
     /// How long it waited for them.
     waited: Duration,
-}
-
-/// A mask as [`Layout::fill_mask`] wrote it.
-pub(crate) struct PlainMask {
-    /// How many tokens it allows, where that is known without counting: of few it always is.
-    pub allowed: Option<usize>,
-    /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
-    pub reads: Option<Vec<SetId>>,
-    /// As it is kept, where that tells all of it.
-    pub kept: Option<Arc<KeptMask>>,
-    /// Tokens that it lacks for what this sequence has read, as a key that its object has.
-    pub refused: Vec<u32>,
-}
-
-/// What is decided of a mask before it is written.
-pub(crate) struct DecidedMask {
-    /// The mask as it is kept, where it was known.
-    pub known: Option<Arc<KeptMask>>,
-    /// The same, where it was computed now and is told.
-    fresh: Option<Arc<KeptMask>>,
-    /// How many tokens were computed, where they are counted.
-    computed: Option<usize>,
-    /// Tokens that it may have and that this sequence must not.
-    pub refused: Vec<u32>,
-    reads: Option<Vec<SetId>>,
 }
 
 impl CompiledGrammar {
@@ -406,6 +374,7 @@ impl Layout {
         siblings: &Arc<Layouts>,
     ) -> Result<Layout, EngineError> {
         let machine = Machine::new(grammar.clone(), tokens.clone())?;
+        let horizon = vocabulary.trie().max_depth();
         Ok(Layout {
             vocabulary: vocabulary.clone(),
             marks: machine.marks,
@@ -413,11 +382,8 @@ impl Layout {
             shared: shared.clone(),
             lexemes,
             siblings: Arc::downgrade(siblings),
-            masks: Mutex::new(Masks {
-                known: MaskCache::new(limits.mask_cache_bytes, vocabulary.trie().max_depth()),
-                suffixes: KnownSuffixes::new(vocabulary.trie().max_depth()),
-            }),
-            canonical: Mutex::default(),
+            masks: Mutex::new(Masks::new(limits.mask_cache_bytes, horizon)),
+            canonical: Mutex::new(CanonicalMasks::new(horizon)),
             endings: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,
@@ -443,8 +409,7 @@ impl Layout {
     /// Bytes of memory held, without the lexemes; `None` while somebody works with it.
     pub(crate) fn memory_bytes(&self) -> Option<usize> {
         let machine = try_lock(&self.machine)?.memory_bytes();
-        let masks = try_lock(&self.masks)?;
-        let masks = masks.known.memory_bytes() + masks.suffixes.memory_bytes();
+        let masks = try_lock(&self.masks)?.memory_bytes();
         let canonical = try_lock(&self.canonical)?.memory_bytes();
         Some(memory::of_shared::<Layout>(1) + machine + masks + canonical)
     }
@@ -493,7 +458,7 @@ impl Layout {
             machine: &mut machine,
             lexeme_cache: &mut lexeme_cache,
             stacks,
-            recording: true,
+            mode: Mode::Exact,
             names: NIL,
             text: None,
             doubt: Doubt::default(),
@@ -522,34 +487,19 @@ impl Layout {
         })
     }
 
-    /// Writes the mask of a configuration, without stop tokens, from the cache where it is known. Says how many tokens
-    /// are allowed, and with `told` what a known mask depends on. What the computation adds to `stacks` stays there.
-    pub(crate) fn fill_mask(
+    /// Writes the mask of a configuration, without stop tokens, from the cache where it is known; with `told` it says what
+    /// a mask depends on. What the computation adds to `stacks` stays there.
+    pub(crate) fn plain_mask(
         &self,
         stacks: &mut Stacks,
         configuration: SetId,
         mask: &mut [u32],
         told: bool,
     ) -> Result<PlainMask, EngineError> {
-        let DecidedMask { known, fresh, computed, mut refused, reads } =
-            self.decide_mask(stacks, configuration, mask, told)?;
-        let mut allowed = computed;
-        if let Some(kept) = &known {
-            // Written when no lock is held any more: that is most of the work, and others wait.
-            kept.write(mask);
-            allowed = kept.allowed();
-        }
-        refused.retain(|&token| {
-            let was_there = token_set::get(mask, token);
-            token_set::clear(mask, token);
-            was_there
-        });
-        allowed = allowed.map(|allowed| allowed - refused.len());
-        Ok(PlainMask { allowed, reads, kept: known.or(fresh), refused })
+        Ok(self.decide_mask(stacks, configuration, mask, told)?.finish(mask))
     }
 
-    /// Decides the mask of a configuration, without stop tokens. One that is not known is computed in `mask`; of a known one
-    /// nothing need be written there.
+    /// The same before it is written; see [`Masks::decide`].
     pub(crate) fn decide_mask(
         &self,
         stacks: &mut Stacks,
@@ -558,66 +508,7 @@ impl Layout {
         told: bool,
     ) -> Result<DecidedMask, EngineError> {
         let mut masks = lock(&self.masks);
-        self.with(stacks, |run| {
-            // What a mask depends on is told of its own configuration.
-            let mut threads = run.threads_of(configuration);
-            let mut longer = Vec::new();
-            match told {
-                true => _ = run.saturate(&mut threads)?,
-                false => longer = run.saturate_but_for(&mut threads)?,
-            }
-            let known = masks.known.find_of(run.machine, run.stacks, &threads).cloned();
-            let (mut computed, mut fresh, mut found_reads) = (None, None, None);
-            let mut unverified = known.as_ref().map_or_else(Vec::new, |kept| kept.unverified().to_vec());
-            if known.is_none() {
-                let saturated = run.stacks.configuration(&mut threads)?;
-                run.stacks.watch();
-                let finished = run.fill_mask(&self.vocabulary, &mut masks.suffixes, saturated, mask);
-                let reads = run.stacks.unwatch();
-                let finished = finished?;
-                computed = match &reads {
-                    Some(reads) => {
-                        let kept = Arc::new(KeptMask::new(mask, &finished, run.lexeme_cache.extensions.get()));
-                        masks.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
-                        fresh = told.then_some(kept.clone());
-                        kept.allowed()
-                    }
-                    None => Some(mask.iter().map(|word| word.count_ones() as usize).sum()),
-                };
-                (unverified, run.scratch.flipped) = (finished.unverified, finished.flipped);
-                found_reads = reads;
-            }
-            run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
-            let mut refused = Vec::new();
-            if run.machine.keeps_text() {
-                if let Some(kept) = &known {
-                    kept.write(mask);
-                }
-                run.tokens_of_seen_elements(&self.vocabulary, configuration, mask, &mut unverified, &mut refused)?;
-            }
-            // Replaying the looks is cheap, but only canonical masks ask.
-            let is_common = told && unverified.is_empty() && run.without_text(configuration)?.is_some();
-            if is_common && known.is_some() {
-                let saturated = run.stacks.configuration(&mut threads)?;
-                found_reads = masks.known.looks(run.machine, run.stacks, saturated);
-            }
-            run.scratch.saturated = threads;
-            run.refuse_unverified(&self.vocabulary, configuration, unverified, &mut refused)?;
-            // What the grammar asks for as a single token is allowed whatever it spells.
-            let same = |token: u32| self.vocabulary.same_bytes(token).iter().copied().chain([token]);
-            if !refused.is_empty() {
-                refused = refused.into_iter().flat_map(same).collect();
-                refused.retain(|&same| !run.has_token_edge(configuration, same));
-            }
-            if !longer.is_empty() {
-                match self.vocabulary.duplicates() {
-                    [] => refused.append(&mut longer),
-                    _ => refused.extend(longer.into_iter().flat_map(same)),
-                }
-            }
-            let reads = found_reads.filter(|_| is_common);
-            Ok(DecidedMask { known, fresh, computed, refused, reads })
-        })
+        self.with(stacks, |run| masks.decide(run, &self.vocabulary, configuration, mask, told))
     }
 }
 

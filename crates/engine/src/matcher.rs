@@ -10,10 +10,11 @@ use stencilm_regex::{LimitExceeded, check_time, memory};
 
 use crate::canonical::cursor::history::Trail;
 use crate::canonical::mask::masks::CanonicalVerdict;
-use crate::compiled::{CompiledGrammar, DecidedMask, HeldLayout, Layout};
+use crate::compiled::{CompiledGrammar, HeldLayout, Layout};
 use crate::error::{EngineError, MatcherError};
 use crate::lexeme::mask::MAX_LISTED;
 use crate::mask::delta::MaskPatch;
+use crate::mask::pipeline::DecidedMask;
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
 use crate::state::stacks::{Mark, SetId, Stacks};
@@ -549,7 +550,7 @@ impl GrammarMatcher {
                 (None, self.verdict.is_some())
             })
         } else {
-            let mut filled = layout.fill_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
+            let mut filled = layout.plain_mask(stacks, now.configuration, mask, false).map(|plain| plain.allowed);
             if now.is_spent && filled.is_ok() {
                 filled = layout.with(stacks, |run| {
                     (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));

@@ -53,8 +53,8 @@ class Capabilities:
         temperature: It takes a temperature and `top_p`.
         stop: It takes stop texts.
         options: What else it takes of how to draw.
-        schema_subset: Which part of JSON Schema its native form takes: that of OpenAI's strict mode
-            or that of Anthropic's structured outputs; None for all of it.
+        schema_subset: Which part of JSON Schema its native form takes: that of the strict mode of
+            OpenAI or of Azure, or that of Anthropic's structured outputs; None for all of it.
         schema_in_prompt: The grammar is described in the prompt: True always, False never, None
             where nothing native carries it and the prompt is a chat.
         responses: It is asked by OpenAI's Responses API, and not by chat completions.
@@ -122,18 +122,20 @@ _VLLM = Capabilities(
 )
 _SGLANG = replace(_VLLM, native=("json_schema", "ebnf"))
 
+# Models that reason draw as they like: all that says otherwise is an error there.
+_OPENAI_REASONING = replace(
+    _OPENAI,
+    logit_bias=False,
+    seed=False,
+    temperature=False,
+    stop=False,
+    options=(),
+    reasoning="effort",
+)
+
 PRESETS: dict[str, Capabilities] = {
     "openai": _OPENAI,
-    # Models that reason draw as they like: all that says otherwise is an error there.
-    "openai-reasoning": replace(
-        _OPENAI,
-        logit_bias=False,
-        seed=False,
-        temperature=False,
-        stop=False,
-        options=(),
-        reasoning="effort",
-    ),
+    "openai-reasoning": _OPENAI_REASONING,
     "openai-responses": replace(
         _OPENAI,
         responses=True,
@@ -145,7 +147,8 @@ PRESETS: dict[str, Capabilities] = {
         options=(),
         reasoning="responses",
     ),
-    "azure": _OPENAI,
+    "azure": replace(_OPENAI, schema_subset="azure"),
+    "azure-reasoning": replace(_OPENAI_REASONING, schema_subset="azure"),
     "anthropic": _ANTHROPIC,
     "anthropic-prefill": Capabilities(
         continuation="prefill", options=("top_k",), needs_max_tokens=True
@@ -273,7 +276,7 @@ def preset_at(address: str, model: str) -> str:
     if preset == "deepseek" and parts.path.startswith("/beta"):
         preset = "deepseek-beta"
     if preset in ("openai", "azure") and _REASONING.match(model):
-        preset = "openai-reasoning"
+        preset = f"{preset}-reasoning"
     return preset
 
 

@@ -36,9 +36,9 @@ def from_openai(
             address, key, timeout and retries; None for one made from the environment.
         model: The name of the model, or of the deployment.
         capabilities: What the endpoint can do: a `Capabilities`, or the name of a preset: "openai",
-            "openai-reasoning", "openai-responses", "azure", "gemini", "mistral", "deepseek",
-            "deepseek-beta", "groq", "openrouter", "together", "ollama", "lmstudio", "vllm",
-            "vllm-reasoning", "sglang", "sglang-reasoning", "llama.cpp", "transformers",
+            "openai-reasoning", "openai-responses", "azure", "azure-reasoning", "gemini", "mistral",
+            "deepseek", "deepseek-beta", "groq", "openrouter", "together", "ollama", "lmstudio",
+            "vllm", "vllm-reasoning", "sglang", "sglang-reasoning", "llama.cpp", "transformers",
             "compatible". Where None, by the client's address and the model's name; "openai" where
             they tell nothing.
         tokenizer_info: The model's vocabulary, for `logit_bias`.

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from stencilm.errors import StencilError
 
-SchemaSubset: TypeAlias = Literal["openai", "anthropic"]
+SchemaSubset: TypeAlias = Literal["openai", "azure", "anthropic"]
 
 WRAPPED = "value"
 """The member that holds what is no object, where the root must be one."""
@@ -85,6 +85,16 @@ _DIALECTS: dict[str, _Dialect] = {
             "array": frozenset({"minItems", "maxItems"}),
         },
         formats=_FORMATS,
+    ),
+    # The same mode without any keyword that bounds a value.
+    "azure": _Dialect(
+        all_required=True,
+        is_object=True,
+        recursive=True,
+        keywords={},
+        formats=frozenset(),
+        max_properties=100,
+        max_nesting=5,
     ),
     "anthropic": _Dialect(
         all_required=False,
@@ -200,6 +210,7 @@ class _Pass:
     properties: int = 0
     enums: int = 0
     characters: int = 0
+    deepest: int = 0
 
     def run(self) -> SubsetSchema:
         made = self._schema(self.root, "#", 0, 0)
@@ -223,7 +234,8 @@ class _Pass:
         if definitions:
             made = {**made, "$defs": definitions}
         too_much = (
-            self.properties > self.dialect.max_properties
+            self.deepest + is_wrapped > self.dialect.max_nesting
+            or self.properties > self.dialect.max_properties
             or self.enums > self.dialect.max_enum
             or self.characters > self.dialect.max_characters
         )
@@ -234,6 +246,7 @@ class _Pass:
     def _schema(self, schema: Any, place: str, depth: int, nesting: int) -> dict[str, Any]:
         if not isinstance(schema, dict):
             raise _NotExpressible("any value, or none", place=place)
+        self.deepest = max(self.deepest, nesting)
         if depth > _MAX_DEPTH or nesting > self.dialect.max_nesting:
             raise _NotExpressible("too deep", place=place)
         kept = {name: schema[name] for name in _ANNOTATIONS if isinstance(schema.get(name), str)}

@@ -374,6 +374,11 @@ class SerializedSource:
         return _core.Grammar.deserialize_json(self.text, limits.core)
 
 
+# How many schemas of the greatest length a structural tag may hold, as the core has it: those of a
+# thousand tools, in several ways each.
+_PARTS_OF_TAG = 8
+
+
 @dataclass(frozen=True, slots=True)
 class StructuralTagSource:
     """A structural tag as JSON text."""
@@ -422,7 +427,8 @@ class StructuralTagSource:
 
     def build(self, limits: Limits) -> _core.Grammar:
         """The grammar of the tag."""
-        check_length("the structural tag", self.text, limits, longest=limits.schema_bytes + 1)
+        # The core bounds each schema in it.
+        check_length("the structural tag", self.text, limits, parts=_PARTS_OF_TAG)
         return _core.Grammar.from_structural_tag(self.text, limits.core)
 
 

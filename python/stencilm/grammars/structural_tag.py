@@ -35,6 +35,7 @@ Style: TypeAlias = Literal[
     "param_xml",
     "hunyuan_xml",
     "atem_xml",
+    "rfl_xml",
     "python",
     "gemma",
     "functiongemma",

@@ -93,12 +93,17 @@ def checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def check_length(name: str, text: str, limits: Limits, *, longest: int = _LONGEST_TEXT) -> None:
-    """Refuses a text that is longer than the limits allow, or than they can."""
+def check_length(name: str, text: str, limits: Limits, *, parts: int | None = None) -> None:
+    """Refuses a text that is longer than the limits allow, or than they can.
+
+    One that is made of parts may be as long as so many of these.
+    """
     length = len(text) if text.isascii() else len(text.encode())
-    bound = min(limits.schema_bytes, longest)
+    bound = limits.schema_bytes * parts if parts else min(limits.schema_bytes, _LONGEST_TEXT)
     if length > bound:
-        way_out = ", or raise `schema_bytes` of the limits" if bound < longest else ""
+        way_out = (
+            ", or raise `schema_bytes` of the limits" if parts or bound < _LONGEST_TEXT else ""
+        )
         raise LimitExceeded(
             f"{name} has {length} bytes and at most {bound} are accepted; split it{way_out}"
         )

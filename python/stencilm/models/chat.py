@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.grammars.output_types import JsonSchema
+from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments
 from stencilm.grammars.outputs import Output, resolve
-from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, RegexSource
+from stencilm.grammars.sources import (
+    EbnfSource,
+    JsonSchemaOptions,
+    JsonSchemaSource,
+    RegexSource,
+)
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
+from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.tool_calls.answers import ToolCall
 from stencilm.tool_calls.format import tools as tool_format
@@ -29,11 +35,13 @@ from stencilm.tool_calls.functions import (
     result_text,
 )
 from stencilm.tool_calls.reasoning import reasoning_format
-from stencilm.tool_calls.request import ToolChoice
+from stencilm.tool_calls.request import ToolChoice, schema_of_arguments
 
 T = TypeVar("T")
 
 DEFAULT_MAX_ROUNDS = 8
+# Said in full, because strict mode would close an object that says nothing.
+_ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +288,11 @@ def _answer_format(output: Output) -> Format | None:
     """An answer of a type as a format; None for any text."""
     source = output.grammar().source
     if isinstance(source, JsonSchemaSource):
-        return JSONSchemaFormat(json_schema=json.loads(source.text))
+        # A format has no other documents, no tables of names and few of the options.
+        is_plain = replace(source.options, spelling="natural") == JsonSchemaOptions()
+        if is_plain and not source.documents:
+            return JSONSchemaFormat(json_schema=json.loads(source.text))
+        return GrammarFormat(grammar=str(output.grammar()))
     if isinstance(source, RegexSource):
         return None if output.accepts_cut_text else RegexFormat(pattern=source.pattern)
     if isinstance(source, EbnfSource):
@@ -363,8 +375,10 @@ class _Json:
     def __init__(self, tools: list[CallableTool], output: Output, parallel: bool) -> None:
         self.tools, self.output, self.parallel = tools, output, parallel
         source = output.grammar().source
+        self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
             self.answer: dict[str, Any] = json.loads(source.text)
+            self.given = _given(source)
         elif isinstance(source, RegexSource):
             # A text that is no JSON is a string here.
             pattern = source.pattern
@@ -380,7 +394,9 @@ class _Json:
     def ask(
         self, messages: list[dict[str, Any]], choice: ToolChoice
     ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
-        asked = _Asked(self._told_of_tools(messages), JsonSchema(self._schema(choice)))
+        asked = _Asked(
+            self._told_of_tools(messages), JsonSchema(self._schema(choice), **self.given)
+        )
         return asked, self._read
 
     def _read(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
@@ -404,7 +420,7 @@ class _Json:
                 _closed(
                     name={"const": tool.name},
                     arguments=_moved(
-                        tool.definition["function"].get("parameters") or {"type": "object"},
+                        _arguments(tool),
                         f"{tool.name}_",
                         definitions,
                     ),
@@ -469,6 +485,30 @@ def _allowed(choice: ToolChoice, tools: list[CallableTool]) -> tuple[list[Callab
     names = {tool.name for tool in request.tools}
     chosen = [tool for tool in tools if tool.name in names]
     return chosen, request.choice in ("required", "named")
+
+
+def _arguments(tool: CallableTool) -> dict[str, Any] | bool:
+    """The schema of a tool's arguments; anything where it has none."""
+    parameters = tool.definition["function"].get("parameters")
+    if parameters is None:
+        return _ANYTHING
+    return schema_of_arguments(tool.name, parameters, f"#/tools/{tool.name}/parameters")
+
+
+def _given(source: JsonSchemaSource) -> JsonSchemaArguments:
+    """How the schema of an answer is read, and what it refers to: so is that of the whole turn."""
+    marker = f"{SYMBOLS}:"
+    options = {each.name: getattr(source.options, each.name) for each in fields(source.options)}
+    texts = dict(source.documents)
+    tables = {uri: text for uri, text in texts.items() if uri.startswith(marker)}
+    given = JsonSchemaArguments(
+        documents={uri: text for uri, text in texts.items() if uri not in tables},
+        symbols={
+            uri.removeprefix(marker): SymbolTable(json.loads(text)) for uri, text in tables.items()
+        },
+    )
+    given.update(options)  # type: ignore[typeddict-item]  # the options by their names
+    return given
 
 
 def _closed(**properties: Any) -> dict[str, Any]:

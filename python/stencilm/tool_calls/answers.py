@@ -14,8 +14,9 @@ class ToolCall:
     Attributes:
         name: The tool.
         arguments: Its arguments by name, as JSON values.
-        id: By what the answer of the tool refers to the call: what the model wrote, or "call_" and
-            a number.
+        id: By what the answer of the tool refers to the call: what the model wrote before the
+            arguments, or "call_" and a number. The first delta has it, so one that is written after
+            them comes too late.
 
     Examples:
         >>> import stencilm

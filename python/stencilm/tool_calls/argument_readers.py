@@ -102,6 +102,9 @@ MARKERS: dict[str, Markers] = {
         close="</arg_value:opensource>",
     ),
     "atem_xml": Markers(open='<atem:parameter name="', middle='">', close="</atem:parameter>"),
+    "rfl_xml": Markers(
+        open='<rfl:parameter name="', middle='">', close="</rfl:parameter>", own_lines=True
+    ),
     "ifm_xml": Markers(
         open="<ifm|arg_key>", middle="</ifm|arg_key>\n<ifm|arg_value>", close="</ifm|arg_value>"
     ),

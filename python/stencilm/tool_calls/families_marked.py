@@ -7,6 +7,7 @@ from stencilm.tool_calls.template import CallVariant, ToolTemplate
 _THINK = ("<think>", "</think>")
 _FUNCTION = "<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>"
 _DSML = '<｜DSML｜invoke name="$name">\n$arguments</｜DSML｜invoke>\n'
+_BEAM = " to=$name<|channel|>analysis <|constrain|>xml<|message|>$arguments"
 _GLM = "<tool_call>$name\n$arguments</tool_call>"
 _GLM_LINE = "<tool_call>$name$arguments</tool_call>"
 
@@ -246,6 +247,18 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         think=(" to=self<|message|>", "<|eom|><|start|>assistant"),
         response=(" to=user<|message|>", "<|eot|>"),
         models=("*muse-glimmer*", "*muse-spark*", "muse"),
+    ),
+    "beam": ToolTemplate(
+        call=_BEAM + "<|call|>",
+        trigger=" to=",
+        style="rfl_xml",
+        separator="",
+        one_line=True,
+        # Another call follows, in a message of its own.
+        variants=(CallVariant(call=_BEAM + "<|end|><|start|>assistant"),),
+        think=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
+        response=("<|channel|>final<|message|>", "<|return|>"),
+        models=("beam",),
     ),
     "minimax": ToolTemplate(
         call='<invoke name="$name">\n$arguments</invoke>\n',

@@ -14,7 +14,7 @@ from stencilm.tool_calls.argument_readers import MARKERS as MARKERS_OF_STYLES
 from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
 from stencilm.tool_calls.parser import AnswerReader, TemplateReader, ToolCallParser
 from stencilm.tool_calls.reading import Text
-from stencilm.tool_calls.registry import family, family_name, family_tag
+from stencilm.tool_calls.registry import family, family_name, family_tag, has_bare_names
 from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request
 from stencilm.tool_calls.tags import Builder
 from stencilm.tool_calls.template import MARKER, ToolTemplate
@@ -208,6 +208,7 @@ def tools(
         max_whitespace=max_whitespace,
         on_unsupported=on_unsupported,
         exclude_markers=exclude_special_tokens,
+        bare_names=has_bare_names(template),
     )
     tag = family_tag(name, template, request)
     if isinstance(template, ToolTemplate):

@@ -88,7 +88,8 @@ def _literal(raw: str) -> Any:
         node = ast.parse(_one_line(raw.strip()), mode="eval").body
         return _value(node, 0)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise Malformed(f"the value {raw[:40]!r} is no literal of Python: {error}") from None
+        shown = raw.strip()[:40]
+        raise Malformed(f"the value {shown!r} is no literal of Python: {error}") from None
 
 
 def _one_line(raw: str) -> str:
@@ -110,7 +111,10 @@ def _value(node: ast.expr, depth: int) -> Any:
             key if isinstance(key, str) else json.dumps(key): value
             for key, value in zip(keys, values, strict=True)
         }
-    value = ast.literal_eval(node)
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        value = node
     if not isinstance(value, (str, int, float, bool, type(None))):
         raise ValueError(f"{ast.unparse(node)} has no counterpart in JSON")
     if isinstance(value, str):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
 # A name that may not have come whole.
-_MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?$")
+_MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?")
 # Keys under which JSON calls have their parts, beside those of the template.
 _NAME_KEYS = frozenset({"name", "tool_name"})
 _ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args"})
@@ -398,12 +398,13 @@ class TemplateReader:
                 if not out.is_open:
                     out.problems.append("the text ends within a call")
                 raise
+            # What was handed on of a call that is none is no part of the next one.
+            out.is_open = False
             if len(out.calls) > known:
                 out.problems.append(str(error))
                 return
             if not self.is_soft:
                 out.problems.append(str(error))
-            out.is_open = False
             out.blanks, out.is_fresh = blanks, fresh
             self.text.at = begin + len(self.trigger)
             out.say(self.trigger)
@@ -429,7 +430,7 @@ class TemplateReader:
                     return
                 if not first and separator and not (yield from self.text.comes(separator)):
                     if end:
-                        raise Malformed(f"{end!r} is expected, not {self._found()!r}")
+                        raise Malformed(f"{end!r} is expected, not {self.text.other()!r}")
                     return
             yield from self._call(out)
             first = False
@@ -438,9 +439,6 @@ class TemplateReader:
                 if separator and (yield from self._next_is(separator)):
                     yield from self.text.expect(separator)
                 return
-
-    def _found(self) -> str:
-        return self.text.buffer[self.text.at : self.text.at + 20]
 
     def _next_is(self, literal: str) -> Generator[None, None, bool]:
         at = self.text.at
@@ -463,21 +461,41 @@ class TemplateReader:
         arguments = yield from read_arguments(
             self.text, shape.style, out.schema(name), shape.suffix.strip(), out.more_arguments
         )
-        yield from self.text.expect(shape.suffix)
+        yield from self._end_of(shape)
         out.end_call(arguments)
+
+    def _end_of(self, shape: _Shape) -> Generator[None, None, None]:
+        """Goes over the end of a call that began so; ways that begin alike may end in several."""
+        alike = (way for way in self.shapes if way.header.pattern == shape.header.pattern)
+        for way in alike:
+            if way is not shape and way.suffix and (yield from self.text.comes(way.suffix)):
+                return
+        yield from self.text.expect(shape.suffix)
 
     def _header(self) -> Generator[None, None, tuple[_Shape, re.Match[str]]]:
         """The first of the ways to begin a call that is there."""
         while True:
             for shape in self.shapes:
-                match = shape.header.match(self.text.buffer, self.text.at)
-                if match is not None:
+                at = self.text.at
+                match = shape.header.match(self.text.buffer, at, at + LONGEST_HEADER)
+                if match is not None and self._is_named(match):
                     self.text.at = match.end()
                     return shape, match
             rest = self.text.buffer[self.text.at : self.text.at + LONGEST_HEADER]
-            if len(rest) >= LONGEST_HEADER or (self.is_soft and not _MAYBE_NAME.match(rest)):
+            named = _MAYBE_NAME.match(rest) if self.is_soft else None
+            if named is not None and named.end() < len(rest):
+                raise Malformed(f"{rest[: named.end() + 1][:20]!r} begins no call")
+            if len(rest) >= LONGEST_HEADER:
                 raise Malformed(f"{rest[:20]!r} begins no call")
             yield from self.text.more()
+
+    def _is_named(self, match: re.Match[str]) -> bool:
+        """Whether a header has a name such as text before it could not be told from."""
+        name = match.groupdict().get("name")
+        if not self.is_soft or name is None:
+            return True
+        named = _MAYBE_NAME.match(name)
+        return named is not None and named.end() == len(name)
 
     def _begin(self, out: Output, name: str, written: str | None) -> None:
         if written is not None and self.template.id_format is not None:
@@ -502,9 +520,13 @@ class TemplateReader:
             if not (yield from text.skip_blanks()):
                 raise CutShort
             if text.buffer[text.at] != '"':
-                raise Malformed(f"a key is expected, not {self._found()!r}")
-            key = json.loads((yield from text.json_value()))
+                raise Malformed(f"a key is expected, not {text.buffer[text.at]!r}")
+            key = self._string((yield from text.json_value()))
             yield from text.expect(":")
+            if (key in self.name_keys and name is not None) or (
+                key in self.argument_keys and raw is not None
+            ):
+                raise Malformed(f"a call has no second {key!r}")
             if key in self.name_keys:
                 name = self._string((yield from text.json_value()))
                 if self.needs_known and out.tools and name not in out.tools:

@@ -36,12 +36,14 @@ class CutShort(Exception):
 class Text:
     """What has come of a text, and the place up to which it was read."""
 
-    __slots__ = ("at", "buffer", "ended")
+    __slots__ = ("_differs", "at", "buffer", "ended")
 
     def __init__(self) -> None:
         self.buffer = ""
         self.at = 0
         self.ended = False
+        # Where the last literal that did not come differs from the text.
+        self._differs = 0
 
     def more(self) -> Waiting:
         """Waits for more.
@@ -76,7 +78,7 @@ class Text:
             if character.isspace():
                 continue
             if not (yield from self.skip_blanks()) or self.buffer[self.at] != character:
-                self.at = at
+                self._differs, self.at = self.at, at
                 return False
             self.at += 1
         return True
@@ -90,12 +92,17 @@ class Text:
         """
         at = self.at
         if not (yield from self.comes(literal)):
-            yield from self.skip_blanks()
             rest, missing = self.buffer[at:].split(), literal.split()
             if self.ended and "".join(missing).startswith("".join(rest)):
                 raise CutShort
-            found = self.buffer[self.at : self.at + 20]
-            raise Malformed(f"{literal.strip()!r} is expected, not {found!r}")
+            raise Malformed(f"{literal.strip()!r} is expected, not {self.other()!r}")
+
+    def other(self) -> str:
+        """What came in place of the last literal that did not come, up to where it differs.
+
+        However much of the text has come, it is the same.
+        """
+        return self.buffer[self.at : self._differs + 1].lstrip()
 
     def match(self, pattern: re.Pattern[str]) -> Generator[None, None, re.Match[str]]:
         """Waits for a pattern from here on, and goes over it.
@@ -105,11 +112,11 @@ class Text:
             CutShort: The text ends.
         """
         while True:
-            match = pattern.match(self.buffer, self.at)
+            match = pattern.match(self.buffer, self.at, self.at + LONGEST_HEADER)
             if match is not None:
                 self.at = match.end()
                 return match
-            if len(self.buffer) - self.at > LONGEST_HEADER:
+            if len(self.buffer) - self.at >= LONGEST_HEADER:
                 raise Malformed(f"{self.buffer[self.at : self.at + 20]!r} begins no call")
             yield from self.more()
 
@@ -162,7 +169,7 @@ class Text:
                 break
             yield
         if self.at == begin:
-            found = self.buffer[begin : begin + 20]
+            found = self.buffer[begin : begin + 1]
             raise Malformed(f"a JSON value is expected, not {found!r}")
 
     def until(

@@ -127,8 +127,16 @@ def get_model_structural_tag(
         max_whitespace=max_whitespace,
         on_unsupported=on_unsupported,
         exclude_markers=exclude_special_tokens,
+        bare_names=has_bare_names(template),
     )
     return family_tag(name, template, request)
+
+
+def has_bare_names(template: ToolTemplate | Builder) -> bool:
+    """Whether the names of tools stand in calls without quotes; of a function it is not known."""
+    if isinstance(template, ToolTemplate):
+        return any("$name" in way.call for way in template.ways())
+    return template is harmony_format
 
 
 def family_tag(name: str, template: ToolTemplate | Builder, request: ToolRequest) -> StructuralTag:

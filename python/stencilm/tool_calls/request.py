@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -19,6 +21,11 @@ from stencilm.grammars.structural_tag import (
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Mapping[str, Any]
 Choice: TypeAlias = Literal["auto", "required", "none", "named"]
+
+# What a name may be that stands in a call without quotes: a reader could not tell where others end.
+_BARE_NAME = re.compile(r"[^\s<>\[\](){}\x00-\x1f\x7f]{1,512}")
+# The same where a call is one of Python.
+_PYTHON_NAME = re.compile(r"[^\W\d][\w.-]{0,511}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,9 @@ def read_request(
     max_whitespace: int | None,
     on_unsupported: OnUnsupported,
     exclude_markers: bool,
+    bare_names: bool = False,
 ) -> ToolRequest:
-    """A request from what callers give.
+    """A request from what callers give; with `bare_names` names stand in calls without quotes.
 
     Raises:
         GrammarSyntaxError: Tools or a choice of another form.
@@ -88,6 +96,7 @@ def read_request(
         {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
     )
     known = [_tool(index, tool, arguments, anything) for index, tool in enumerate(tools or ())]
+    _check_names(known, (_PYTHON_NAME if style == "python" else _BARE_NAME) if bare_names else None)
     choice, chosen = _chosen(tool_choice, known)
     if isinstance(answer, Mapping):
         answer = StructuralTag.from_json(answer).format
@@ -131,6 +140,11 @@ def _tool(
     if not isinstance(tool, Mapping):
         raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
     kind = tool.get("type", "function")
+    if not isinstance(kind, str):
+        raise GrammarSyntaxError(
+            f"the tool has the type {kind!r}, but must have a str such as 'function'",
+            place=f"{place}/type",
+        )
     if kind == "custom":
         raise GrammarSyntaxError(
             "a custom tool takes text, and calls have arguments in JSON: give a function",
@@ -151,10 +165,66 @@ def _tool(
     parameters = entry.get("parameters")
     if parameters is None or entry.get("strict") is False:
         parameters = anything
+    return Tool(name, arguments(schema_of_arguments(name, parameters, f"{place}/parameters")), kind)
+
+
+def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any] | bool:
+    """The schema of a tool's parameters without what is no object, as arguments are one.
+
+    Raises:
+        GrammarSyntaxError: It is no schema, or allows no object.
+    """
     if not isinstance(parameters, (Mapping, bool)):
-        raise GrammarSyntaxError("parameters are a schema: a dict or a bool", place=place)
-    schema = parameters if isinstance(parameters, bool) else dict(parameters)
-    return Tool(name, arguments(schema), kind)
+        raise GrammarSyntaxError(
+            f"the parameters of {name!r} are a {type(parameters).__name__}, but must be a schema: "
+            "a dict or a bool",
+            place=place,
+        )
+    if isinstance(parameters, bool):
+        return {"type": "object"} if parameters else False
+    try:
+        json.dumps(parameters, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise GrammarSyntaxError(
+            f"the parameters of {name!r} cannot be written as a schema in JSON: {error}",
+            place=place,
+        ) from None
+    schema = dict(parameters)
+    declared = schema.get("type")
+    if declared is not None and declared not in ("array", "string", "number", "integer"):
+        if not isinstance(declared, list) or "object" not in declared:
+            return schema
+    elif declared is not None:
+        raise GrammarSyntaxError(
+            f"the arguments of a call are an object, and the parameters of {name!r} describe "
+            f'{declared!r}: give a schema of "type": "object"',
+            place=f"{place}/type",
+        )
+    schema["type"] = "object"
+    if "$ref" in schema:
+        # Before draft 2019-09 nothing beside a reference counts.
+        parts = schema.get("allOf")
+        schema["allOf"] = [*(parts if isinstance(parts, list) else ()), {"$ref": schema["$ref"]}]
+        del schema["$ref"]
+    return schema
+
+
+def _check_names(tools: Sequence[Tool], bare_name: re.Pattern[str] | None) -> None:
+    """Refuses names of which a reader could not tell which tool is meant."""
+    known: set[tuple[bool, str]] = set()
+    for index, tool in enumerate(tools):
+        place = f"#/tools/{index}"
+        if (tool.kind == "function", tool.name) in known:
+            raise GrammarSyntaxError(
+                f"two tools have the name {tool.name!r}: rename one", place=place
+            )
+        known.add((tool.kind == "function", tool.name))
+        if bare_name is not None and not bare_name.fullmatch(tool.name):
+            raise GrammarSyntaxError(
+                f"the tool has the name {tool.name!r:.60}, which stands in the calls of this model "
+                "without quotes: give it one of letters, digits, _, - and ., and a letter first",
+                place=place,
+            )
 
 
 def _chosen(choice: ToolChoice | None, tools: list[Tool]) -> tuple[Choice, list[Tool]]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any
 
@@ -19,22 +23,39 @@ PAIRS = {
     "xgrammar": (xgrammar, import_module("stencilm.compat.xgrammar")),
     "llguidance": (llguidance, import_module("stencilm.compat.llguidance")),
 }
-SUBMODULES = {
-    "xgrammar": ("structural_tag", "openai_tool_call_schema", "exception", "config"),
-    "llguidance": ("numpy", "torch", "hf", "tiktoken"),
-}
+INSIDES = (
+    *("xgrammar.libxgrammar_bindings", "xgrammar.load_binding", "xgrammar.tvm_ffi_binding"),
+    "llguidance.cli",
+)
+"""Modules that are not for callers: bindings of C++, and a program of the command line."""
 CASES: dict[str, Any] = {"xgrammar": xgrammar_cases, "llguidance": llguidance_cases}
 
 
+def modules(package: ModuleType) -> Iterator[str]:
+    """The names of the modules within a package that callers may import."""
+    for found in walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None):
+        parts = found.name.split(".")
+        inside = any(found.name == one or found.name.startswith(f"{one}.") for one in INSIDES)
+        if not inside and not any(part.startswith("_") for part in parts):
+            yield found.name
+
+
+NAMES = [name for original, _ in PAIRS.values() for name in modules(original)]
+
+
 def pairs() -> list[tuple[str, ModuleType, ModuleType]]:
+    """The originals' modules that can be imported here, each with ours of its name."""
     found = [(name, *pair) for name, pair in PAIRS.items()]
-    for package, names in SUBMODULES.items():
-        for name in names:
-            original = import_module(f"{package}.{name}")
-            found.append(
-                (f"{package}.{name}", original, import_module(f"stencilm.compat.{package}.{name}"))
-            )
+    for name in NAMES:
+        with suppress(ImportError):  # it is for a framework or a GPU that is not here
+            original = import_module(name)
+            found.append((name, original, import_module(f"stencilm.compat.{name}")))
     return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_modules_are_there(name: str) -> None:
+    assert find_spec(f"stencilm.compat.{name}") is not None
 
 
 def public(module: ModuleType) -> list[str]:
@@ -103,8 +124,12 @@ def test_names_and_signatures(name: str, original: ModuleType, ours: ModuleType)
     assert (missing, different) == ([], [])
 
 
-NOT_OFFERED = ("LLInterpreter",)
-"""Refused with a sentence, so that what it has is not there."""
+NOT_OFFERED = (
+    *("LLInterpreter", "GrammarFunctor", "XGRObject", "apply_token_bitmask_inplace_kernel"),
+    *("ASTNode", "AlternativeNode", "GbnfToLarkError", "GrammarParser", "LiteralNode", "Position"),
+    *("RegexNode", "RepetitionNode", "RuleNode", "RuleRefNode", "SequenceNode", "resolve", "main"),
+)
+"""Refused with a sentence, or the parser within a module that has another parser here."""
 
 
 def _instance_names(kind: type) -> set[str]:

@@ -18,7 +18,7 @@ use crate::completion::fresh::Fresh;
 use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 
@@ -370,9 +370,12 @@ impl Bounds {
         costs: &mut Costs,
         configuration: SetId,
     ) -> Result<u64, EngineError> {
+        run.in_mode(Mode::Optimistic, |run| self.behind_any(run, costs, configuration))
+    }
+
+    fn behind_any(&mut self, run: &mut Run<'_>, costs: &mut Costs, configuration: SetId) -> Result<u64, EngineError> {
         let mut worst = 0u64;
         let mut known = FxHashMap::default();
-        let recording = std::mem::replace(&mut run.recording, false);
         for thread in run.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -396,7 +399,6 @@ impl Bounds {
                 }
             }
         }
-        run.recording = recording;
         Ok(worst)
     }
 }

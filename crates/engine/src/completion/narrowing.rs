@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;
 use crate::mask::cache::DependencyCache;
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
@@ -261,7 +261,6 @@ impl Run<'_> {
             let tokens = place.tokens.within(mask, FEW).into_iter();
             ranked.extend(tokens.enumerate().map(|(at, token)| (place.cost, at, token)));
         }
-        self.recording = true;
         ranked.extend(self.edges_of(configuration, mask).into_iter().take(FEW).map(|token| (0, 0, token)));
         ranked.sort_unstable();
         Ok(ranked.into_iter().map(|(.., token)| token).collect())
@@ -309,7 +308,6 @@ impl Run<'_> {
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
         let mut closing = Vec::new();
-        (self.recording, self.known) = (true, None);
         for place in &open {
             if place.cost > most_looked_at(most) {
                 continue;
@@ -426,11 +424,19 @@ impl Run<'_> {
         if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
             return Ok(places.clone());
         }
+        let places = Arc::new(self.in_mode(Mode::Optimistic, |run| run.places_if_new(endings, configuration))?);
+        if let Some(sets) = self.all_below(configuration) {
+            endings.places.keep(self.machine, self.stacks, configuration, &sets, &places, places.bytes());
+        }
+        Ok(places)
+    }
+
+    fn places_if_new(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Places, EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
         let words = vocabulary.mask_words();
         let mut costs = endings.costs();
         let keeps_text = self.machine.keeps_text();
-        let groups = self.tokens_by_place(&vocabulary, configuration)?;
+        let groups = self.in_mode(Mode::Optimistic, |run| run.tokens_by_place(&vocabulary, configuration))?;
         // The most tokens are those that no other place has.
         let most = (0..groups.len()).max_by_key(|&at| groups[at].1.len());
         let others = groups.iter().enumerate().filter(|&(at, _)| Some(at) != most);
@@ -453,11 +459,7 @@ impl Run<'_> {
             };
             all.push(Place { cost, at_most, stands, first: tokens[0], tokens: list, way: Mutex::default() });
         }
-        let places = Arc::new(Places(all.into()));
-        if let Some(sets) = self.all_below(configuration) {
-            endings.places.keep(self.machine, self.stacks, configuration, &sets, &places, places.bytes());
-        }
-        Ok(places)
+        Ok(Places(all.into()))
     }
 
     /// The sets that can be reached from a configuration; `None` where these are many.
@@ -488,7 +490,6 @@ impl Run<'_> {
     ) -> Result<Vec<((SetId, bool), Vec<u32>)>, EngineError> {
         const UNKNOWN: u32 = u32::MAX;
         const NOWHERE: u32 = u32::MAX - 1;
-        (self.recording, self.known) = (false, None);
         let trie = vocabulary.trie();
         // Places by number, with where each byte leads: hundreds of thousands of steps go between a few places.
         let mut numbers: FxHashMap<(SetId, bool), u32> = FxHashMap::from_iter([((configuration, false), 0)]);
@@ -527,7 +528,6 @@ impl Run<'_> {
             path.push(here);
             node += 1;
         }
-        self.known = None;
         Ok(places.into_iter().zip(groups).filter(|(_, tokens)| !tokens.is_empty()).collect())
     }
 }

@@ -16,7 +16,7 @@ use crate::completion::costs::Costs;
 use crate::completion::token_counts::{MAX_STEPS, NEVER, count_of, fewest_tokens, shortest_text};
 use crate::error::EngineError;
 use crate::machine::layout::ExpansionId;
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 
@@ -213,13 +213,21 @@ impl Run<'_> {
         lexemes: &mut Texts,
         configuration: SetId,
     ) -> Result<Vec<(u64, Way)>, EngineError> {
+        // Only what waits is looked at: which keys an object has shows when the text is read.
+        self.in_mode(Mode::Optimistic, |run| run.ways_if_new(costs, lexemes, configuration))
+    }
+
+    fn ways_if_new(
+        &mut self,
+        costs: &mut Costs,
+        lexemes: &mut Texts,
+        configuration: SetId,
+    ) -> Result<Vec<(u64, Way)>, EngineError> {
         let mut best: FxHashMap<Way, u64> = FxHashMap::default();
         let mut note = |way: Way, cost: u64| {
             let known = best.entry(way).or_insert(NEVER);
             *known = cost.min(*known);
         };
-        // Only what waits is looked at: which keys an object has shows when the text is read.
-        let recording = std::mem::replace(&mut self.recording, false);
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -264,7 +272,6 @@ impl Run<'_> {
                 }
             }
         }
-        self.recording = recording;
         let text = |way: &Way| match way {
             Way::Lexeme(lexeme) => lexemes[lexeme].as_ref().map_or(&[][..], |(text, _)| text),
             Way::Token(_) => &[][..],

@@ -68,7 +68,7 @@ impl Run<'_> {
     /// Whether the elements of an array are held against each other: a mask takes each for a new one.
     #[inline]
     pub(crate) fn compares_elements(&self) -> bool {
-        self.recording && self.machine.keeps_text()
+        self.is_exact() && self.machine.keeps_text()
     }
 
     /// A configuration without its text, where that makes no difference to what leads on: outside of arrays with unique elements, in
@@ -100,7 +100,7 @@ impl Run<'_> {
 
     /// The register of an array before the element that begins here.
     pub(crate) fn begin_element(&mut self, state: ItemsState) -> u32 {
-        let start = if self.recording { self.text.unwrap_or(UNKNOWN_TEXT) } else { UNKNOWN_TEXT };
+        let start = if self.is_exact() { self.text.unwrap_or(UNKNOWN_TEXT) } else { UNKNOWN_TEXT };
         self.stacks.intern_items(ItemsState { start, ..state })
     }
 
@@ -111,7 +111,7 @@ impl Run<'_> {
             return Ok(Some(frame));
         }
         let state = self.stacks.items(frame.register);
-        let Some(text) = self.text.filter(|_| self.recording && state.start != UNKNOWN_TEXT) else {
+        let Some(text) = self.text.filter(|_| self.is_exact() && state.start != UNKNOWN_TEXT) else {
             // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
             self.doubt.element = true;
             let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
@@ -135,7 +135,7 @@ impl Run<'_> {
 
     /// Drops the threads that can only repeat an element.
     pub(crate) fn drop_repeats(&mut self, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
-        let Some(text) = self.text.filter(|_| self.recording) else { return Ok(()) };
+        let Some(text) = self.text.filter(|_| self.is_exact()) else { return Ok(()) };
         let mut pending = Vec::new();
         for &thread in threads.iter() {
             self.pending(thread, &mut pending);

@@ -7,7 +7,7 @@ use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::{ExpansionId, Frame};
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, NIL};
 
 /// Most steps of one search for a new value.
@@ -37,9 +37,9 @@ impl Run<'_> {
     /// Looks for a way on from some threads, with the bytes first that end things. Every way is tried, so that there is none
     /// where none is found.
     pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
-        let (recording, before) = (std::mem::replace(&mut self.recording, true), self.text);
-        let found = self.search_from(threads, text, goal);
-        (self.recording, self.text) = (recording, before);
+        let before = self.text;
+        let found = self.in_mode(Mode::Exact, |run| run.search_from(threads, text, goal));
+        self.text = before;
         found
     }
 

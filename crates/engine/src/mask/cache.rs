@@ -6,15 +6,19 @@
 //! not opened are mere names, numbered by first occurrence, so that equal surroundings at another depth, in another
 //! sequence or after a rollback are hits. Nothing is guessed, so nothing can be stale.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use stencilm_regex::{Table, hash_of, memory};
 
+use crate::error::EngineError;
 use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
-use crate::mask::finished::Finished;
+use crate::mask::draft::OptimisticMask;
 use crate::mask::reference::{Base, Bases};
+use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::vocabulary::token_set;
@@ -36,7 +40,7 @@ enum KeptTokens {
 
 impl KeptMask {
     /// The mask of these words. It may share those of another one.
-    pub fn new(words: &[u32], draft: &Finished, bases: &mut Bases) -> KeptMask {
+    pub fn new(words: &[u32], draft: &OptimisticMask, bases: &mut Bases) -> KeptMask {
         let mut kept = draft.flipped.clone();
         let mut cleared = draft.cleared.clone();
         if !cleared.is_empty() {
@@ -174,6 +178,9 @@ enum Look<T> {
 
 const NO_PARENT: u32 = u32::MAX;
 
+/// Bytes that may be kept for one key of [`DependencyCaches`].
+const BYTES_OF_KEY: usize = 1 << 18;
+
 /// The masks of one grammar, within a budget of bytes.
 pub(crate) type MaskCache = DependencyCache<KeptMask>;
 
@@ -261,13 +268,33 @@ impl<T> DependencyCache<T> {
         self.replay(machine, stacks, threads, |_| {})
     }
 
-    /// The same for a part of an operation: what it depends on is looked at.
-    pub fn find_and_look(&mut self, machine: &Machine, stacks: &mut Stacks, configuration: SetId) -> Option<Arc<T>> {
+    /// What was kept for a configuration, or what is computed now, which is kept with its size under what was read for it. Both
+    /// read it for what is tracked around them. Says whether it was kept before.
+    pub fn get_or_compute<'a>(
+        &mut self,
+        run: &mut Run<'a>,
+        configuration: SetId,
+        compute: impl FnOnce(&mut Run<'a>) -> Result<(T, usize), EngineError>,
+    ) -> Result<(Arc<T>, bool), EngineError> {
+        if let Some(known) = self.get(run, configuration) {
+            return Ok((known, true));
+        }
+        let (computed, reads) = run.tracked(compute);
+        let (computed, size) = computed?;
+        let computed = Arc::new(computed);
+        if let Some(reads) = reads {
+            self.keep(run.machine, run.stacks, configuration, &reads, &computed, size);
+        }
+        Ok((computed, false))
+    }
+
+    /// What was kept for a configuration. What it depends on is read for what is tracked around it.
+    pub fn get(&mut self, run: &mut Run<'_>, configuration: SetId) -> Option<Arc<T>> {
         let mut reads = Vec::new();
-        let threads = stacks.entries(configuration);
-        let found = self.replay(machine, stacks, threads, |set| reads.push(set))?.clone();
-        reads.into_iter().for_each(|set| stacks.look_at(set));
-        Some(found)
+        let threads = run.stacks.entries(configuration);
+        let known = self.replay(run.machine, run.stacks, threads, |set| reads.push(set))?.clone();
+        reads.into_iter().for_each(|set| run.stacks.look_at(set));
+        Some(known)
     }
 
     /// The sets that what was kept for a configuration depends on.
@@ -361,5 +388,37 @@ impl<T> DependencyCache<T> {
         self.nodes.push(Node { parent, described: (start as u32, len as u32), look });
         self.index.insert(hash_of(&(parent, &self.names.description[..])), id);
         id
+    }
+}
+
+/// Caches of which each belongs to one key, as what goes on behind a lexeme to the suffixes of its tokens.
+pub(crate) struct DependencyCaches<K, T> {
+    by_key: FxHashMap<K, DependencyCache<T>>,
+    most: usize,
+    horizon: usize,
+}
+
+impl<K: Hash + Eq, T> DependencyCaches<K, T> {
+    /// Caches of so many keys: all are dropped when one more comes. No token has more bytes than `horizon`.
+    pub fn new(most: usize, horizon: usize) -> DependencyCaches<K, T> {
+        DependencyCaches { by_key: FxHashMap::default(), most, horizon }
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.by_key.values().map(DependencyCache::memory_bytes).sum()
+    }
+
+    /// The cache of a key, if it has one.
+    pub fn get(&mut self, key: &K) -> Option<&mut DependencyCache<T>> {
+        self.by_key.get_mut(key)
+    }
+
+    /// The cache of a key, which is empty if there was none.
+    pub fn of(&mut self, key: K) -> &mut DependencyCache<T> {
+        if self.by_key.len() >= self.most && !self.by_key.contains_key(&key) {
+            self.by_key.clear();
+        }
+        self.by_key.entry(key).or_insert_with(|| DependencyCache::new(BYTES_OF_KEY, self.horizon))
     }
 }

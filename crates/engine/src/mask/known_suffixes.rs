@@ -17,21 +17,15 @@ use crate::extensions::Extension;
 use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::Blanks;
 use crate::machine::layout::{ExpansionId, Frame};
-use crate::mask::cache::DependencyCache;
+use crate::mask::cache::DependencyCaches;
 use crate::mask::value_keys::ShapeId;
 use crate::parse::stepper::{Doubt, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
 
-/// So many lists of suffixes are told apart.
-const MAX_LISTS: usize = 64;
-
-/// Bytes that may be kept by one list of suffixes.
-const BUDGET: usize = 1 << 18;
-
-/// So many kinds of values are kept for all grammars.
-const MAX_VALUES: usize = 256;
+/// So many lists of suffixes are told apart, and so many kinds of values behind keys.
+const MAX_LISTS: usize = 256;
 
 /// The suffixes that are read.
 struct Found {
@@ -76,19 +70,18 @@ impl Extension for WithinValues {
 /// The suffixes that are read behind lexemes. The slow twin is the walk of all of them.
 pub(crate) struct KnownSuffixes {
     /// By the place of the suffixes in memory, and whether an element of an array was in doubt before.
-    known: FxHashMap<(usize, bool), DependencyCache<Found>>,
-    horizon: usize,
+    known: DependencyCaches<(usize, bool), Found>,
 }
 
 impl KnownSuffixes {
     /// Nothing yet. No token has more bytes than `horizon`.
     pub fn new(horizon: usize) -> KnownSuffixes {
-        KnownSuffixes { known: FxHashMap::default(), horizon }
+        KnownSuffixes { known: DependencyCaches::new(MAX_LISTS, horizon) }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.known.values().map(DependencyCache::memory_bytes).sum()
+        self.known.memory_bytes()
     }
 
     /// Calls `reached` for every suffix of some crossing tokens that is read by some threads, once or more, with what is in doubt then.
@@ -111,25 +104,16 @@ impl KnownSuffixes {
             return walk(run, crossings, start, element, reached);
         }
         let name = (Arc::as_ptr(crossings.shared_suffixes()).addr(), element);
-        if self.known.len() >= MAX_LISTS && !self.known.contains_key(&name) {
-            self.known.clear();
-        }
-        let known = self.known.entry(name).or_insert_with(|| DependencyCache::new(BUDGET, self.horizon));
-        if let Some(found) = known.find_and_look(run.machine, run.stacks, start) {
-            debug_assert!(found.suffixes == read(run, crossings, start, element)?, "they were read alike before");
-            found.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
-            return Ok(());
-        }
-        let whole = run.stacks.watch_part();
-        let suffixes = read(run, crossings, start, element);
-        let reads = run.stacks.unwatch_part(whole);
-        let suffixes = suffixes?;
-        suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
-        if let Some(reads) = reads {
+        let (found, was_known) = self.known.of(name).get_or_compute(run, start, |run| {
+            let suffixes = read(run, crossings, start, element)?;
             let size = size_of_val(&*suffixes);
-            let found = Arc::new(Found { _all: crossings.shared_suffixes().clone(), suffixes });
-            known.keep(run.machine, run.stacks, start, &reads, &found, size);
-        }
+            Ok((Found { _all: crossings.shared_suffixes().clone(), suffixes }, size))
+        })?;
+        debug_assert!(
+            !was_known || found.suffixes == run.tracked(|run| read(run, crossings, start, element)).0?,
+            "they were read alike before"
+        );
+        found.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
         Ok(())
     }
 }
@@ -168,18 +152,18 @@ fn read_within_values(
 
 /// Whether the same suffixes are found where nothing is kept for other grammars.
 fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
-    let watch = run.stacks.look_away();
-    let mut within = Vec::new();
-    let suffixes = crossings.shared_suffixes();
-    read_within_values(run, suffixes, threads, &mut |suffix, doubt| within.push((suffix, doubt)))?;
-    let start = run.stacks.configuration(threads)?;
-    let mut all = read(run, crossings, start, false)?.into_vec();
-    for suffixes in [&mut within, &mut all] {
-        suffixes.sort_unstable();
-        suffixes.dedup();
-    }
-    run.stacks.watch_on(watch);
-    Ok(within == all)
+    run.untracked(|run| {
+        let mut within = Vec::new();
+        let suffixes = crossings.shared_suffixes();
+        read_within_values(run, suffixes, threads, &mut |suffix, doubt| within.push((suffix, doubt)))?;
+        let start = run.stacks.configuration(threads)?;
+        let mut all = read(run, crossings, start, false)?.into_vec();
+        for suffixes in [&mut within, &mut all] {
+            suffixes.sort_unstable();
+            suffixes.dedup();
+        }
+        Ok(within == all)
+    })
 }
 
 impl Run<'_> {
@@ -209,14 +193,12 @@ impl Run<'_> {
         // As if the text ended with the value: what is below is not to be looked at.
         let alone = Entry { below: SetId::BOTTOM, ..thread };
         let (mut read, doubt) = (Vec::new(), Doubt { later: true, ..Doubt::default() });
-        let watch = self.stacks.look_away();
-        let ends =
-            Walk::new(self).up_to_the_end(suffixes.trie(), &[alone], doubt, |suffix, doubt| read.push((suffix, doubt)));
-        self.stacks.watch_on(watch);
+        let note = |suffix, doubt| read.push((suffix, doubt));
+        let ends = self.untracked(|run| Walk::new(run).up_to_the_end(suffixes.trie(), &[alone], doubt, note));
         let read = Found { _all: suffixes.clone(), suffixes: read.into() };
         let found = ends?.map(|ends| Arc::new(WithinValue { read, ends: ends.into() }));
         let known = &mut self.lexeme_cache.extensions.get::<WithinValues>().known;
-        if known.len() >= MAX_VALUES {
+        if known.len() >= MAX_LISTS {
             known.clear();
         }
         known.insert(name, found.clone());

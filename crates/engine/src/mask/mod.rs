@@ -1,9 +1,9 @@
 //! Masks: the set of tokens that may come next.
 //!
-//! One idea: three steps, each a value. The *optimistic* mask ([`pipeline`]) is the union over threads: sparse threads are
-//! walked through the trie, dense ones take their lexeme mask and judge the suffixes of the crossing tokens. It is *cached*
-//! ([`cache`]) under exactly what its computation read. Then the few tokens for which optimism may be wrong are *verified* one
-//! by one.
+//! One idea: three steps, each a value ([`pipeline`]). The mask is made *optimistically* ([`optimistic`]), as if every key and
+//! element were new, as the union over threads: sparse threads are walked through the trie, dense ones take their lexeme mask and
+//! judge the suffixes of the crossing tokens. It is *cached* ([`cache`]) under exactly what its computation read. Then the few
+//! tokens for which optimism may be wrong are *verified* one by one ([`verify`]), and the words are written.
 //!
 //! Entry points: [`pipeline`], [`cache`]; [`delta`] for masks as a difference. [`crate::naive::mask`] is the slow twin.
 //!
@@ -13,9 +13,10 @@
 
 pub(crate) mod cache;
 pub(crate) mod delta;
-pub(crate) mod finished;
+pub(crate) mod draft;
 pub(crate) mod known_suffixes;
+pub(crate) mod optimistic;
 pub(crate) mod pipeline;
 pub(crate) mod reference;
-pub(crate) mod survivors;
 pub(crate) mod value_keys;
+pub(crate) mod verify;

@@ -1,461 +1,202 @@
-//! The tokens that may come next. Narrow threads are walked through the trie; wide ones take a row and add their crossing tokens.
+//! The mask of a configuration in three steps, each a value.
 //!
-//! A thread is *wide* when many bytes lead on, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
-//! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
-//! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
-//! Threads are alternatives, so the mask is the union.
+//! 1. [`OptimisticStep`]: the mask as if every key and element were new, from the cache or computed and kept there.
+//! 2. [`DecidedMask`]: the same, with the tokens that are *verified* and refused for what this sequence has read.
+//! 3. [`PlainMask`]: the words. A cached mask is written only now, when no lock is held any more: that is most of the work.
 //!
-//! All this takes every free key of an object for a new one, so that a mask does not depend on which keys were seen. The
-//! tokens for which that may be wrong are *unverified*; they are few, and decided one by one at the end. Names that no free
-//! key may have are known beforehand: the tokens that complete one are found by walking the names, and left out.
-//! [`crate::naive::mask`] is the slow twin.
+//! Canonical tokens, budgets and stop tokens are decided on the words. [`crate::naive::mask`] is the slow twin.
 
 use std::sync::Arc;
 
-use stencilm_grammar::MembersId;
-use stencilm_regex::{ByteSet, StateId};
-
-use crate::distinct::reserved_names::ReservedScratch;
 use crate::error::EngineError;
-use crate::lexeme::cache::DfaId;
-use crate::lexeme::mask::{Row, RowHere};
-use crate::machine::expansion::{Expansion, IN_BLANKS};
-use crate::machine::layout::ExpansionId;
-use crate::mask::finished::Finished;
+use crate::mask::cache::{KeptMask, MaskCache};
 use crate::mask::known_suffixes::KnownSuffixes;
-use crate::parse::stepper::{Doubt, Run, offers_tokens};
-use crate::parse::unverified::{Unverified, VerifyReason};
-use crate::parse::walk::Walk;
-use crate::state::stacks::{Entry, NIL, SetId};
-use crate::vocabulary::json_text;
+use crate::parse::stepper::{Mode, Run};
+use crate::parse::unverified::Unverified;
+use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// With so many places at which tokens leave a lexeme they are read one by one, with more by their suffixes.
-const FEW_NEXT_NODES: usize = 256;
-
-/// A mask in the making.
-struct Draft<'a> {
-    vocabulary: &'a Tokens,
-    mask: &'a mut [u32],
-    row: Option<Arc<Row>>,
-    flipped: Vec<u32>,
-    joined: bool,
-    cleared: Vec<u32>,
-    unverified: Vec<Unverified>,
+/// What the masks of one grammar have found.
+pub(crate) struct Masks {
+    known: MaskCache,
+    suffixes: KnownSuffixes,
 }
 
-impl Draft<'_> {
-    /// An empty mask.
-    fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32], flipped: Vec<u32>) -> Draft<'a> {
-        Draft { vocabulary, mask, row: None, flipped, joined: false, cleared: Vec::new(), unverified: Vec::new() }
+/// A mask as if every key and element were new.
+struct OptimisticStep {
+    /// The mask as it is kept, where it was known.
+    known: Option<Arc<KeptMask>>,
+    /// The same, where it was computed now and is told.
+    fresh: Option<Arc<KeptMask>>,
+    /// How many tokens were computed, where they are counted.
+    computed: Option<usize>,
+    /// The tokens that have to be verified.
+    unverified: Vec<Unverified>,
+    /// Tokens that it has and that are too long for this sequence.
+    longer: Vec<u32>,
+    /// What it depends on beside the configuration, where that is told and known.
+    reads: Option<Vec<SetId>>,
+}
+
+/// What is decided of a mask before it is written.
+pub(crate) struct DecidedMask {
+    /// The mask as it is kept, where it was known.
+    pub known: Option<Arc<KeptMask>>,
+    /// The same, where it was computed now and is told.
+    fresh: Option<Arc<KeptMask>>,
+    /// How many tokens were computed, where they are counted.
+    computed: Option<usize>,
+    /// Tokens that it may have and that this sequence must not.
+    pub refused: Vec<u32>,
+    reads: Option<Vec<SetId>>,
+}
+
+/// A mask that is written, without stop tokens.
+pub(crate) struct PlainMask {
+    /// How many tokens it allows, where that is known without counting: of few it always is.
+    pub allowed: Option<usize>,
+    /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
+    pub reads: Option<Vec<SetId>>,
+    /// As it is kept, where that tells all of it.
+    pub kept: Option<Arc<KeptMask>>,
+    /// Tokens that it lacks for what this sequence has read, as a key that its object has.
+    pub refused: Vec<u32>,
+}
+
+impl Masks {
+    /// Nothing yet, and so many bytes of masks at most. No token has more bytes than `horizon`.
+    pub fn new(max_bytes: usize, horizon: usize) -> Masks {
+        Masks { known: MaskCache::new(max_bytes, horizon), suffixes: KnownSuffixes::new(horizon) }
     }
 
-    fn allow(&mut self, token: u32) {
-        if token_set::insert(self.mask, token) {
-            self.flipped.push(token);
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.known.memory_bytes() + self.suffixes.memory_bytes()
+    }
+
+    /// Decides the mask of a configuration, without stop tokens. One that is not known is computed in `mask`; of a known one
+    /// nothing need be written there. With `told` it says, too, what the mask depends on.
+    pub fn decide(
+        &mut self,
+        run: &mut Run<'_>,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mask: &mut [u32],
+        told: bool,
+    ) -> Result<DecidedMask, EngineError> {
+        let optimistic = self.optimistic(run, vocabulary, configuration, mask, told)?;
+        run.verify(vocabulary, configuration, optimistic, mask)
+    }
+
+    fn optimistic(
+        &mut self,
+        run: &mut Run<'_>,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mask: &mut [u32],
+        told: bool,
+    ) -> Result<OptimisticStep, EngineError> {
+        // What a mask depends on is told of its own configuration.
+        let mut threads = run.threads_of(configuration);
+        let mut longer = Vec::new();
+        match told {
+            true => _ = run.saturate(&mut threads)?,
+            false => longer = run.saturate_but_for(&mut threads)?,
         }
-    }
-
-    /// The same for many: the runs of blanks beside digits are hundreds of tokens.
-    fn allow_all(&mut self, tokens: &[u32]) {
-        let Draft { mask, flipped, .. } = self;
-        flipped.reserve(tokens.len());
-        for &token in tokens {
-            if token_set::insert(mask, token) {
-                flipped.push(token);
+        if let Some(known) = self.known.find_of(run.machine, run.stacks, &threads).cloned() {
+            let mut reads = None;
+            // Replaying the looks is cheap, but only canonical masks ask.
+            if told {
+                let saturated = run.stacks.configuration(&mut threads)?;
+                reads = self.known.looks(run.machine, run.stacks, saturated);
             }
+            run.scratch.saturated = threads;
+            let unverified = known.unverified().to_vec();
+            return Ok(OptimisticStep { known: Some(known), fresh: None, computed: None, unverified, longer, reads });
         }
-    }
-
-    /// Adds the tokens inside a lexeme.
-    fn add_row(&mut self, row: &Arc<Row>) {
-        if self.row.is_none() && self.flipped.is_empty() {
-            row.write(self.mask);
-            self.row = Some(row.clone());
-        } else if let Some(listed) = &row.listed {
-            self.allow_all(listed);
-        } else if self.has_few() {
-            // Such a mask differs in few tokens from the greater row.
-            let before = self.row.replace(row.clone());
-            let listed = before.as_ref().and_then(|row| row.listed.as_deref()).unwrap_or_default();
-            let mut others = Vec::with_capacity(listed.len() + self.flipped.len());
-            for &token in listed.iter().chain(&self.flipped) {
-                if token_set::get(self.mask, token) {
-                    token_set::clear(self.mask, token);
-                    others.push(token);
-                }
+        let saturated = run.stacks.configuration(&mut threads)?;
+        run.scratch.saturated = threads;
+        let (found, reads) = run.tracked(|run| {
+            let suffixes = &mut self.suffixes;
+            run.in_mode(Mode::Optimistic, |run| run.optimistic_mask(vocabulary, suffixes, saturated, mask))
+        });
+        let found = found?;
+        let (fresh, computed) = match &reads {
+            Some(reads) => {
+                let kept = Arc::new(KeptMask::new(mask, &found, run.lexeme_cache.extensions.get()));
+                self.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
+                let allowed = kept.allowed();
+                (told.then_some(kept), allowed)
             }
-            self.flipped.clear();
-            row.write(self.mask);
-            self.allow_all(&others);
-            self.cleared.clear();
-        } else {
-            row.add_inside(self.mask);
-            self.joined = true;
-        }
-    }
-
-    /// Whether the tokens so far are few, each of which is known.
-    fn has_few(&self) -> bool {
-        !self.joined && self.row.as_ref().is_none_or(|row| row.listed.is_some())
+            None => (None, Some(mask.iter().map(|word| word.count_ones() as usize).sum())),
+        };
+        run.scratch.flipped = found.flipped;
+        Ok(OptimisticStep {
+            known: None,
+            fresh,
+            computed,
+            unverified: found.unverified,
+            longer,
+            reads: reads.filter(|_| told),
+        })
     }
 }
 
 impl Run<'_> {
-    /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
-    /// tokens that are unverified because they end a key behind another key of the same token or state; those that end the
-    /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
-    pub fn fill_mask(
+    /// Decides the tokens of a mask for which optimism may be wrong. One that was computed is in `mask`.
+    fn verify(
         &mut self,
         vocabulary: &Tokens,
-        suffixes: &mut KnownSuffixes,
         configuration: SetId,
+        optimistic: OptimisticStep,
         mask: &mut [u32],
-    ) -> Result<Finished, EngineError> {
-        (self.recording, self.known) = (false, None);
-        let mut flipped = std::mem::take(&mut self.scratch.flipped);
-        flipped.clear();
-        let mut draft = Draft::new(vocabulary, mask, flipped);
-        // The greatest row is written first: of the others only those tokens are added that it lacks.
-        let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
-        let (mut narrow, mut single) = (Vec::new(), Vec::new());
-        // The runs of blanks before some threads; in the row of a wide thread they are already.
-        let (mut blanks, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
-        for thread in self.stacks.entries(configuration).to_vec() {
-            if thread == Entry::BOTTOM {
-                continue;
+    ) -> Result<DecidedMask, EngineError> {
+        let OptimisticStep { known, fresh, computed, mut unverified, mut longer, mut reads } = optimistic;
+        self.tokens_of_seen_keys(vocabulary, configuration, &mut unverified)?;
+        let mut refused = Vec::new();
+        if self.machine.keeps_text() {
+            if let Some(kept) = &known {
+                kept.write(mask);
             }
-            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            if offers_tokens(thread) {
-                single.extend(expansion.tokens.iter().map(|&(node, _)| node));
-                continue;
-            }
-            let row = self.row_of(vocabulary, thread, &expansion)?;
-            if let Some(before) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-                let runs = self.lexeme_cache.blank_runs(vocabulary, before.set);
-                let rows = if row.is_some() { &mut added } else { &mut blanks };
-                rows.push(runs.row(vocabulary, expansion.blanks_left(thread.state)));
-            }
-            let Some(here) = row else {
-                narrow.push((thread, expansion, None));
-                continue;
-            };
-            let replaced = match &greatest {
-                Some((.., greater)) if greater.row.count >= here.row.count => Some((thread, expansion, here)),
-                _ => greatest.replace((thread, expansion, here)),
-            };
-            narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
+            self.tokens_of_seen_elements(vocabulary, configuration, mask, &mut unverified, &mut refused)?;
         }
-        if let Some((thread, expansion, here)) = greatest {
-            self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?;
+        // Nothing is told of what is decided for this sequence alone.
+        if reads.is_some() && !(unverified.is_empty() && self.without_text(configuration)?.is_some()) {
+            reads = None;
         }
-        // Several threads before the same blanks share a row.
-        blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        blanks.retain(|blanks| !added.iter().any(|added| Arc::ptr_eq(added, blanks)));
-        blanks.iter().for_each(|row| draft.add_row(row));
-        if draft.row.is_none() {
-            draft.mask.fill(0);
+        self.refuse_unverified(vocabulary, configuration, unverified, &mut refused)?;
+        // What the grammar asks for as a single token is allowed whatever it spells.
+        let same = |token: u32| vocabulary.same_bytes(token).iter().copied().chain([token]);
+        if !refused.is_empty() {
+            refused = refused.into_iter().flat_map(same).collect();
+            refused.retain(|&same| !self.has_token_edge(configuration, same));
         }
-        let mut plain = Vec::new();
-        for (thread, expansion, row) in narrow {
-            match row {
-                Some(here) => self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?,
-                None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
-                None => plain.push(thread),
+        if !longer.is_empty() {
+            match vocabulary.duplicates() {
+                [] => refused.append(&mut longer),
+                _ => refused.extend(longer.into_iter().flat_map(same)),
             }
         }
-        if !plain.is_empty() {
-            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
-                draft.allow(token);
-                draft.note(token, doubt, false);
-            })?;
-        }
-        for (first, others) in vocabulary.duplicates() {
-            if token_set::get(draft.mask, *first) {
-                others.iter().for_each(|&other| draft.allow(other));
-            }
-        }
-        // Last, because a single token is not its like: another id that spells the same is not meant.
-        for node in single {
-            self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
-        }
-        (self.recording, self.known) = (true, None);
-        let Draft { row, flipped, joined, cleared, mut unverified, .. } = draft;
-        // A key that ends a wide row's thread was doubted before it was known with what the token goes on.
-        unverified.retain(|unverified| token_set::get(mask, unverified.token));
-        Ok(Finished { row, flipped, joined, cleared, unverified })
-    }
-
-    /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
-    pub(crate) fn row_of(
-        &mut self,
-        vocabulary: &Tokens,
-        thread: Entry,
-        expansion: &Expansion,
-    ) -> Result<Option<RowHere>, EngineError> {
-        let Some(dfa) = expansion.dfa() else { return Ok(None) };
-        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
-        if begins && self.may_run_out(expansion, thread) {
-            return Ok(None);
-        }
-        let here = match expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-            Some(blanks) => {
-                let left = expansion.blanks_left(thread.state);
-                self.lexeme_cache.row_behind_blanks(vocabulary, dfa, blanks.set, left)?
-            }
-            None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
-                self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
-            }
-            None => return Ok(None),
-        };
-        if !here.row.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
-            return Ok(None);
-        }
-        Ok(Some(here))
-    }
-
-    /// Adds the tokens of one wide thread.
-    fn add_wide(
-        &mut self,
-        suffixes: &mut KnownSuffixes,
-        (thread, expansion): (Entry, &Expansion),
-        here: &RowHere,
-        draft: &mut Draft<'_>,
-    ) -> Result<(), EngineError> {
-        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
-        let trie = draft.vocabulary.trie();
-        // In the row are those of these tokens that end with the name, for a key ends with its quote. What other threads
-        // allow stays.
-        let has_others = draft.row.is_some() || !draft.flipped.is_empty();
-        let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
-        let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
-        draft.add_row(&here.row);
-        if expansion.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
-            // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
-            let doubt = |seen| Doubt { seen, taken: expansion.has_taken, ..Doubt::default() };
-            if self.stacks.members(thread.register).seen != NIL {
-                let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
-                tokens.for_each(|token| draft.note(token, doubt(true), false));
-            } else if expansion.has_taken {
-                let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
-                tokens.for_each(|&token| draft.note(token, doubt(false), false));
-            }
-        }
-        for token in ending {
-            if token_set::get(draft.mask, token) {
-                token_set::clear(draft.mask, token);
-                draft.flipped.push(token);
-                draft.cleared.push(token);
-            }
-        }
-        debug_assert!(
-            has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
-            "no token goes on within a key behind the end of its name"
-        );
-        let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
-        for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
-            let mut threads = Vec::new();
-            self.doubt = Doubt::default();
-            for &residual in &crossings.residuals {
-                for tag in here.tags_of(residual) {
-                    self.follow(expansion, tag, thread, &mut threads)?;
-                }
-            }
-            // Of the key that ends here more is known elsewhere.
-            let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
-            let vocabulary = draft.vocabulary;
-            let mut leaves = |token, doubt| {
-                if !taken.contains(token) {
-                    draft.allow(token);
-                    draft.note(token, doubt, false);
-                }
-            };
-            let mut first = ByteSet::EMPTY;
-            for &thread in &threads {
-                first = first.union(&self.first_bytes(thread)?);
-            }
-            if let Some(nodes) = crossings.next_nodes(trie, first, FEW_NEXT_NODES)
-                && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
-            {
-                continue;
-            }
-            let before = crossings.memory_bytes();
-            let known = crossings.crossings(vocabulary);
-            self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
-            let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
-            match expansion.free {
-                true => suffixes.read(self, known, &mut threads, doubt.element, leaves)?,
-                false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
-            }
-        }
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
-        Ok(())
-    }
-
-    /// The bytes with which a thread goes on, perhaps some more.
-    fn first_bytes(&mut self, thread: Entry) -> Result<ByteSet, EngineError> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) {
-            return Ok(ByteSet::EMPTY);
-        }
-        let expansion = self.machine.fork(ExpansionId(thread.head));
-        Ok(expansion.bytes_from(self.lexeme_cache, thread.state, StateId::START)?)
-    }
-
-    /// Adds the tokens of one narrow thread that reads a free key.
-    fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
-        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
-        // A key that has begun may hold escapes already.
-        let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
-        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
-            if !taken.contains(token) {
-                draft.allow(token);
-                draft.note(token, doubt, within);
-            }
-        })?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
-        Ok(())
-    }
-
-    /// Whether any byte can come behind the lexeme of a wide thread where its row does not know how tokens go on.
-    fn anything_follows(&mut self, thread: Entry, expansion: &Expansion, here: &RowHere) -> Result<bool, EngineError> {
-        let mut threads = Vec::new();
-        for &residual in here.row.unkept.iter().flatten() {
-            for tag in here.tags_of(residual) {
-                self.follow(expansion, tag, thread, &mut threads)?;
-            }
-        }
-        Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM && !self.machine.is_remark(thread)))
-    }
-
-    /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
-    /// that key already: a free one, or a taken one in a spelling that the automaton does not know.
-    pub fn tokens_of_seen_keys(
-        &mut self,
-        vocabulary: &Tokens,
-        configuration: SetId,
-        tokens: &mut Vec<Unverified>,
-    ) -> Result<(), EngineError> {
-        // Alternatives within the same key behind the same keys: what these say is asked of the first one.
-        let mut asked: Vec<(DfaId, StateId, u32, u32)> = Vec::new();
-        for index in 0..self.stacks.entries(configuration).len() {
-            let thread = self.stacks.entries(configuration)[index];
-            if thread == Entry::BOTTOM {
-                continue;
-            }
-            let expansion = self.machine.fork(ExpansionId(thread.head));
-            if !expansion.free || thread.state & IN_BLANKS != 0 {
-                continue;
-            }
-            let expansion = expansion.clone();
-            let (Some(dfa), Some(members), class) = (expansion.dfa(), expansion.members, expansion.class) else {
-                continue;
-            };
-            let state = StateId(thread.state);
-            let memory = self.stacks.members(thread.register);
-            if (memory.seen == NIL && !expansion.has_taken) || !self.lexeme_cache.is_wide(dfa, state)? {
-                continue;
-            }
-            let RowHere { row, .. } = self.lexeme_cache.row(vocabulary, dfa, state)?;
-            if !row.unkept.is_empty() {
-                // Then the thread was walked like a narrow one, and the unverified tokens are known from there.
-                continue;
-            }
-            if expansion.uneven {
-                self.tokens_towards_used_keys(vocabulary, &expansion, thread, tokens);
-            }
-            let so_far = self.stacks.text(memory.text);
-            let place = (dfa, state, memory.text, memory.seen);
-            let is_first = !asked.contains(&place);
-            let seen: Vec<Vec<u8>> = match is_first {
-                true => self.stacks.seen.entries(memory.seen).map(|key| self.stacks.text(key)).collect(),
-                false => Vec::new(),
-            };
-            if is_first {
-                asked.push(place);
-            }
-            let begun = BegunKey { members, class, so_far, seen };
-            self.ends_of_seen_keys(vocabulary, &row, &begun, tokens);
-        }
-        Ok(())
-    }
-
-    /// The tokens of a row that end a begun key where it is one that the object has already.
-    fn ends_of_seen_keys(&self, vocabulary: &Tokens, row: &Row, begun: &BegunKey, tokens: &mut Vec<Unverified>) {
-        let trie = vocabulary.trie();
-        let BegunKey { members, class, so_far, seen } = begun;
-        let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
-        let Some(body) = body else {
-            // With escapes so far, every way to end the key is looked at.
-            for &node in row.ends.iter() {
-                let below = trie.entries_below(node as usize);
-                let example = below.clone().next().expect("every node leads to a token");
-                let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
-                let key = [&**so_far, &bytes[..trie.depth(node as usize)]].concat();
-                let key = json_text::value_of(&key);
-                if seen.contains(&key) || self.machine.is_taken(*members, *class, &key) {
-                    tokens.extend(below.map(Unverified::begun_key));
-                }
-            }
-            return;
-        };
-        let taken = self.machine.taken_behind(*members, *class, body);
-        if seen.is_empty() && taken.is_empty() {
-            return;
-        }
-        for (node, gained) in row.escaped_ends(vocabulary) {
-            let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
-            let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
-            if is_seen() || taken.binary_search_by(rest).is_ok() {
-                tokens.extend(trie.entries_below(*node as usize).map(Unverified::begun_key));
-            }
-        }
-        for key in seen {
-            if let Some(rest) = key.strip_prefix(body)
-                && let Some(node) = trie.find(&[rest, b"\""].concat())
-            {
-                tokens.extend(trie.entries_below(node).map(Unverified::begun_key));
-            }
-        }
+        Ok(DecidedMask { known, fresh, computed, refused, reads })
     }
 }
 
-/// A key under way that may become one which its object has already.
-struct BegunKey {
-    members: MembersId,
-    class: u32,
-    /// Its text so far.
-    so_far: Vec<u8>,
-    /// The keys of its object; none where another thread has asked for them.
-    seen: Vec<Vec<u8>>,
-}
-
-impl Draft<'_> {
-    /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
-    #[inline]
-    fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
-        if doubt.is_any() {
-            self.note_doubtful(token, doubt, within);
+impl DecidedMask {
+    /// Finishes the mask in the words that it was decided with.
+    pub fn finish(self, mask: &mut [u32]) -> PlainMask {
+        let DecidedMask { known, fresh, computed, mut refused, reads } = self;
+        let mut allowed = computed;
+        if let Some(kept) = &known {
+            kept.write(mask);
+            allowed = kept.allowed();
         }
-    }
-
-    fn note_doubtful(&mut self, token: u32, doubt: Doubt, within: bool) {
-        if within {
-            if doubt.seen || doubt.whole || doubt.taken {
-                self.unverified.push(Unverified::begun_key(token));
-            }
-        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.whole_keys().are_in(token) {
-            let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-            if doubt.seen || doubt.whole || escapes() {
-                let unclear = self.vocabulary.whole_keys().are_unclear_in(token);
-                self.unverified.push(Unverified { token, cause: VerifyReason::WholeKey { unclear } });
-            }
-        }
-        if doubt.uneven {
-            self.unverified.push(Unverified::begun_key(token));
-        }
-        if doubt.element {
-            self.unverified.push(Unverified::element(token));
-        }
+        refused.retain(|&token| {
+            let was_there = token_set::get(mask, token);
+            token_set::clear(mask, token);
+            was_there
+        });
+        allowed = allowed.map(|allowed| allowed - refused.len());
+        PlainMask { allowed, reads, kept: known.or(fresh), refused }
     }
 }

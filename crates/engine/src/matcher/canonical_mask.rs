@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use crate::canonical::encoding::Encoding;
-use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict, FEW_TOKENS, cache_of};
+use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict, FEW_TOKENS};
 use crate::canonical::viability::crossing::SuffixesBehind;
 use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
-use crate::compiled::{Layout, PlainMask};
+use crate::compiled::Layout;
 use crate::error::EngineError;
 use crate::locks::{Guard, lock};
-use crate::parse::stepper::Run;
+use crate::mask::pipeline::PlainMask;
+use crate::parse::stepper::{Mode, Run};
 use crate::state::stacks::{SetId, Stacks};
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
@@ -31,7 +32,7 @@ impl Layout {
             known.iter().for_each(|&token| token_set::set(mask, token));
             return Ok(Some(CanonicalVerdict::Few(known)));
         }
-        let plain = self.fill_mask(stacks, configuration, mask, true)?;
+        let plain = self.plain_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
             Some(0) => Ok(None),
             Some(1..=FEW_TOKENS) if Switch::CanonicalSparse.is_on() => {
@@ -68,7 +69,7 @@ impl Layout {
         before: &Before,
     ) -> Result<Option<Arc<Box<[u32]>>>, EngineError> {
         let mut cache = self.canonical();
-        let kept = cache.few.get_mut(before).filter(|_| Switch::CanonicalSparseCache.is_on());
+        let kept = cache.few.get(before).filter(|_| Switch::CanonicalSparseCache.is_on());
         let Some(kept) = kept else { return Ok(None) };
         self.with(stacks, |run| {
             let Some(here) = run.without_text(configuration)? else { return Ok(None) };
@@ -91,20 +92,21 @@ impl Layout {
         mask: &[u32],
     ) -> Result<Arc<Box<[u32]>>, EngineError> {
         let mut cache = self.canonical();
+        let CanonicalMasks { few, in_lexemes, .. } = &mut *cache;
         self.with(stacks, |run| {
             let here = if plain.reads.is_some() { run.without_text(configuration)? } else { None };
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
-            run.recording = here.is_none() && run.machine.keeps_text();
-            run.stacks.watch();
-            let in_lexemes = &mut cache.in_lexemes;
+            let mode = Mode::exact_if(here.is_none() && run.machine.keeps_text());
             let told = (mask, plain.kept.as_deref());
-            let found = run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, told);
-            let own_reads = run.stacks.unwatch();
+            let (found, reads) = run.tracked(|run| {
+                // What it depends on is also what the plain mask does.
+                plain.reads.iter().flatten().for_each(|&read| run.stacks.look_at(read));
+                run.in_mode(mode, |run| run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, told))
+            });
             let found = Arc::new(found?.into_boxed_slice());
-            if let (Some(mut reads), Some(own)) = (plain.reads, own_reads) {
-                reads.extend(own.into_iter().filter(|read| !reads.contains(read)).collect::<Vec<_>>());
-                let cache = cache_of(&mut cache.few, (cursor.clone(), *before), self.horizon());
-                cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.len() * 4 + 16);
+            if let Some(reads) = reads.filter(|_| plain.reads.is_some()) {
+                let few = few.of((cursor.clone(), *before));
+                few.keep(run.machine, run.stacks, saturated, &reads, &found, found.len() * 4 + 16);
             }
             Ok(found)
         })
@@ -123,7 +125,10 @@ impl Layout {
             // What an array has seen is not in the description of a configuration.
             let here = run.without_text(configuration)?;
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
-            self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, asked)
+            let mode = Mode::exact_if(here.is_none());
+            run.in_mode(mode, |run| {
+                self.dead_ends_before(run, &mut cache, (saturated, here.is_some()), encoding, before, asked)
+            })
         })
     }
 
@@ -138,50 +143,41 @@ impl Layout {
     ) -> Result<Arc<DeadEnds>, EngineError> {
         let (cursor, token) = (&before.0, before.1);
         let mut is_open = false;
-        let known = cache.dead_ends.get_mut(cursor).filter(|_| keeps && Switch::CanonicalDeadEndCache.is_on());
-        if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
+        let known = cache.dead_ends.get(cursor).filter(|_| keeps && Switch::CanonicalDeadEndCache.is_on());
+        if let Some(known) = known.and_then(|kept| kept.get(run, saturated)) {
             if !known.is_open(encoding, token, asked.fitting) {
-                return Ok(known.clone());
+                return Ok(known);
             }
             is_open = true;
-            let known = cache.dead_ends_behind.get_mut(before);
-            if let Some(known) = known.and_then(|kept| kept.find(run.machine, run.stacks, saturated)) {
-                return Ok(known.clone());
+            if let Some(known) = cache.dead_ends_behind.get(before).and_then(|kept| kept.get(run, saturated)) {
+                return Ok(known);
             }
         }
-        // Nearly all of it is as where the piece becomes no whole one.
-        let mut read_there = Some(Vec::new());
-        let mut there = None;
-        if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
-            let without = (without, token);
-            let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &without, asked)?;
-            read_there = cache.looks_for(run, saturated, &without, &known);
-            there = Some((without.0, known));
-        }
-        run.recording = !keeps;
-        run.stacks.watch();
-        let lexemes = (&mut cache.in_lexemes, &mut cache.behind);
-        let found = match &there {
-            Some((without, known)) => {
-                run.dead_ends_in_whole(encoding, saturated, (cursor, token), (without, known), asked.fitting)
+        let mut is_taken_over = false;
+        let (found, reads) = run.tracked(|run| {
+            // Nearly all of it is as where the piece becomes no whole one.
+            if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
+                is_taken_over = true;
+                let there = (without, token);
+                let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &there, asked)?;
+                return run.dead_ends_in_whole(encoding, saturated, (cursor, token), (&there.0, &known), asked.fitting);
             }
-            None => run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked),
-        };
-        let reads = run.stacks.unwatch();
+            let lexemes = (&mut cache.in_lexemes, &mut cache.behind);
+            run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked)
+        });
         let found = Arc::new(found?);
         // The slow twin of what is taken over from elsewhere: asked for anew.
         debug_assert!(
-            there.is_none() || {
-                let lexemes = (&mut cache.in_lexemes, &mut SuffixesBehind::default());
-                let twin = run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked)?;
+            !is_taken_over || {
+                let lexemes = (&mut cache.in_lexemes, &mut SuffixesBehind::new(self.vocabulary.trie().max_depth()));
+                let twin = run.untracked(|run| run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked))?;
                 found.tells_the_same(&twin, encoding, token, asked.fitting, asked.mask)
             }
         );
-        if let (Some(own), Some(mut reads)) = (reads.filter(|_| keeps), read_there) {
-            reads.extend(own.into_iter().filter(|read| !reads.contains(read)).collect::<Vec<_>>());
+        if let Some(reads) = reads.filter(|_| keeps) {
             let cache = match is_open {
-                false => cache_of(&mut cache.dead_ends, cursor.clone(), self.horizon()),
-                true => cache_of(&mut cache.dead_ends_behind, before.clone(), self.horizon()),
+                false => cache.dead_ends.of(cursor.clone()),
+                true => cache.dead_ends_behind.of(before.clone()),
             };
             cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
         }
@@ -190,9 +186,5 @@ impl Layout {
 
     fn canonical(&self) -> Guard<'_, CanonicalMasks> {
         lock(&self.canonical)
-    }
-
-    fn horizon(&self) -> usize {
-        self.vocabulary.trie().max_depth()
     }
 }

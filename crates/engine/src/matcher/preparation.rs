@@ -17,9 +17,10 @@ use stencilm_regex::{CancelToken, LimitExceeded, Watch, unwatched};
 
 use super::{Input, Step, next_step};
 use crate::compiled::HeldLayout;
-use crate::compiled::{CompiledGrammar, DecidedMask, Layout};
+use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;
 use crate::mask::cache::KeptMask;
+use crate::mask::pipeline::DecidedMask;
 use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;

@@ -13,7 +13,7 @@ use stencilm_regex::StateId;
 
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine, Phase};
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, Holds, SetId};
 use crate::vocabulary::token_set;
@@ -317,9 +317,8 @@ impl Run<'_> {
         let threads = self.stacks.entries(configuration).to_vec();
         let lexemes = threads.iter().copied().filter(|&thread| thread != Entry::BOTTOM && !offers_tokens(thread));
         let lexemes: Vec<Entry> = lexemes.collect();
-        self.recording = false;
-        let ends = Walk::new(self).ends_of_spent_parts(vocabulary, &lexemes, tokens);
-        self.recording = true;
+        let ends =
+            self.in_mode(Mode::Optimistic, |run| Walk::new(run).ends_of_spent_parts(vocabulary, &lexemes, tokens));
         let mut known: FxHashMap<(u32, u8), u32> = FxHashMap::default();
         // The parts of the trie to read again: all of it where the ways are too many to be told apart.
         let mut parts: Vec<((usize, usize), usize, SetId)> = Vec::new();

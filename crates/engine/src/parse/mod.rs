@@ -1,7 +1,7 @@
 //! Parsing: the step from one state of a sequence to the next.
 //!
 //! One idea: the state is a set of threads, each an automaton state above a stack of frames. A step ([`stepper`]) moves every
-//! thread by one byte. Read exactly, a step also checks registers such as the keys of an object; read
+//! thread by one byte. Read exactly ([`stepper::Mode`]), a step also checks registers such as the keys of an object; read
 //! optimistically, it takes every additional key for a new one, so that masks do not depend on which keys there are.
 //!
 //! Entry points: [`stepper`], [`walk`].
@@ -13,6 +13,7 @@
 pub(crate) mod annotations;
 pub(crate) mod clamp;
 pub(crate) mod names;
+pub(crate) mod reads;
 pub(crate) mod stepper;
 pub(crate) mod unverified;
 pub(crate) mod walk;

@@ -100,7 +100,7 @@ impl Run<'_> {
 
     /// The names behind a declaration that ends here.
     fn declared(&mut self, end: Entry, names: u32) -> u32 {
-        let text = self.text.filter(|_| self.recording && end.register != UNKNOWN_TEXT);
+        let text = self.text.filter(|_| self.is_exact() && end.register != UNKNOWN_TEXT);
         let (Some(text), false) = (text, names == UNKNOWN_NAMES) else { return UNKNOWN_NAMES };
         let Frame::End(node) = self.machine.frame(FrameId(end.head)) else { return names };
         let mut written = self.stacks.since(text, end.register);

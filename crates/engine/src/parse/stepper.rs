@@ -140,15 +140,29 @@ impl Doubt {
     }
 }
 
+/// How keys and elements are read that must be new.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// They are recorded byte by byte, and compared with those seen.
+    Exact,
+    /// As a mask does it: each is taken for a new one, and [`Run::doubt`] says where that may be wrong.
+    Optimistic,
+}
+
+impl Mode {
+    /// Exact where that makes a difference.
+    pub fn exact_if(is_needed: bool) -> Mode {
+        if is_needed { Mode::Exact } else { Mode::Optimistic }
+    }
+}
+
 /// Everything that one operation works on.
 pub(crate) struct Run<'a> {
     pub machine: &'a mut Machine,
     pub lexeme_cache: &'a mut LexemeCache,
     pub stacks: &'a mut Stacks,
     pub scratch: &'a mut Scratch,
-    /// Whether free keys are recorded byte by byte and compared with those seen. A mask does without: it takes every
-    /// key for a new one, and notes in `doubt` where that may be wrong.
-    pub recording: bool,
+    pub mode: Mode,
     /// What was read so far, where elements of an array must differ.
     pub text: Option<u32>,
     /// The list of names that what starts has, where a grammar declares names.
@@ -206,6 +220,20 @@ pub(crate) fn offers_tokens(thread: Entry) -> bool {
 }
 
 impl Run<'_> {
+    /// Does a part of an operation in a mode. What is known of steps is good for one part only.
+    pub fn in_mode<T>(&mut self, mode: Mode, part: impl FnOnce(&mut Self) -> T) -> T {
+        let before = (std::mem::replace(&mut self.mode, mode), self.known.take());
+        let found = part(self);
+        (self.mode, self.known) = before;
+        found
+    }
+
+    /// Whether keys and elements are compared with those seen.
+    #[inline]
+    pub fn is_exact(&self) -> bool {
+        self.mode == Mode::Exact
+    }
+
     /// The configuration before the first byte.
     ///
     /// What the grammar says to stand before every text is read first.
@@ -215,10 +243,7 @@ impl Run<'_> {
         if grammar.begun().is_empty() {
             return Ok(first);
         }
-        let recording = std::mem::replace(&mut self.recording, true);
-        let begun = self.run(first, grammar.begun());
-        self.recording = recording;
-        match begun? {
+        match self.in_mode(Mode::Exact, |run| run.run(first, grammar.begun()))? {
             SetId::EMPTY => {
                 Err(EngineError::NotRun("the text that stands before every text of the grammar, which none goes on,"))
             }
@@ -404,7 +429,7 @@ impl Run<'_> {
 
     /// As [`Run::step`] within a mask, with what is unverified of it. What was found is remembered to the end of the mask.
     pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Doubt), EngineError> {
-        debug_assert!(!self.recording, "only a mask takes every key for a new one");
+        debug_assert!(!self.is_exact(), "only a mask takes every key for a new one");
         let thin = usize::from(self.stacks.thin);
         let known = &mut self.known.get_or_insert_default().steps[thin];
         if let Some(&found) = known.by_byte.get(&(configuration, byte)) {
@@ -557,7 +582,7 @@ impl Run<'_> {
             return Ok(());
         }
         let mut moved = Entry { state, ..thread };
-        if self.recording && expansion.free && state & IN_BLANKS == 0 {
+        if self.is_exact() && expansion.free && state & IN_BLANKS == 0 {
             let old = self.stacks.members(thread.register);
             let text = self.stacks.append(old.text, u32::from(byte));
             let name = match expansion.members.filter(|_| expansion.has_taken) {
@@ -569,11 +594,11 @@ impl Run<'_> {
             };
             moved.register = self.stacks.intern_members(MembersState { text, name, ..old });
         }
-        if expansion.uneven && !self.recording {
+        if expansion.uneven && !self.is_exact() {
             self.doubt.uneven |= self.may_run_out(&expansion, moved);
         }
         let stays = !accepts || expansion.goes_on(self.lexeme_cache, state)?;
-        if stays && (!expansion.uneven || !self.recording || self.can_be_new(&expansion, moved)?) {
+        if stays && (!expansion.uneven || !self.is_exact() || self.can_be_new(&expansion, moved)?) {
             threads.push(moved);
         }
         if !accepts {
@@ -641,7 +666,7 @@ impl Run<'_> {
                 Register::Same => thread.register,
                 Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
                 Register::Tokens => self.tokens,
-                Register::Text if self.recording => self.text.unwrap_or(UNKNOWN_TEXT),
+                Register::Text if self.is_exact() => self.text.unwrap_or(UNKNOWN_TEXT),
                 Register::Text => UNKNOWN_TEXT,
                 Register::Known(member) => {
                     let Some(object) = expansion.members else { return Ok(None) };
@@ -658,7 +683,7 @@ impl Run<'_> {
                 Register::Free { met } => {
                     let old = self.stacks.members(thread.register);
                     let Some(object) = expansion.members else { return Ok(None) };
-                    let key = if self.recording {
+                    let key = if self.is_exact() {
                         let written = self.stacks.text(old.text);
                         let value = json_text::value_of(&written);
                         // Nearly always it is a name that is being read, of which nothing is kept.
@@ -713,7 +738,7 @@ impl Run<'_> {
         let Some(object) = expansion.members else { return false };
         let grammar = self.machine.grammar().clone();
         let behind = grammar.members(object).free[expansion.class as usize].last.as_deref().unwrap_or_default();
-        if self.recording {
+        if self.is_exact() {
             let value = json_text::value_of(&[&self.stacks.text(old.text), behind.as_bytes()].concat());
             if self.machine.is_taken(object, expansion.class, &value) {
                 return false;

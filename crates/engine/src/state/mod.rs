@@ -14,6 +14,7 @@ pub(crate) mod ids;
 pub(crate) mod interner;
 mod merged;
 pub(crate) mod plain_number;
+pub(crate) mod reads;
 pub(crate) mod record;
 pub(crate) mod stacks;
 pub(crate) mod unions;

@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
 
 use crate::error::EngineError;
-pub use crate::state::ids::{NIL, UNKNOWN_TEXT};
+pub use crate::state::ids::{NIL, SetId, UNKNOWN_TEXT};
 use crate::state::interner::Interner;
+use crate::state::reads::Reads;
 use crate::state::unions::Unions;
 use crate::state::used_lists::{SeenLists, SeenMark};
 use crate::state::used_strings::{KeptStrings, Strings};
@@ -20,17 +21,6 @@ use crate::state::used_strings::{KeptStrings, Strings};
 pub(crate) struct Holds {
     pub budget: bool,
     pub temperature: bool,
-}
-
-/// A set of entries.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct SetId(pub u32);
-
-impl SetId {
-    /// No entry: no way on.
-    pub const EMPTY: SetId = SetId(0);
-    /// The end of the text, and nothing else.
-    pub const BOTTOM: SetId = SetId(1);
 }
 
 /// One thread of a configuration, or one frame of a stack.
@@ -97,9 +87,6 @@ const MAX_WORK: usize = 30_000_000;
 /// As many more for every byte that it reads.
 const WORK_PER_BYTE: usize = 100;
 
-/// After a look at so many sets, what was read is not told any more.
-const MAX_READS: usize = 256;
-
 /// Which free keys objects may have had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SeenKeys {
@@ -143,21 +130,14 @@ pub struct Stacks {
     /// What objects and arrays have seen.
     pub seen: SeenLists,
     seen_strings: KeptStrings,
-    watch: Option<Watch>,
+    /// What is read of the sets, where that is tracked.
+    pub(crate) reads: Reads,
     /// Whether threads that differ only in what lies below are not joined: the oldest one stays alone.
     pub thin: bool,
     /// How many more entries the operation may look at.
     work_left: usize,
     /// So many bytes it may hold.
     max_bytes: usize,
-}
-
-/// Which sets were looked at, of those that were there before.
-#[derive(Clone)]
-pub(crate) struct Watch {
-    before: u32,
-    reads: Vec<SetId>,
-    too_many: bool,
 }
 
 /// In place of a list of names: one was declared that is not known.
@@ -180,7 +160,7 @@ impl Stacks {
             seen_keys: SeenKeys::default(),
             seen: SeenLists::new(),
             seen_strings: KeptStrings::default(),
-            watch: None,
+            reads: Reads::default(),
             thin: false,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
@@ -225,62 +205,16 @@ impl Stacks {
         if self.memory_bytes() > self.max_bytes { Err(EngineError::StacksFull(self.max_bytes)) } else { Ok(()) }
     }
 
-    /// From now on remembers the sets of today that are looked at, in the order of the first look.
-    pub fn watch(&mut self) {
-        self.watch = Some(Watch { before: self.spans.len() as u32, reads: Vec::new(), too_many: false });
-    }
-
-    /// The sets that were looked at since [`Stacks::watch`], which ends here; `None` where they are very many.
-    pub fn unwatch(&mut self) -> Option<Vec<SetId>> {
-        self.watch.take().filter(|watch| !watch.too_many).map(|watch| watch.reads)
-    }
-
-    /// The same for a part of an operation that is watched itself. Gives what is to be handed to [`Stacks::unwatch_part`].
-    pub fn watch_part(&mut self) -> Option<Watch> {
-        let whole = self.watch.take();
-        self.watch();
-        whole
-    }
-
-    /// The sets that were looked at in a part; `None` where they are very many. They are noted of the whole, too.
-    pub fn unwatch_part(&mut self, whole: Option<Watch>) -> Option<Vec<SetId>> {
-        let part = self.watch.take()?;
-        self.watch = whole;
-        part.reads.iter().for_each(|&set| self.look_at(set));
-        if let Some(whole) = self.watch.as_mut().filter(|_| part.too_many) {
-            whole.too_many = true;
-        }
-        (!part.too_many).then_some(part.reads)
-    }
-
-    /// Notes nothing of what is looked at from now on, until [`Stacks::watch_on`]: it hangs on none of the sets that are there.
-    pub fn look_away(&mut self) -> Option<Watch> {
-        self.watch.take()
-    }
-
-    /// Goes on with what [`Stacks::look_away`] gave.
-    pub fn watch_on(&mut self, watch: Option<Watch>) {
-        self.watch = watch;
-    }
-
     /// Says that the content of a stack set decides what comes next.
+    #[inline]
     pub fn look_at(&mut self, set: SetId) {
-        if let Some(watch) = &mut self.watch
-            && set.0 < watch.before
-            && !watch.too_many
-            && !watch.reads.contains(&set)
-        {
-            watch.reads.push(set);
-            watch.too_many = watch.reads.len() > MAX_READS;
-        }
+        self.reads.note(set);
     }
 
     /// The threads that start at a set, where they are known. Those that were, were found by looks at many sets.
     pub fn starts(&mut self, set: SetId) -> Option<&[Entry]> {
         let known = self.starts.get(&set)?;
-        if let Some(watch) = &mut self.watch {
-            watch.too_many = true;
-        }
+        self.reads.note_too_many();
         Some(known)
     }
 
@@ -393,7 +327,7 @@ impl Stacks {
         entries.sort();
         entries.dedup();
         // A mask has to tell which sets it looked at, and forgets its own.
-        if self.watch.is_none()
+        if !self.reads.are_tracked()
             && !self.thin
             && let Some(merged) = self.merged(&entries)?
         {

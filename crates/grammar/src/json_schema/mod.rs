@@ -31,7 +31,7 @@ use crate::json::layout::Surfaces;
 use crate::json::spelling::Spelling;
 use crate::json::strings::Strings;
 use crate::json_schema::lower::lowering::Lowering;
-use crate::json_schema::lower::marking::Marked;
+use crate::json_schema::lower::marking::Arguments;
 use crate::json_schema::options::JsonSchemaOptions;
 
 /// The grammar of all JSON texts, in the chosen form, of all instances of a schema.
@@ -89,16 +89,16 @@ pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Gram
     excluding::excluding(grammar, &options.excludes)
 }
 
-/// The grammar of the members of the objects that are valid under a schema, between markers.
+/// The grammar of the members of the objects that are valid under a schema, as the arguments of a call.
 ///
 /// # Errors
 /// As [`from_json_schema`], and [`ErrorKind::Unsupported`] where what the schema asks cannot be written so.
-pub(crate) fn marked_arguments(
+pub(crate) fn arguments(
     schema: &str,
-    marked: &'static Marked,
+    arguments: Arguments,
     options: &JsonSchemaOptions,
 ) -> Result<Grammar, GrammarError> {
-    read(schema, options, |schemas, options| lowering(schemas, options)?.with_marking(Some(marked)).grammar(None))
+    read(schema, options, |schemas, options| lowering(schemas, options)?.with_arguments(Some(arguments))?.grammar(None))
 }
 
 /// What it takes to read a schema again, for its report.
@@ -120,7 +120,7 @@ impl Later for Again {
 }
 
 /// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
-/// to anything, for `#` would mean the whole document. With markers, these are around the members of each.
+/// to anything, for `#` would mean the whole document. Each is the arguments of a call where it is said how these are written.
 ///
 /// # Errors
 /// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
@@ -129,10 +129,10 @@ pub(crate) fn from_values(
     document: &read::document::Document<'_>,
     values: &[read::document::JsonId],
     options: &JsonSchemaOptions,
-    marked: Option<&'static Marked>,
+    arguments: Option<Arguments>,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
     let (schemas, roots) = read::keywords::read_values(document, values, options)?;
-    lowering(&schemas, options)?.with_marking(marked).together(&roots)
+    lowering(&schemas, options)?.with_arguments(arguments)?.together(&roots)
 }
 
 /// The grammar of every JSON value, in the chosen form.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -81,34 +81,76 @@ def get_model_structural_tag(
         )
     if not isinstance(parallel_tool_calls, bool):
         raise ValueError(f"parallel_tool_calls is {parallel_tool_calls!r}, but must be a bool")
-    options: dict[str, Any] = {
-        "any_order": any_order,
-        "exclude_special_tokens": exclude_special_tokens,
-        "parallel_tool_calls": parallel_tool_calls,
-    }
-    if model in _REGISTERED:
-        return _REGISTERED[model](
-            functions,
-            builtins,
-            choice,
-            reasoning,
-            max_whitespace_cnt=max_whitespace_cnt,
-            **options,
-        )
-    given = [tool.model_dump(exclude_none=True) for tool in (*functions, *builtins)]
-    return tag_of(
-        _get_model_structural_tag(
-            model,
-            given,
-            _own_choice(functions, builtins, choice),
-            reasoning,
-            max_whitespace=max_whitespace_cnt,
-            **options,
-        )
+    made = _REGISTERED.get(model) or of_family(model)
+    return made(
+        functions,
+        builtins,
+        choice,
+        reasoning,
+        any_order=any_order,
+        exclude_special_tokens=exclude_special_tokens,
+        max_whitespace_cnt=max_whitespace_cnt,
+        parallel_tool_calls=parallel_tool_calls,
     )
 
 
 get_builtin_structural_tag = get_model_structural_tag
+
+
+class OfFamily(Protocol):
+    """What a family's function takes: tools and a choice as `normalize_tool_choice` gives them."""
+
+    def __call__(
+        self,
+        tools: list[FunctionToolParam] | None = None,
+        builtin_tools: list[BuiltinToolParam] | None = None,
+        tool_choice: _Choice = "auto",
+        reasoning: Literal["enabled", "disabled", "auto"] = "enabled",
+        any_order: bool = False,
+        exclude_special_tokens: bool = True,
+        max_whitespace_cnt: int | None = None,
+        parallel_tool_calls: bool = True,
+        **kwargs: Any,
+    ) -> StructuralTag:
+        """What a model of the family may write when it has these tools."""
+
+
+def of_family(model: str, usually: Literal["enabled", "auto"] = "enabled") -> OfFamily:
+    """The function of one family that the original keeps for each.
+
+    Args:
+        model: The name of the family.
+        usually: Whether reasoning comes where the caller does not say.
+    """
+
+    def tag(
+        tools: list[FunctionToolParam] | None = None,
+        builtin_tools: list[BuiltinToolParam] | None = None,
+        tool_choice: _Choice = "auto",
+        reasoning: Literal["enabled", "disabled", "auto"] = usually,
+        any_order: bool = False,
+        exclude_special_tokens: bool = True,
+        max_whitespace_cnt: int | None = None,
+        parallel_tool_calls: bool = True,
+        **kwargs: Any,
+    ) -> StructuralTag:
+        """What a model of the family may write when it has these tools."""
+        functions, builtins = tools or [], builtin_tools or []
+        given = [tool.model_dump(exclude_none=True) for tool in (*functions, *builtins)]
+        return tag_of(
+            _get_model_structural_tag(
+                model,
+                given,
+                _own_choice(functions, builtins, tool_choice),
+                reasoning,
+                max_whitespace=max_whitespace_cnt,
+                any_order=any_order,
+                exclude_special_tokens=exclude_special_tokens,
+                parallel_tool_calls=parallel_tool_calls,
+            )
+        )
+
+    return tag
 
 
 def _own_choice(

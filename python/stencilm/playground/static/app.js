@@ -324,13 +324,13 @@ const shownText = (text) => make("code", withSigns(text));
 function showNext(found) {
   const at = found.at;
   element("next-facts").replaceChildren();
-  element("place").textContent = `behind ${plural(at.position, "token")}`;
+  element("place").textContent = `after ${plural(at.position, "token")}`;
   fact("May end here", at.may_end ? "yes" : "no");
   if (at.terminated) {
     fact("Over", "the text has ended, and nothing may follow");
     return;
   }
-  fact("Allowed tokens", `${at.allowed.toLocaleString("en")} of ${at.vocab_size.toLocaleString("en")}, told in ${duration(at.mask_seconds)}`);
+  fact("Allowed tokens", `${at.allowed.toLocaleString("en")} of ${at.vocab_size.toLocaleString("en")}, computed in ${duration(at.mask_seconds)}`);
   if (at.forced.error) fact("Forced text", at.forced.error);
   else fact("Forced text", at.forced.value ? shownText(at.forced.value) : "none");
   if (at.completion.error) fact("Shortest end", at.completion.error);

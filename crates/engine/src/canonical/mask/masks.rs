@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
@@ -15,55 +13,46 @@ use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::Search;
 use crate::canonical::whitespace::runs::BlanksInLexemes;
 use crate::error::EngineError;
-use crate::mask::cache::DependencyCache;
+use crate::mask::cache::DependencyCaches;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
 /// Masks of more tokens are not listed.
 pub(crate) const FEW_TOKENS: usize = 600;
-/// For so many cursors something is kept, and so many bytes for each.
+/// For so many cursors something is kept.
 const MAX_CURSORS: usize = 4_000;
-const CURSOR_BYTES: usize = 1 << 18;
 
 /// A cursor and the token before it.
 pub(crate) type Before = (CursorKey, Option<u32>);
 
 /// What is known of the canonical masks of a grammar.
-#[derive(Default)]
 pub(crate) struct CanonicalMasks {
-    pub few: FxHashMap<Before, DependencyCache<Box<[u32]>>>,
-    pub dead_ends: FxHashMap<CursorKey, DependencyCache<DeadEnds>>,
+    pub few: DependencyCaches<Before, Box<[u32]>>,
+    pub dead_ends: DependencyCaches<CursorKey, DeadEnds>,
     /// Where others must be asked for than those that were.
-    pub dead_ends_behind: FxHashMap<Before, DependencyCache<DeadEnds>>,
+    pub dead_ends_behind: DependencyCaches<Before, DeadEnds>,
     pub in_lexemes: BlanksInLexemes,
     pub behind: SuffixesBehind,
 }
 
 impl CanonicalMasks {
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        let few = self.few.values().map(DependencyCache::memory_bytes).sum::<usize>();
-        let behind = self.dead_ends_behind.values().map(DependencyCache::memory_bytes).sum::<usize>();
-        few + behind
-            + self.behind.memory_bytes()
-            + self.dead_ends.values().map(DependencyCache::memory_bytes).sum::<usize>()
+    /// Nothing yet. No token has more bytes than `horizon`.
+    pub fn new(horizon: usize) -> CanonicalMasks {
+        CanonicalMasks {
+            few: DependencyCaches::new(MAX_CURSORS, horizon),
+            dead_ends: DependencyCaches::new(MAX_CURSORS, horizon),
+            dead_ends_behind: DependencyCaches::new(MAX_CURSORS, horizon),
+            in_lexemes: BlanksInLexemes::default(),
+            behind: SuffixesBehind::new(horizon),
+        }
     }
 
-    /// The sets that some dead ends depend on, if they are kept.
-    pub fn looks_for(
-        &mut self,
-        run: &Run<'_>,
-        configuration: SetId,
-        before: &Before,
-        dead_ends: &Arc<DeadEnds>,
-    ) -> Option<Vec<SetId>> {
-        let caches = [self.dead_ends_behind.get_mut(before), self.dead_ends.get_mut(&before.0)];
-        caches.into_iter().flatten().find_map(|kept| {
-            let known = kept.find(run.machine, run.stacks, configuration);
-            known
-                .is_some_and(|known| Arc::ptr_eq(known, dead_ends))
-                .then(|| kept.looks(run.machine, run.stacks, configuration).unwrap_or_default())
-        })
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.few.memory_bytes()
+            + self.dead_ends.memory_bytes()
+            + self.dead_ends_behind.memory_bytes()
+            + self.behind.memory_bytes()
     }
 }
 
@@ -84,18 +73,6 @@ impl CanonicalVerdict {
             CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, apart),
         }
     }
-}
-
-/// The cache of a key, which is empty if there was none.
-pub(crate) fn cache_of<K: std::hash::Hash + Eq, T>(
-    caches: &mut FxHashMap<K, DependencyCache<T>>,
-    key: K,
-    horizon: usize,
-) -> &mut DependencyCache<T> {
-    if caches.len() >= MAX_CURSORS && !caches.contains_key(&key) {
-        caches.clear();
-    }
-    caches.entry(key).or_insert_with(|| DependencyCache::new(CURSOR_BYTES, horizon))
 }
 
 impl Run<'_> {

@@ -16,13 +16,10 @@ use crate::canonical::viability::equivalence::Alike;
 use crate::error::EngineError;
 use crate::lexeme::crossing::Crossings;
 use crate::lexeme::mask::Row;
-use crate::mask::cache::DependencyCache;
+use crate::mask::cache::DependencyCaches;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
-
-/// Bytes that may be kept of what grammars read by one list of suffixes.
-const BUDGET: usize = 1 << 18;
 
 /// A suffix that a grammar reads behind a lexeme.
 #[derive(PartialEq, Debug)]
@@ -43,49 +40,39 @@ struct ReadSuffixes {
 
 /// The suffixes that a grammar reads behind lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
 /// the grammar stands behind the lexeme.
-#[derive(Default)]
-pub(crate) struct SuffixesBehind {
-    known: FxHashMap<usize, DependencyCache<ReadSuffixes>>,
-}
+pub(crate) struct SuffixesBehind(DependencyCaches<usize, ReadSuffixes>);
 
 impl SuffixesBehind {
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        self.known.values().map(DependencyCache::memory_bytes).sum()
+    /// Nothing yet. No token has more bytes than `horizon`.
+    pub fn new(horizon: usize) -> SuffixesBehind {
+        SuffixesBehind(DependencyCaches::new(MAX_KEPT, horizon))
     }
 
-    /// Those that are read at a configuration behind a lexeme, of a row with these crossing tokens; in the order of their trie. No token has
-    /// more bytes than `horizon`.
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+
+    /// Those that are read at a configuration behind a lexeme, of a row with these crossing tokens; in the order of their trie.
     pub(crate) fn read(
         &mut self,
         run: &mut Run<'_>,
-        horizon: usize,
         start: SetId,
         (row, crossings): (&Arc<Row>, &Crossings),
     ) -> Result<Arc<[ReadSuffix]>, EngineError> {
         // What an array has seen is not in the description of a configuration.
-        if run.recording || !Switch::CanonicalReadSuffixes.is_on() {
+        if run.is_exact() || !Switch::CanonicalReadSuffixes.is_on() {
             return run.read_suffixes(start, crossings);
         }
         let name = std::ptr::from_ref(crossings.suffixes()) as usize;
-        if self.known.len() >= MAX_KEPT && !self.known.contains_key(&name) {
-            self.known.clear();
-        }
-        let known = self.known.entry(name).or_insert_with(|| DependencyCache::new(BUDGET, horizon));
-        if let Some(found) = known.find_and_look(run.machine, run.stacks, start) {
-            // The slow twin of what was found before: read anew.
-            debug_assert_eq!(found.read, run.read_suffixes(start, crossings)?);
-            return Ok(found.read.clone());
-        }
-        let whole = run.stacks.watch_part();
-        let read = run.read_suffixes(start, crossings);
-        let reads = run.stacks.unwatch_part(whole);
-        let read = read?;
-        if let Some(reads) = reads {
-            let found = Arc::new(ReadSuffixes { _row: row.clone(), read: read.clone() });
-            known.keep(run.machine, run.stacks, start, &reads, &found, size_of_val(&read[..]));
-        }
-        Ok(read)
+        let (found, was_known) = self.0.of(name).get_or_compute(run, start, |run| {
+            let read = run.read_suffixes(start, crossings)?;
+            let size = size_of_val(&read[..]);
+            Ok((ReadSuffixes { _row: row.clone(), read }, size))
+        })?;
+        // The slow twin of what was found before: read anew.
+        debug_assert!(!was_known || found.read == run.tracked(|run| run.read_suffixes(start, crossings)).0?);
+        Ok(found.read.clone())
     }
 }
 

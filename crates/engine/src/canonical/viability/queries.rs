@@ -142,7 +142,7 @@ impl Questions<'_, '_> {
             let alike = leaving.with(self.encoding, self.search.places, None);
             self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), unverified)?;
         }
-        let read = behind.read(self.run, vocabulary.trie().max_depth(), start, (row, crossings))?;
+        let read = behind.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
             let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
             if alike.keep_ends_before(&suffix.surely) {

@@ -1,7 +1,7 @@
 //! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
 //! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind
-//! blanks. Other states are walked in their place, see `mask/pipeline.rs`.
+//! blanks. Other states are walked in their place, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
 
@@ -115,8 +115,10 @@ impl LexemeCache {
         if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
             return found(row);
         }
+        // What goes on with itself, as a text without a word does, comes no nearer to the larger language.
+        let returns = self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual);
         let base = match self.base_of(residual) {
-            Some(base) if Switch::LexemeNear.is_on() => {
+            Some(base) if !returns && Switch::LexemeNear.is_on() => {
                 let dfa = self.dfa(&[base])?;
                 Some(base).filter(|_| !self.dfas[dfa.0 as usize].is_dead_at_start())
             }

@@ -374,8 +374,11 @@ impl<'a> Lowering<'a> {
 
     /// Whether a key is a text of an expression, however it is written there.
     pub(crate) fn is_spelled(&mut self, key: ExprId, name: &str) -> Result<bool, GrammarError> {
+        // A name that stands as it is has quotes only where they are part of it.
+        let is_bare = self.strings.are_bare();
         let (checker, key) = self.checker(key);
-        is_key(checker, key, name).map_err(|limit| GrammarError::limit("", limit))
+        let found = if is_bare { checker.matches(key, name.as_bytes()) } else { is_key(checker, key, name) };
+        found.map_err(|limit| GrammarError::limit("", limit))
     }
 
     /// All keys by which of the tests they pass.

@@ -7,6 +7,7 @@ use stencilm_regex::{Deriver, ExprId, Limits, Map};
 
 use super::explain::{Branch, Reasons};
 use super::marking::Marking;
+use super::notation::Notated;
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::{NodeId, RuleId};
 use crate::ir::report::Finding;
@@ -106,6 +107,10 @@ pub(crate) struct Lowering<'a> {
     pub(crate) work: Vec<Task<'a>>,
     /// Where the members of the root are written between markers.
     pub(crate) marking: Option<Box<Marking<'a>>>,
+    /// The sets of names that were met, and whether these are JSON strings.
+    pub(super) name_sets: Vec<(Box<str>, bool)>,
+    /// Where values are literals of a notation.
+    pub(crate) notated: Option<Box<Notated<'a>>>,
     pub(super) admitted: usize,
 }
 
@@ -131,6 +136,8 @@ impl<'a> Lowering<'a> {
             lexemes: Map::default(),
             work: Vec::new(),
             marking: None,
+            name_sets: Vec::new(),
+            notated: None,
             admitted: 0,
         }
     }

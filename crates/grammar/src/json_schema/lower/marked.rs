@@ -55,14 +55,21 @@ impl<'a> Lowering<'a> {
     }
 
     /// Exchanges the strings of JSON with those as they are, or back.
-    fn exchange_strings(&mut self) {
-        let marking = self.marking.as_mut().expect("only a lowering with markers asks for them");
-        std::mem::swap(&mut self.strings, &mut marking.strings);
-        std::mem::swap(&mut self.patterns, &mut marking.patterns);
+    pub(super) fn exchange_strings(&mut self) {
+        let (strings, patterns) = match (&mut self.marking, &mut self.notated) {
+            (Some(marking), _) => (&mut marking.strings, &mut marking.patterns),
+            (None, Some(notated)) => (&mut notated.strings, &mut notated.patterns),
+            (None, None) => unreachable!("only a lowering of arguments has strings as they are"),
+        };
+        std::mem::swap(&mut self.strings, strings);
+        std::mem::swap(&mut self.patterns, patterns);
     }
 
     /// Does something with strings as they are.
-    fn with_bare<T>(&mut self, then: impl FnOnce(&mut Self) -> Result<T, GrammarError>) -> Result<T, GrammarError> {
+    pub(super) fn with_bare<T>(
+        &mut self,
+        then: impl FnOnce(&mut Self) -> Result<T, GrammarError>,
+    ) -> Result<T, GrammarError> {
         self.exchange_strings();
         let made = then(self);
         self.exchange_strings();
@@ -263,12 +270,12 @@ impl<'a> Lowering<'a> {
             ordered.extend(mixed.drain(MAX_MIXED.saturating_sub(counters - mixed.len()).min(mixed.len())..));
         }
         let blanks = self.marking().blanks;
-        let blanks = self.builder.lexeme(blanks);
+        let blanks = self.lexeme(blanks);
         let rest = self.mixed(mixed, others);
         let mut parts = vec![blanks];
         if min == 0 && max.is_none() {
             for Argument { node, required } in ordered {
-                parts.push(if required { node } else { self.builder.repeat(node, 0, Some(1)) });
+                parts.push(if required { node } else { self.optional(node) });
             }
             if !rest.rest.is_empty() {
                 parts.push(self.bare_array(rest));
@@ -378,8 +385,44 @@ impl<'a> Lowering<'a> {
             all.push(exprs.not(known));
         }
         let name = exprs.and(&all);
+        // Of all names there are more than are known and excluded.
+        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
+        if every == Some(key) && self.options.excludes.is_empty() {
+            return Some(name);
+        }
         let (checker, copy) = self.checker(name);
         checker.is_live(copy).unwrap_or(true).then_some(name)
+    }
+
+    /// A fixed text, whose markers may each be the special token of that name.
+    fn fixed(&mut self, text: &str) -> NodeId {
+        if let Some(&known) = self.marking().texts.get(&(false, Box::from(text))) {
+            return known;
+        }
+        let node = markers::literal(&mut self.builder, text);
+        self.marking().texts.insert((false, text.into()), node);
+        node
+    }
+
+    /// The same with blanks before it.
+    fn spaced(&mut self, text: &str) -> NodeId {
+        if let Some(&known) = self.marking().texts.get(&(true, Box::from(text))) {
+            return known;
+        }
+        let blanks = self.marking().blanks;
+        let node = markers::spaced(&mut self.builder, blanks, text);
+        self.marking().texts.insert((true, text.into()), node);
+        node
+    }
+
+    /// What may be left out.
+    fn optional(&mut self, node: NodeId) -> NodeId {
+        if let Some(&known) = self.marking().optional.get(&node) {
+            return known;
+        }
+        let optional = self.builder.repeat(node, 0, Some(1));
+        self.marking().optional.insert(node, optional);
+        optional
     }
 
     /// A member of a known name, with the reasons of its value; `None` where the name cannot be written and is left out.
@@ -399,19 +442,24 @@ impl<'a> Lowering<'a> {
             self.reasons.add(node, at, &mut vec![Branch::Impossible(vec![clash])]);
             return Ok(Some(node));
         }
+        let known = (Box::from(name), Box::from(ways));
+        if let Some(&node) = self.marking().arguments.get(&known) {
+            return Ok(Some(node));
+        }
         let open = markers::literal(&mut self.builder, &format!("{}{written}", marked.open));
         let close = marked.close.replace("{}", &written);
         let node = self.between(open, marked.middle, ways, &close);
         let need = |way: &Way| Need { node: way.value, at, what: What::Required(name.into()) };
         let mut branches = ways.iter().map(|way| Branch::Needs(vec![need(way)])).collect();
         self.reasons.add(node, at, &mut branches);
+        self.marking().arguments.insert(known, node);
         Ok(Some(node))
     }
 
     /// A member of a name that is not known.
     fn unnamed_argument(&mut self, name: ExprId, ways: &[Way]) -> NodeId {
         let marked = self.marking().marked;
-        let open = markers::literal(&mut self.builder, marked.open);
+        let open = self.fixed(marked.open);
         let name = self.builder.lexeme(name);
         let open = self.builder.sequence(&[open, name]);
         self.between(open, marked.middle, ways, marked.close)
@@ -419,8 +467,8 @@ impl<'a> Lowering<'a> {
 
     /// A value in one of these ways, from behind the name to the blanks before the next one.
     fn between(&mut self, open: NodeId, middle: &str, ways: &[Way], close: &str) -> NodeId {
-        let marking_blanks = self.marking().blanks;
-        let blanks = self.builder.lexeme(marking_blanks);
+        let blanks = self.marking().blanks;
+        let blanks = self.lexeme(blanks);
         let mut words: Vec<&'static str> = Vec::new();
         ways.iter().for_each(|way| {
             if !words.contains(&way.word) {
@@ -434,18 +482,18 @@ impl<'a> Lowering<'a> {
                 if index > 0 {
                     parts.push(blanks);
                 }
-                parts.push(markers::literal(&mut self.builder, line));
+                parts.push(self.fixed(line));
             }
             let mut values = Vec::new();
             for way in ways.iter().filter(|way| way.word == word) {
                 values.push(match way.end {
                     End::Read => way.value,
                     End::AtOnce => {
-                        let close = markers::literal(&mut self.builder, close);
+                        let close = self.fixed(close);
                         self.builder.sequence(&[way.value, close])
                     }
                     End::Spaced => {
-                        let close = markers::spaced(&mut self.builder, marking_blanks, close);
+                        let close = self.spaced(close);
                         self.builder.sequence(&[blanks, way.value, close])
                     }
                 });
@@ -488,8 +536,18 @@ impl<'a> Lowering<'a> {
         missed: &mut Vec<Branch>,
     ) -> Result<bool, GrammarError> {
         let marked = self.marking().marked;
-        let (text, _, mut branches) = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?;
+        let (text, names, mut branches) = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?;
         let any = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
+        for name in names {
+            let Container::Name(mut value) = name else { continue };
+            if marked.own_lines {
+                let line = self.builder.exprs.literal(b"\n");
+                let line = self.builder.exprs.optional(line);
+                let line = self.lexeme(line);
+                value = self.builder.sequence(&[line, value, line]);
+            }
+            ways.push(Way { word: marked.string, value, end: End::AtOnce });
+        }
         if text == ExprId::NOTHING {
             missed.append(&mut branches);
         } else if text != any && !self.leaves_marker_out(text) {
@@ -583,7 +641,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a text is among some.
-    fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
+    pub(super) fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
         let exprs = &mut self.builder.exprs;
         let text = exprs.literal(text.as_bytes());
         let both = exprs.and(&[texts, text]);
@@ -662,7 +720,7 @@ impl<'a> Lowering<'a> {
             rest = self.element(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
         }
         let blanks = self.marking().blanks;
-        let blanks = self.builder.lexeme(blanks);
+        let blanks = self.lexeme(blanks);
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
         let items = Items { prefix, rest, min: merged.min_items, max, contains: Vec::new(), unique: false, surface };
@@ -674,7 +732,7 @@ impl<'a> Lowering<'a> {
     fn element(&mut self, item: &str, ways: &[Way], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
         let marked = self.marking().marked;
         let Some(parts) = &marked.parts else { return self.argument(item, ways, at) };
-        let open = markers::literal(&mut self.builder, parts.open);
+        let open = self.fixed(parts.open);
         Ok(Some(self.between(open, parts.middle, ways, marked.close)))
     }
 

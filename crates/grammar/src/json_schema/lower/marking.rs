@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use stencilm_regex::{ExprId, Map};
 
+use super::notation::Notation;
 use crate::ir::grammar::{NodeId, RuleId};
 use crate::ir::markers;
 use crate::json::spelling::Spelling;
@@ -11,6 +12,15 @@ use crate::json::strings::Strings;
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::schema::{SchemaId, Types};
+
+/// How the arguments of a call are written that are no JSON text.
+#[derive(Clone, Copy)]
+pub(crate) enum Arguments {
+    /// Each between markers.
+    Marked(&'static Marked),
+    /// As literals.
+    Notated(&'static Notation),
+}
 
 /// The markers around the name and the value of one member.
 #[derive(PartialEq, Eq, Hash, Debug)]
@@ -113,6 +123,12 @@ pub(crate) struct Marking<'a> {
     pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
     /// The same by what schemas say, where they mean the same.
     pub(super) alike: Map<Box<[u8]>, Rc<[Way]>>,
+    /// Members that were written, by their names and the ways to write their values: many tools have the same.
+    pub(super) arguments: Map<(Box<str>, Box<[Way]>), NodeId>,
+    /// Fixed texts, and whether blanks may stand before them.
+    pub(super) texts: Map<(bool, Box<str>), NodeId>,
+    /// The same nodes where they may be left out.
+    pub(super) optional: Map<NodeId, NodeId>,
     /// Values whose rules are still to be laid out, where markers nest.
     pub(crate) work: Vec<Nested<'a>>,
     pub(super) blanks: ExprId,
@@ -121,7 +137,7 @@ pub(crate) struct Marking<'a> {
 }
 
 /// A way to write a value: the word for its type, and what stands behind the name's marker.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Way {
     pub(super) word: &'static str,
     pub(super) value: NodeId,
@@ -129,7 +145,7 @@ pub(super) struct Way {
 }
 
 /// How the marker that ends a value follows it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     /// The value has read it.
     Read,
@@ -155,6 +171,9 @@ impl<'a> Marking<'a> {
             patterns: Map::default(),
             values: Map::default(),
             alike: Map::default(),
+            arguments: Map::default(),
+            texts: Map::default(),
+            optional: Map::default(),
             work: Vec::new(),
             blanks: ExprId::EMPTY,
             clean: ExprId::NOTHING,

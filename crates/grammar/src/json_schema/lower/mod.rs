@@ -17,6 +17,8 @@ pub(crate) mod lowering;
 pub(crate) mod marked;
 pub(crate) mod marking;
 pub(crate) mod names;
+pub(crate) mod notated;
+pub(crate) mod notation;
 pub(crate) mod numbers;
 pub(crate) mod objects;
 pub(crate) mod relaxing;

@@ -1,12 +1,15 @@
 //! Strings that declare names, and strings that refer to them: marked lexemes, of which a matcher keeps account.
 
+use stencilm_regex::ExprId;
+
 use super::lowering::Lowering;
 use crate::error::GrammarError;
+use crate::ir::free_text::FreeText;
 use crate::ir::grammar::{Mark, NameSet, NodeId};
 use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::options::{DECLARES, REFERS};
 use crate::json_schema::read::document::Json;
-use crate::json_schema::read::schema::Types;
+use crate::json_schema::read::schema::{NameUse, Types};
 
 impl Lowering<'_> {
     /// Whether what is said of names can be kept; refuses it where not, or drops it where that was asked for.
@@ -27,8 +30,9 @@ impl Lowering<'_> {
             "enum and const list the values already; leave one of them out"
         } else if is_bound && !name.value.declares {
             "a reference is any name that was declared; put patterns, formats and lengths where names are declared"
-        } else if self.strings.are_bare() {
-            "strings are written without quotes here, and names in JSON have some; write JSON"
+        } else if !self.is_written_as_before(name.value) {
+            "names of this set are JSON strings at one place and stand as they are at another, where arguments are written \
+             one by one; refer to them at the same depth, or write the arguments as JSON"
         } else {
             return Ok(true);
         };
@@ -37,14 +41,60 @@ impl Lowering<'_> {
         Ok(false)
     }
 
-    /// The node of a string that declares a name, or refers to one.
-    pub(crate) fn name(&mut self, merged: &Merged) -> Result<NodeId, GrammarError> {
-        let name = merged.name_uses[0].value;
+    /// Whether the names of a set are written as they were where it was met before: as JSON strings, or as they are.
+    fn is_written_as_before(&mut self, name: NameUse) -> bool {
+        let (set, quoted) = (self.set_of(name), !self.strings.are_bare());
+        match self.name_sets.iter().find(|(known, _)| *known == set) {
+            Some((_, before)) => *before == quoted,
+            None => {
+                self.name_sets.push((set, quoted));
+                true
+            }
+        }
+    }
+
+    /// What the set of a name is called.
+    fn set_of(&self, name: NameUse) -> Box<str> {
         let Json::String(set) = self.schemas.document.get(name.set) else {
             unreachable!("the name of a set was checked when it was read")
         };
-        let set = NameSet { name: (&**set).into(), quoted: true };
-        let string = self.string(merged)?;
+        (&**set).into()
+    }
+
+    /// What may be a name where strings stand as they are: it is not empty and ends where its marker does.
+    fn bare_names(&mut self) -> ExprId {
+        let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
+        let (mut never, mut own_lines) = (excludes, false);
+        if let Some(marking) = &self.marking {
+            never.push(marking.marked.stop());
+            never.extend(marking.marked.control);
+            own_lines = marking.marked.own_lines;
+        }
+        if let Some(notated) = &self.notated {
+            never.extend(notated.notation.quote);
+        }
+        let exprs = &mut self.builder.exprs;
+        let held = FreeText::of(exprs, ExprId::ANYTHING, &[], &never).unended(exprs);
+        let mut all = vec![held, exprs.not(ExprId::EMPTY)];
+        if own_lines {
+            // A line break at either end is none of the value.
+            let (line, any) = (exprs.literal(b"\n"), ExprId::ANYTHING);
+            for lined in [exprs.concat(line, any), exprs.concat(any, line)] {
+                all.push(exprs.not(lined));
+            }
+        }
+        exprs.and(&all)
+    }
+
+    /// The node of a string that declares a name, or refers to one.
+    pub(crate) fn name(&mut self, merged: &Merged) -> Result<NodeId, GrammarError> {
+        let name = merged.name_uses[0].value;
+        let set = NameSet { name: self.set_of(name), quoted: !self.strings.are_bare() };
+        let mut string = self.string(merged)?;
+        if self.strings.are_bare() {
+            let named = self.bare_names();
+            string = self.builder.exprs.and(&[string, named]);
+        }
         let string = self.builder.lexeme(string);
         let mark = if name.declares { Mark::Declares(set) } else { Mark::Refers(set) };
         Ok(self.builder.marked(mark, string))

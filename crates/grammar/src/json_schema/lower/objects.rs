@@ -139,6 +139,9 @@ impl<'a> Lowering<'a> {
         at: SchemaId,
         depth: u32,
     ) -> Result<(NodeId, Branch), GrammarError> {
+        if self.notated.is_some() {
+            return self.notated_members(merged, least, known, classes, at);
+        }
         if self.strings.are_bare() {
             return self.marked_members(merged, least, known, classes, at);
         }

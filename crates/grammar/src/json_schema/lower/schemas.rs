@@ -8,7 +8,7 @@ use stencilm_regex::{ExprId, HashSet};
 
 use super::explain::Branch;
 use super::lowering::{Container, Lowering, Task};
-use super::marking::{Marked, Marking};
+use super::marking::{Arguments, Marking};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::report::{Fate, Finding, KeptReport};
@@ -17,11 +17,17 @@ use crate::json_schema::read::schema;
 use crate::json_schema::read::schema::SchemaId;
 
 impl<'a> Lowering<'a> {
-    /// The same for roots whose members are written between these markers, if there are some.
-    pub(crate) fn with_marking(mut self, marked: Option<&'static Marked>) -> Lowering<'a> {
-        self.marking = marked.map(|marked| Box::new(Marking::new(marked)));
-        self.prepare_marking();
-        self
+    /// The same for roots that are the arguments of a call, written so.
+    pub(crate) fn with_arguments(mut self, arguments: Option<Arguments>) -> Result<Lowering<'a>, GrammarError> {
+        match arguments {
+            None => Ok(self),
+            Some(Arguments::Marked(marked)) => {
+                self.marking = Some(Box::new(Marking::new(marked)));
+                self.prepare_marking();
+                Ok(self)
+            }
+            Some(Arguments::Notated(notation)) => self.with_notation(notation),
+        }
     }
 
     /// The report on the whole document.
@@ -60,6 +66,9 @@ impl<'a> Lowering<'a> {
     fn root_of(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
         if self.marking.is_some() {
             return self.arguments(root);
+        }
+        if self.notated.is_some() {
+            return self.notated_arguments(root);
         }
         let node = self.value(&[Term::Holds(root)], 0)?;
         self.define_all()?;

@@ -25,6 +25,9 @@ const MAX_LOWERED: usize = 500_000;
 impl<'a> Lowering<'a> {
     /// The node of a value for which all these terms hold, `depth` containers deep.
     pub(crate) fn value(&mut self, all: &[Term], depth: u32) -> Result<NodeId, GrammarError> {
+        if self.notated.is_some() {
+            return self.notated_value(all);
+        }
         let depth = if self.surfaces.depends_on_depth() { depth } else { 0 };
         if let Some(known) = self.known(all, depth) {
             return Ok(known);

@@ -10,13 +10,27 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::{from_values, marked_arguments, reported};
+use crate::json_schema::{arguments, from_values, reported};
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 impl<'a> Lowering<'a> {
+    /// Refuses a part that is longer than it may be on its own.
+    fn check_length(&self, part: &str, what: &str, at: JsonId) -> Result<(), GrammarError> {
+        if part.len() <= self.max_bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "{what} has {} bytes and at most {} are accepted; split it up, or raise `schema_bytes` of the limits",
+            part.len(),
+            self.max_bytes
+        );
+        Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(at), message))
+    }
+
     pub(super) fn ebnf(&mut self, text: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+        self.check_length(text, "the grammar", at)?;
         let grammar = Grammar::from_ebnf(text, "root").map_err(|inner| {
             let place = format!("{}/grammar", self.document.pointer(at));
             GrammarError::new(inner.kind, place, inner.to_string())
@@ -25,6 +39,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn regex(&mut self, pattern: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+        self.check_length(pattern, "the pattern", at)?;
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         let expr = parse_pattern(&mut self.builder.exprs, pattern, &options, &mut Utf8).map_err(|inner| {
             let kind = match inner.kind {
@@ -51,13 +66,12 @@ impl<'a> Lowering<'a> {
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
-            // Literals of a notation are not lowered by JSON Schema, and what excludes texts is read by itself.
+            // What excludes texts is read by itself.
             if let Format::Schema { schema, style, options } = &slot.format
-                && !matches!(style, Style::Literal(_))
                 && options.excludes.is_empty()
             {
                 let text = self.document.spelled(self.text, *schema);
-                if !text.contains("\"$") {
+                if !text.contains("\"$") && text.len() <= self.max_bytes {
                     let key = (text, *style, flags(options), options.max_whitespace);
                     let group = alike.entry((key.1, key.2, key.3)).or_default();
                     group.entry(key).or_insert((*schema, options));
@@ -68,7 +82,7 @@ impl<'a> Lowering<'a> {
         for ((style, ..), group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.marked()) else {
+            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.arguments()) else {
                 continue;
             };
             self.report.append(std::mem::take(&mut grammar.report));
@@ -89,21 +103,18 @@ impl<'a> Lowering<'a> {
             return Ok(known);
         }
         let text = self.document.spelled(self.text, at);
+        self.check_length(text, "the schema", at)?;
         let key = (text, style, flags(options), options.max_whitespace);
         // What is excluded is no part of the key, and few schemas exclude anything.
         let is_kept = options.excludes.is_empty();
         if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
             return Ok(known);
         }
-        if let Style::Literal(notation) = style {
-            let node = self.literal_arguments(at, notation, options)?;
-            self.schemas.insert(key, node);
-            return Ok(node);
-        }
         let place = self.document.pointer(at);
-        let grammar = match style.marked() {
+        let options = &JsonSchemaOptions { max_bytes: self.max_bytes, ..options.clone() };
+        let grammar = match style.arguments() {
             None => reported(text, options),
-            Some(marked) => marked_arguments(text, marked, options),
+            Some(written) => arguments(text, written, options),
         };
         let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
         self.report.absorb(&grammar.report, &place, "#");

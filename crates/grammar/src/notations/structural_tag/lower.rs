@@ -8,7 +8,7 @@ use super::styles::Style;
 use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
 use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::grammar::{Grammar, NodeId, RuleId};
+use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::markers;
 use crate::ir::report::KeptReport;
 use crate::json_schema::read::document::{Document, JsonId};
@@ -21,6 +21,8 @@ pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 4], Option<u32>);
 pub(super) struct Lowering<'a> {
     pub(super) document: &'a Document<'a>,
     pub(super) text: &'a str,
+    /// Longest part in another notation.
+    pub(super) max_bytes: usize,
     pub(super) builder: GrammarBuilder,
     pub(super) report: KeptReport,
     names: HashSet<String>,
@@ -34,10 +36,11 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(document: &'a Document<'a>, text: &'a str) -> Lowering<'a> {
+    pub(super) fn new(document: &'a Document<'a>, text: &'a str, max_bytes: usize) -> Lowering<'a> {
         Lowering {
             document,
             text,
+            max_bytes,
             builder: GrammarBuilder::default(),
             report: KeptReport::default(),
             names: HashSet::default(),
@@ -272,11 +275,6 @@ impl<'a> Lowering<'a> {
         if rounds.at_least_one { all } else { self.builder.repeat(all, 0, Some(1)) }
     }
 
-    /// A rule that is still to be defined.
-    pub(super) fn declare(&mut self, name: &str) -> RuleId {
-        combine::declare(&mut self.builder, &mut self.names, name)
-    }
-
     pub(super) fn add(&mut self, grammar: &Grammar) -> NodeId {
         combine::add(&mut self.builder, &mut self.names, grammar)
     }
@@ -295,15 +293,27 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An error of a schema with the beginning of the tag around it, which names the tool where there are many.
+/// An error of a schema with what stands before it in the tag around it, which names the tool where there are many.
 fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> GrammarError {
+    let mut before = String::new();
     // What a format is made of stands behind it.
     while let Some(around) = (0..id.0).rev().map(FormatId).find(|&around| holds(tree, around, id)) {
-        if let Format::Tag { begin: Marker::Text(begin), .. } = &tree.slot(around).format
-            && !begin.is_empty()
-        {
-            let message = format!("in the tag {begin:?}: {}", error.message);
-            return GrammarError { message, ..error };
+        match &tree.slot(around).format {
+            Format::Tag { begin: Marker::Text(begin), .. } if !begin.is_empty() => {
+                let message = format!("in the tag {:?}: {}", format!("{begin}{before}"), error.message);
+                return GrammarError { message, ..error };
+            }
+            Format::Sequence(parts) => {
+                let parts = parts.iter().take_while(|&&part| part != id);
+                let texts: Vec<Option<&str>> = parts
+                    .map(|&part| if let Format::Const(text) = tree.slot(part).format { Some(text) } else { None })
+                    .collect();
+                if texts.iter().any(Option::is_some) {
+                    let texts: String = texts.into_iter().map(|text| text.unwrap_or("…")).collect();
+                    before = texts + &before;
+                }
+            }
+            _ => {}
         }
         id = around;
     }

@@ -3,13 +3,11 @@
 //! The flow is one way: JSON ([`crate::json_schema::read::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
 //! their [`fields`]) → [`lower`] (nodes), with the text that anything may stand in in [`texts`], what other notations say in
 //! [`embedded`], the words that may be tokens in [`crate::ir::markers`], and the [`styles`] in which models write the arguments of
-//! calls, those of a notation of its own in [`literals`].
+//! calls.
 
 mod embedded;
 mod fields;
-mod literals;
 mod lower;
-mod notation;
 mod read;
 mod styles;
 mod texts;
@@ -21,10 +19,13 @@ use crate::ir::grammar::Grammar;
 use crate::json_schema::options::MAX_BYTES;
 use crate::json_schema::read::parse::parse;
 
+/// How many of the longest parts a structural tag may hold: those of a thousand tools, written in several ways each.
+pub const MOST_PARTS: usize = 8;
+
 /// How large a structural tag may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StructuralTagOptions {
-    /// Longest text, in bytes.
+    /// Longest schema, grammar or pattern within it, in bytes; the whole text may be as long as [`MOST_PARTS`] of them.
     pub max_bytes: usize,
     /// Most expressions in the lexemes of its grammar.
     pub max_exprs: usize,
@@ -45,8 +46,8 @@ impl Grammar {
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) where no text matches, each at its JSON pointer;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is too large.
     pub fn from_structural_tag(text: &str, options: &StructuralTagOptions) -> Result<Grammar, GrammarError> {
-        let document = parse(text, &[], options.max_bytes)?;
+        let document = parse(text, &[], options.max_bytes.saturating_mul(MOST_PARTS))?;
         let tree = read::read(&document)?;
-        lower::Lowering::new(&document, text).grammar(&tree, options.max_exprs)
+        lower::Lowering::new(&document, text, options.max_bytes).grammar(&tree, options.max_exprs)
     }
 }

@@ -1,7 +1,7 @@
 //! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row here.
 
-use super::notation::{NOTATIONS, Notation};
-use crate::json_schema::lower::marking::{Marked, Parts, Words};
+use crate::json_schema::lower::marking::{Arguments, Marked, Parts, Words};
+use crate::json_schema::lower::notation::Notation;
 
 /// How the values of one schema are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -30,7 +30,7 @@ const PLAIN: Marked = Marked {
     control: &[],
 };
 
-static STYLES: [(&str, Marked); 15] = [
+static STYLES: [(&str, Marked); 16] = [
     ("qwen_xml", Marked { open: "<parameter=", close: "</parameter>", python_words: true, own_lines: true, ..PLAIN }),
     (
         "minimax_xml",
@@ -126,6 +126,17 @@ static STYLES: [(&str, Marked); 15] = [
         Marked { open: "<atem:parameter name=\"", middle: "\">", close: "</atem:parameter>", name_end: "\"", ..PLAIN },
     ),
     (
+        "rfl_xml",
+        Marked {
+            open: "<rfl:parameter name=\"",
+            middle: "\">",
+            close: "</rfl:parameter>",
+            own_lines: true,
+            name_end: "\"",
+            ..PLAIN
+        },
+    ),
+    (
         "gigachat_xml",
         Marked {
             open: "<｜GCML｜parameter name=\"",
@@ -159,6 +170,36 @@ static STYLES: [(&str, Marked); 15] = [
     ),
 ];
 
+static NOTATIONS: [Notation; 3] = [
+    Notation {
+        name: "python",
+        assign: "=",
+        comma: ", ",
+        colon: ": ",
+        words: ["True", "False", "None"],
+        quote: None,
+        sorted: false,
+    },
+    Notation {
+        name: "gemma",
+        assign: ":",
+        comma: ",",
+        colon: ":",
+        words: ["true", "false", "null"],
+        quote: Some("<|\"|>"),
+        sorted: true,
+    },
+    Notation {
+        name: "functiongemma",
+        assign: ":",
+        comma: ",",
+        colon: ":",
+        words: ["true", "false", "null"],
+        quote: Some("<escape>"),
+        sorted: true,
+    },
+];
+
 impl Style {
     /// The style of this name.
     pub(super) fn named(name: &str) -> Option<Style> {
@@ -169,11 +210,12 @@ impl Style {
         marked.or_else(|| NOTATIONS.iter().find(|notation| notation.name == name).map(Style::Literal))
     }
 
-    /// The markers around arguments, where there are some.
-    pub(super) fn marked(self) -> Option<&'static Marked> {
+    /// How arguments are written that are no JSON text.
+    pub(super) fn arguments(self) -> Option<Arguments> {
         match self {
-            Style::Json | Style::Literal(_) => None,
-            Style::Marked(marked) => Some(marked),
+            Style::Json => None,
+            Style::Marked(marked) => Some(Arguments::Marked(marked)),
+            Style::Literal(notation) => Some(Arguments::Notated(notation)),
         }
     }
 

@@ -1,0 +1,120 @@
+//! A mask in the making, and what is known of it when it is made.
+
+use std::sync::Arc;
+
+use crate::lexeme::mask::Row;
+use crate::parse::stepper::Doubt;
+use crate::parse::unverified::{Unverified, VerifyReason};
+use crate::vocabulary::token_set;
+use crate::vocabulary::tokens::Tokens;
+
+/// A mask in the making; see [`OptimisticMask`].
+pub(crate) struct Draft<'a> {
+    pub vocabulary: &'a Tokens,
+    pub mask: &'a mut [u32],
+    pub row: Option<Arc<Row>>,
+    pub flipped: Vec<u32>,
+    pub joined: bool,
+    pub cleared: Vec<u32>,
+    pub unverified: Vec<Unverified>,
+}
+
+impl Draft<'_> {
+    /// An empty mask.
+    pub fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32], flipped: Vec<u32>) -> Draft<'a> {
+        Draft { vocabulary, mask, row: None, flipped, joined: false, cleared: Vec::new(), unverified: Vec::new() }
+    }
+
+    /// Adds a token.
+    pub fn allow(&mut self, token: u32) {
+        if token_set::insert(self.mask, token) {
+            self.flipped.push(token);
+        }
+    }
+
+    /// The same for many: the runs of blanks beside digits are hundreds of tokens.
+    pub fn allow_all(&mut self, tokens: &[u32]) {
+        let Draft { mask, flipped, .. } = self;
+        flipped.reserve(tokens.len());
+        for &token in tokens {
+            if token_set::insert(mask, token) {
+                flipped.push(token);
+            }
+        }
+    }
+
+    /// Adds the tokens inside a lexeme.
+    pub fn add_row(&mut self, row: &Arc<Row>) {
+        if self.row.is_none() && self.flipped.is_empty() {
+            row.write(self.mask);
+            self.row = Some(row.clone());
+        } else if let Some(listed) = &row.listed {
+            self.allow_all(listed);
+        } else if self.has_few() {
+            // Such a mask differs in few tokens from the greater row.
+            let before = self.row.replace(row.clone());
+            let listed = before.as_ref().and_then(|row| row.listed.as_deref()).unwrap_or_default();
+            let mut others = Vec::with_capacity(listed.len() + self.flipped.len());
+            for &token in listed.iter().chain(&self.flipped) {
+                if token_set::get(self.mask, token) {
+                    token_set::clear(self.mask, token);
+                    others.push(token);
+                }
+            }
+            self.flipped.clear();
+            row.write(self.mask);
+            self.allow_all(&others);
+            self.cleared.clear();
+        } else {
+            row.add_inside(self.mask);
+            self.joined = true;
+        }
+    }
+
+    /// Whether the tokens so far are few, each of which is known.
+    fn has_few(&self) -> bool {
+        !self.joined && self.row.as_ref().is_none_or(|row| row.listed.is_some())
+    }
+
+    /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
+    #[inline]
+    pub fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
+        if doubt.is_any() {
+            self.note_doubtful(token, doubt, within);
+        }
+    }
+
+    fn note_doubtful(&mut self, token: u32, doubt: Doubt, within: bool) {
+        if within {
+            if doubt.seen || doubt.whole || doubt.taken {
+                self.unverified.push(Unverified::begun_key(token));
+            }
+        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.whole_keys().are_in(token) {
+            let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
+            if doubt.seen || doubt.whole || escapes() {
+                let unclear = self.vocabulary.whole_keys().are_unclear_in(token);
+                self.unverified.push(Unverified { token, cause: VerifyReason::WholeKey { unclear } });
+            }
+        }
+        if doubt.uneven {
+            self.unverified.push(Unverified::begun_key(token));
+        }
+        if doubt.element {
+            self.unverified.push(Unverified::element(token));
+        }
+    }
+}
+
+/// How a mask was made: a row, and the tokens in which it differs.
+pub(crate) struct OptimisticMask {
+    /// The row that the mask began with; `None` for an empty one.
+    pub row: Option<Arc<Row>>,
+    /// The tokens turned over since, in any order; one that was turned back is in it twice.
+    pub flipped: Vec<u32>,
+    /// Whether another row was added, so that `flipped` does not tell all.
+    pub joined: bool,
+    /// The tokens that were turned off, which may have been turned on again: few.
+    pub cleared: Vec<u32>,
+    /// Tokens for which taking keys and elements for new ones may be wrong.
+    pub unverified: Vec<Unverified>,
+}

@@ -1,0 +1,256 @@
+//! The optimistic mask: the tokens that may come next, as if every free key and every unique element were new. Narrow threads are
+//! walked through the trie; wide ones take a row and add their crossing tokens.
+//!
+//! A thread is *wide* when many bytes lead on, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
+//! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
+//! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
+//! Threads are alternatives, so the mask is the union.
+//!
+//! Made so, a mask does not depend on which keys were seen. Names that no free key may have are known beforehand: the tokens that
+//! complete one are found by walking the names, and left out.
+
+use std::sync::Arc;
+
+use stencilm_regex::{ByteSet, StateId};
+
+use crate::distinct::reserved_names::ReservedScratch;
+use crate::error::EngineError;
+use crate::lexeme::mask::{Row, RowHere};
+use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::layout::ExpansionId;
+use crate::mask::draft::{Draft, OptimisticMask};
+use crate::mask::known_suffixes::KnownSuffixes;
+use crate::parse::stepper::{Doubt, Run, offers_tokens};
+use crate::parse::walk::Walk;
+use crate::state::stacks::{Entry, NIL, SetId};
+use crate::vocabulary::token_set;
+use crate::vocabulary::tokens::Tokens;
+
+/// With so many places at which tokens leave a lexeme they are read one by one, with more by their suffixes.
+const FEW_NEXT_NODES: usize = 256;
+
+impl Run<'_> {
+    /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
+    /// tokens that are unverified because they end a key behind another key of the same token or state; those that end the
+    /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
+    pub fn optimistic_mask(
+        &mut self,
+        vocabulary: &Tokens,
+        suffixes: &mut KnownSuffixes,
+        configuration: SetId,
+        mask: &mut [u32],
+    ) -> Result<OptimisticMask, EngineError> {
+        debug_assert!(!self.is_exact(), "a mask is made as if every key were new");
+        let mut flipped = std::mem::take(&mut self.scratch.flipped);
+        flipped.clear();
+        let mut draft = Draft::new(vocabulary, mask, flipped);
+        // The greatest row is written first: of the others only those tokens are added that it lacks.
+        let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
+        let (mut narrow, mut single) = (Vec::new(), Vec::new());
+        // The runs of blanks before some threads; in the row of a wide thread they are already.
+        let (mut blanks, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread == Entry::BOTTOM {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            if offers_tokens(thread) {
+                single.extend(expansion.tokens.iter().map(|&(node, _)| node));
+                continue;
+            }
+            let row = self.row_of(vocabulary, thread, &expansion)?;
+            if let Some(before) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+                let runs = self.lexeme_cache.blank_runs(vocabulary, before.set);
+                let rows = if row.is_some() { &mut added } else { &mut blanks };
+                rows.push(runs.row(vocabulary, expansion.blanks_left(thread.state)));
+            }
+            let Some(here) = row else {
+                narrow.push((thread, expansion, None));
+                continue;
+            };
+            let replaced = match &greatest {
+                Some((.., greater)) if greater.row.count >= here.row.count => Some((thread, expansion, here)),
+                _ => greatest.replace((thread, expansion, here)),
+            };
+            narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
+        }
+        if let Some((thread, expansion, here)) = greatest {
+            self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?;
+        }
+        // Several threads before the same blanks share a row.
+        blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        blanks.retain(|blanks| !added.iter().any(|added| Arc::ptr_eq(added, blanks)));
+        blanks.iter().for_each(|row| draft.add_row(row));
+        if draft.row.is_none() {
+            draft.mask.fill(0);
+        }
+        let mut plain = Vec::new();
+        for (thread, expansion, row) in narrow {
+            match row {
+                Some(here) => self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?,
+                None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
+                None => plain.push(thread),
+            }
+        }
+        if !plain.is_empty() {
+            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
+                draft.allow(token);
+                draft.note(token, doubt, false);
+            })?;
+        }
+        for (first, others) in vocabulary.duplicates() {
+            if token_set::get(draft.mask, *first) {
+                others.iter().for_each(|&other| draft.allow(other));
+            }
+        }
+        // Last, because a single token is not its like: another id that spells the same is not meant.
+        for node in single {
+            self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
+        }
+        let Draft { row, flipped, joined, cleared, mut unverified, .. } = draft;
+        // A key that ends a wide row's thread was doubted before it was known with what the token goes on.
+        unverified.retain(|unverified| token_set::get(mask, unverified.token));
+        Ok(OptimisticMask { row, flipped, joined, cleared, unverified })
+    }
+
+    /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
+    pub(crate) fn row_of(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        expansion: &Expansion,
+    ) -> Result<Option<RowHere>, EngineError> {
+        let Some(dfa) = expansion.dfa() else { return Ok(None) };
+        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        if begins && self.may_run_out(expansion, thread) {
+            return Ok(None);
+        }
+        let here = match expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
+            Some(blanks) => {
+                let left = expansion.blanks_left(thread.state);
+                self.lexeme_cache.row_behind_blanks(vocabulary, dfa, blanks.set, left)?
+            }
+            None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
+                self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
+            }
+            None => return Ok(None),
+        };
+        if !here.row.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
+            return Ok(None);
+        }
+        Ok(Some(here))
+    }
+
+    /// Adds the tokens of one wide thread.
+    fn add_wide(
+        &mut self,
+        suffixes: &mut KnownSuffixes,
+        (thread, expansion): (Entry, &Expansion),
+        here: &RowHere,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), EngineError> {
+        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
+        let trie = draft.vocabulary.trie();
+        // In the row are those of these tokens that end with the name, for a key ends with its quote. What other threads
+        // allow stays.
+        let has_others = draft.row.is_some() || !draft.flipped.is_empty();
+        let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
+        let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
+        draft.add_row(&here.row);
+        if expansion.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
+            // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
+            let doubt = |seen| Doubt { seen, taken: expansion.has_taken, ..Doubt::default() };
+            if self.stacks.members(thread.register).seen != NIL {
+                let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
+                tokens.for_each(|token| draft.note(token, doubt(true), false));
+            } else if expansion.has_taken {
+                let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
+                tokens.for_each(|&token| draft.note(token, doubt(false), false));
+            }
+        }
+        for token in ending {
+            if token_set::get(draft.mask, token) {
+                token_set::clear(draft.mask, token);
+                draft.flipped.push(token);
+                draft.cleared.push(token);
+            }
+        }
+        debug_assert!(
+            has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
+            "no token goes on within a key behind the end of its name"
+        );
+        let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
+        for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
+            let mut threads = Vec::new();
+            self.doubt = Doubt::default();
+            for &residual in &crossings.residuals {
+                for tag in here.tags_of(residual) {
+                    self.follow(expansion, tag, thread, &mut threads)?;
+                }
+            }
+            // Of the key that ends here more is known elsewhere.
+            let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
+            let vocabulary = draft.vocabulary;
+            let mut leaves = |token, doubt| {
+                if !taken.contains(token) {
+                    draft.allow(token);
+                    draft.note(token, doubt, false);
+                }
+            };
+            let mut first = ByteSet::EMPTY;
+            for &thread in &threads {
+                first = first.union(&self.first_bytes(thread)?);
+            }
+            if let Some(nodes) = crossings.next_nodes(trie, first, FEW_NEXT_NODES)
+                && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
+            {
+                continue;
+            }
+            let before = crossings.memory_bytes();
+            let known = crossings.crossings(vocabulary);
+            self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
+            let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
+            match expansion.free {
+                true => suffixes.read(self, known, &mut threads, doubt.element, leaves)?,
+                false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
+            }
+        }
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
+        Ok(())
+    }
+
+    /// The bytes with which a thread goes on, perhaps some more.
+    fn first_bytes(&mut self, thread: Entry) -> Result<ByteSet, EngineError> {
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
+            return Ok(ByteSet::EMPTY);
+        }
+        let expansion = self.machine.fork(ExpansionId(thread.head));
+        Ok(expansion.bytes_from(self.lexeme_cache, thread.state, StateId::START)?)
+    }
+
+    /// Adds the tokens of one narrow thread that reads a free key.
+    fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
+        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
+        // A key that has begun may hold escapes already.
+        let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
+        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
+            if !taken.contains(token) {
+                draft.allow(token);
+                draft.note(token, doubt, within);
+            }
+        })?;
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
+        Ok(())
+    }
+
+    /// Whether any byte can come behind the lexeme of a wide thread where its row does not know how tokens go on.
+    fn anything_follows(&mut self, thread: Entry, expansion: &Expansion, here: &RowHere) -> Result<bool, EngineError> {
+        let mut threads = Vec::new();
+        for &residual in here.row.unkept.iter().flatten() {
+            for tag in here.tags_of(residual) {
+                self.follow(expansion, tag, thread, &mut threads)?;
+            }
+        }
+        Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM && !self.machine.is_remark(thread)))
+    }
+}

@@ -1,0 +1,217 @@
+//! Verifying: which of the tokens for which an optimistic mask may be wrong can be read at all.
+//!
+//! They are few: those that end a key or an element which may have been seen. They are read in the order of their bytes, so a
+//! common beginning is read once.
+
+use std::sync::Arc;
+
+use stencilm_grammar::MembersId;
+use stencilm_regex::StateId;
+
+use crate::error::EngineError;
+use crate::lexeme::cache::DfaId;
+use crate::lexeme::mask::{Row, RowHere};
+use crate::machine::expansion::IN_BLANKS;
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::Run;
+use crate::parse::unverified::{Unverified, VerifyReason};
+use crate::state::stacks::{Entry, NIL, SetId};
+use crate::vocabulary::json_text;
+use crate::vocabulary::tokens::Tokens;
+
+impl Run<'_> {
+    /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
+    /// that key already: a free one, or a taken one in a spelling that the automaton does not know.
+    pub fn tokens_of_seen_keys(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        tokens: &mut Vec<Unverified>,
+    ) -> Result<(), EngineError> {
+        // Alternatives within the same key behind the same keys: what these say is asked of the first one.
+        let mut asked: Vec<(DfaId, StateId, u32, u32)> = Vec::new();
+        for index in 0..self.stacks.entries(configuration).len() {
+            let thread = self.stacks.entries(configuration)[index];
+            if thread == Entry::BOTTOM {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head));
+            if !expansion.free || thread.state & IN_BLANKS != 0 {
+                continue;
+            }
+            let expansion = expansion.clone();
+            let (Some(dfa), Some(members), class) = (expansion.dfa(), expansion.members, expansion.class) else {
+                continue;
+            };
+            let state = StateId(thread.state);
+            let memory = self.stacks.members(thread.register);
+            if (memory.seen == NIL && !expansion.has_taken) || !self.lexeme_cache.is_wide(dfa, state)? {
+                continue;
+            }
+            let RowHere { row, .. } = self.lexeme_cache.row(vocabulary, dfa, state)?;
+            if !row.unkept.is_empty() {
+                // Then the thread was walked like a narrow one, and the unverified tokens are known from there.
+                continue;
+            }
+            if expansion.uneven {
+                self.tokens_towards_used_keys(vocabulary, &expansion, thread, tokens);
+            }
+            let so_far = self.stacks.text(memory.text);
+            let place = (dfa, state, memory.text, memory.seen);
+            let is_first = !asked.contains(&place);
+            let seen: Vec<Vec<u8>> = match is_first {
+                true => self.stacks.seen.entries(memory.seen).map(|key| self.stacks.text(key)).collect(),
+                false => Vec::new(),
+            };
+            if is_first {
+                asked.push(place);
+            }
+            let begun = BegunKey { members, class, so_far, seen };
+            self.ends_of_seen_keys(vocabulary, &row, &begun, tokens);
+        }
+        Ok(())
+    }
+
+    /// The tokens of a row that end a begun key where it is one that the object has already.
+    fn ends_of_seen_keys(&self, vocabulary: &Tokens, row: &Row, begun: &BegunKey, tokens: &mut Vec<Unverified>) {
+        let trie = vocabulary.trie();
+        let BegunKey { members, class, so_far, seen } = begun;
+        let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
+        let Some(body) = body else {
+            // With escapes so far, every way to end the key is looked at.
+            for &node in row.ends.iter() {
+                let below = trie.entries_below(node as usize);
+                let example = below.clone().next().expect("every node leads to a token");
+                let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
+                let key = [&**so_far, &bytes[..trie.depth(node as usize)]].concat();
+                let key = json_text::value_of(&key);
+                if seen.contains(&key) || self.machine.is_taken(*members, *class, &key) {
+                    tokens.extend(below.map(Unverified::begun_key));
+                }
+            }
+            return;
+        };
+        let taken = self.machine.taken_behind(*members, *class, body);
+        if seen.is_empty() && taken.is_empty() {
+            return;
+        }
+        for (node, gained) in row.escaped_ends(vocabulary) {
+            let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
+            let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
+            if is_seen() || taken.binary_search_by(rest).is_ok() {
+                tokens.extend(trie.entries_below(*node as usize).map(Unverified::begun_key));
+            }
+        }
+        for key in seen {
+            if let Some(rest) = key.strip_prefix(body)
+                && let Some(node) = trie.find(&[rest, b"\""].concat())
+            {
+                tokens.extend(trie.entries_below(node).map(Unverified::begun_key));
+            }
+        }
+    }
+
+    /// Verifies the tokens for which an optimistic mask may be wrong: those behind which nothing can follow are refused.
+    pub(crate) fn refuse_unverified(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        unverified: Vec<Unverified>,
+        refused: &mut Vec<u32>,
+    ) -> Result<(), EngineError> {
+        let within_key = self.is_within_free_key(configuration);
+        let strings = if self.machine.keeps_text() { self.strings_seen(configuration)? } else { None };
+        let mut asked = Vec::new();
+        for Unverified { token, cause } in unverified {
+            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            let is_new = match cause {
+                VerifyReason::WholeKey { unclear: false } if !within_key => {
+                    !self.may_repeat_a_whole_key(vocabulary.whole_keys(), token)
+                }
+                VerifyReason::WholeKey { .. } => !self.may_repeat_a_key(bytes, within_key),
+                VerifyReason::BegunKey => false,
+                VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
+            };
+            if !is_new {
+                asked.push(token);
+            }
+        }
+        if !asked.is_empty() {
+            refused.append(&mut self.dead_tokens(vocabulary, configuration, asked)?);
+        }
+        Ok(())
+    }
+
+    /// Those of these tokens behind which nothing can follow, without repetition.
+    pub(crate) fn dead_tokens(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mut tokens: Vec<u32>,
+    ) -> Result<Vec<u32>, EngineError> {
+        let spelled = |token: u32| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+        tokens.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
+        tokens.dedup();
+        // What the elements of an array are compared with, and where spent parts end, is decided by all threads together.
+        if self.machine.keeps_text() || self.spent_at.is_some() {
+            let mut dead = Vec::new();
+            for token in tokens {
+                if !self.survives(configuration, spelled(token))? {
+                    dead.push(token);
+                }
+            }
+            return Ok(dead);
+        }
+        let seen_keys = self.stacks.seen_keys;
+        let threads = self.stacks.entries(configuration).to_vec();
+        let tokens = self.dead_in(vocabulary, &threads, tokens)?;
+        // Nothing of it stays.
+        self.stacks.seen_keys = seen_keys;
+        Ok(tokens)
+    }
+
+    /// Those of these tokens, in the order of their bytes, behind which none of these threads is left.
+    fn dead_in(
+        &mut self,
+        vocabulary: &Tokens,
+        threads: &[Entry],
+        mut tokens: Vec<u32>,
+    ) -> Result<Vec<u32>, EngineError> {
+        // What is left behind each byte of the token before, up to the first byte behind which nothing is.
+        let mut behind: Vec<Vec<Entry>> = Vec::new();
+        let mut before: &[u8] = &[];
+        let mut kept = 0;
+        for index in 0..tokens.len() {
+            let token = tokens[index];
+            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            let common = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            behind.truncate(common);
+            while behind.len() < bytes.len() && behind.last().is_none_or(|threads| !threads.is_empty()) {
+                self.stacks.allow(1);
+                let mut next = Vec::new();
+                for &thread in behind.last().map_or(threads, |threads| threads) {
+                    self.step_thread(thread, bytes[behind.len()], &mut next)?;
+                }
+                self.stacks.join(&mut next)?;
+                behind.push(next);
+            }
+            if behind.last().is_none_or(|threads| threads.is_empty()) {
+                tokens[kept] = token;
+                kept += 1;
+            }
+            before = bytes;
+        }
+        tokens.truncate(kept);
+        Ok(tokens)
+    }
+}
+
+/// A key under way that may become one which its object has already.
+struct BegunKey {
+    members: MembersId,
+    class: u32,
+    /// Its text so far.
+    so_far: Vec<u8>,
+    /// The keys of its object; none where another thread has asked for them.
+    seen: Vec<Vec<u8>>,
+}

@@ -1,0 +1,101 @@
+//! What a part of an operation reads of the stacks that were there before it. Its result may be kept under exactly that.
+
+use crate::state::ids::SetId;
+
+/// After a look at so many sets, what was read is not told any more.
+const MAX_READS: usize = 256;
+
+/// What one part has read.
+#[derive(Clone)]
+pub(crate) struct Scope {
+    /// Sets from this number on are made by the part itself.
+    before: u32,
+    /// The others that it looked at, in the order of the first look.
+    sets: Vec<SetId>,
+    too_many: bool,
+}
+
+/// The reads of the innermost part that is tracked. Those of the parts within it are its own, too.
+#[derive(Clone, Default)]
+pub(crate) struct Reads(Option<Scope>);
+
+impl Reads {
+    /// Whether anything is tracked.
+    pub fn are_tracked(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Begins a part when there are so many sets. Gives what is tracked around it.
+    pub fn begin(&mut self, num_sets: u32) -> Option<Scope> {
+        self.0.replace(Scope { before: num_sets, sets: Vec::new(), too_many: false })
+    }
+
+    /// Ends a part, and goes on with what is tracked around it. The sets that the part has read; `None` where they are very many.
+    pub fn end(&mut self, around: Option<Scope>) -> Option<Vec<SetId>> {
+        let part = std::mem::replace(&mut self.0, around)?;
+        part.sets.iter().for_each(|&set| self.note(set));
+        if part.too_many {
+            self.note_too_many();
+        }
+        (!part.too_many).then_some(part.sets)
+    }
+
+    /// Tracks nothing until [`Reads::resume`]. Gives what was tracked.
+    pub fn pause(&mut self) -> Option<Scope> {
+        self.0.take()
+    }
+
+    /// Goes on with what [`Reads::pause`] gave.
+    pub fn resume(&mut self, scope: Option<Scope>) {
+        self.0 = scope;
+    }
+
+    /// Notes a look at a set.
+    pub fn note(&mut self, set: SetId) {
+        if let Some(scope) = &mut self.0
+            && set.0 < scope.before
+            && !scope.too_many
+            && !scope.sets.contains(&set)
+        {
+            scope.sets.push(set);
+            scope.too_many = scope.sets.len() > MAX_READS;
+        }
+    }
+
+    /// Notes looks at more sets than are told.
+    pub fn note_too_many(&mut self) {
+        if let Some(scope) = &mut self.0 {
+            scope.too_many = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_reads_for_what_is_around_it() {
+        let mut reads = Reads::default();
+        let outside = reads.begin(10);
+        reads.note(SetId(3));
+        let around = reads.begin(20);
+        [SetId(15), SetId(3), SetId(7), SetId(20), SetId(7)].into_iter().for_each(|set| reads.note(set));
+        assert_eq!(reads.end(around), Some(vec![SetId(15), SetId(3), SetId(7)]));
+        let paused = reads.pause();
+        reads.note(SetId(4));
+        reads.resume(paused);
+        assert_eq!(reads.end(outside), Some(vec![SetId(3), SetId(7)]), "15 was made by the part around");
+        assert!(!reads.are_tracked());
+    }
+
+    #[test]
+    fn very_many_reads_of_a_part_are_very_many_around_it() {
+        let mut reads = Reads::default();
+        let outside = reads.begin(u32::MAX);
+        let around = reads.begin(u32::MAX);
+        (0..=MAX_READS as u32).for_each(|set| reads.note(SetId(set)));
+        assert_eq!(reads.end(around), None);
+        assert_eq!(reads.end(outside), None);
+    }
+}

@@ -1,0 +1,41 @@
+"""The kernel of Triton."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from stencilm.compat.xgrammar.bitmasks import apply_token_bitmask_inplace
+
+
+def apply_token_bitmask_inplace_triton(
+    logits: Any,
+    bitmask: Any,
+    vocab_size: int | None = None,
+    indices: list[int] | None = None,
+) -> None:
+    """Set the logits of all tokens that the bitmask does not allow to minus infinity.
+
+    Args:
+        logits: A floating-point tensor of shape (tokens,) or (batch, tokens), on a GPU.
+        bitmask: An int32 tensor of shape (words,) or (batch, words), on the same device.
+        vocab_size: How many tokens to look at; by default as many as both have.
+        indices: The rows to mask, in both; by default all.
+
+    Raises:
+        ValueError: Devices, types or the backend do not fit.
+        RuntimeError: The numbers of rows do not fit.
+    """
+    apply_token_bitmask_inplace(
+        logits, bitmask, vocab_size=vocab_size, indices=indices, backend="triton"
+    )
+
+
+def apply_token_bitmask_inplace_kernel(*arguments: Any, **options: Any) -> NoReturn:
+    """The program that the original has Triton compile.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise NotImplementedError(
+        "the program within the kernel is not offered here: call apply_token_bitmask_inplace_triton"
+    )

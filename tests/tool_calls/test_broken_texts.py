@@ -1,0 +1,136 @@
+"""Texts that are nearly calls: no error, and the same answer however the text is cut.
+
+Calls of every family are written, and then characters are put in, taken out and repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+
+import pytest
+
+import stencilm
+from stencilm.tool_calls.answers import CallDelta, CallDone, ContentDelta, Delta, ReasoningDelta
+from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.writer import write_calls
+from tool_calls.requests import CALLS, SCHEMAS, TOOLS
+
+TEXTS = 25
+# A tool with a schema, and one without.
+GIVEN = [*TOOLS, {"type": "function", "function": {"name": "any"}}]
+PIECES = [
+    *"\"{}[](),:;\\\n\t '<>|=a0",
+    *(
+        "\x01",
+        "😀",
+        "\\u",
+        "\\x",
+        "NaN",
+        "null",
+        "True",
+        "'''",
+        '"""',
+        "<think>",
+        "</think>",
+        "[[[[",
+    ),
+]
+
+
+def written(family: str, rng: random.Random) -> str:
+    calls = CALLS[rng.choice([*CALLS])]
+    if family == "harmony":
+        return "".join(
+            f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>"
+            f"{json.dumps(arguments)}<|call|>"
+            for name, arguments in calls
+        )
+    way = rng.choice([*TEMPLATES[family].ways()])
+    return write_calls(way, calls, SCHEMAS, ids=[str(number) for number in range(len(calls))])
+
+
+def broken(family: str, rng: random.Random) -> str:
+    """Calls, and now and then text around them, with a few changes."""
+    text = rng.choice(["", "Hi ", "<think>x</think>", "x</think>"]) + written(family, rng)
+    text += rng.choice(["", " bye", written(family, rng)])
+    for _ in range(rng.randrange(5)):
+        at = rng.randrange(len(text) + 1)
+        match rng.randrange(4):
+            case 0:
+                text = text[:at] + rng.choice(PIECES) + text[at:]
+            case 1:
+                text = text[:at] + text[at + rng.randrange(1, 6) :]
+            case 2:
+                begin = rng.randrange(len(text) + 1)
+                text = text[:at] + text[begin : begin + rng.randrange(1, 30)] + text[at:]
+            case _:
+                text = text[:at] if rng.random() < 0.3 else text
+    return text
+
+
+def read(
+    tools: stencilm.ToolFormat, text: str, length: int
+) -> tuple[stencilm.ParsedAnswer, list[Delta]]:
+    parser = tools.parser()
+    deltas: list[Delta] = []
+    for begin in range(0, len(text), length):
+        deltas += parser.feed(text[begin : begin + length])
+    deltas += parser.finish()
+    return parser.answer, deltas
+
+
+def add_up(answer: stencilm.ParsedAnswer, deltas: list[Delta], text: str) -> None:
+    """Whether the deltas are the answer."""
+    done = [delta for delta in deltas if isinstance(delta, CallDone)]
+    assert [delta.call for delta in done] == [*answer.calls], text
+    arguments: dict[int, str] = defaultdict(str)
+    names: dict[int, str | None] = {}
+    for delta in deltas:
+        if isinstance(delta, CallDelta):
+            arguments[delta.index] += delta.arguments
+            names.setdefault(delta.index, delta.name)
+    for delta in done:
+        assert names[delta.index] == delta.call.name, text
+        if arguments[delta.index]:
+            found = json.loads(arguments[delta.index], strict=False)
+            assert json.dumps(found) == json.dumps(dict(delta.call.arguments)), text
+    said = "".join(
+        delta.text for delta in deltas if isinstance(delta, (ContentDelta, ReasoningDelta))
+    )
+    # What turned out to be reasoning was handed on as content.
+    assert sorted(said) == sorted(answer.content + answer.reasoning), text
+
+
+@pytest.mark.parametrize("family", [*TEMPLATES, "harmony"])
+def test_broken_texts_are_read_alike_however_they_are_cut(family: str) -> None:
+    rng = random.Random(f"broken {family}")
+    for reasoning in ("auto", "enabled", "disabled"):
+        tools = stencilm.tools(family, GIVEN, reasoning=reasoning)
+        for _ in range(TEXTS):
+            text = broken(family, rng)
+            answer, deltas = read(tools, text, len(text) or 1)
+            add_up(answer, deltas, text)
+            for length in (1, rng.randrange(2, 9)):
+                again, deltas = read(tools, text, length)
+                assert again == answer, text
+                add_up(again, deltas, text)
+
+
+def test_a_call_that_is_none_leaves_nothing_to_the_next_one() -> None:
+    broken_call = '{"name": "weather_map", "arguments": {"x"(: 1}}'
+    good = '{"name": "weather", "arguments": {"city": "Rome", "days": 2}}'
+    tools = stencilm.tools("mistral", GIVEN, reasoning=False)
+    answer = tools.parse(f"[TOOL_CALLS][{good}, {broken_call}][TOOL_CALLS][{good}]")
+    assert [call.name for call in answer.calls] == ["weather", "weather"]
+    assert answer.problems != ()
+
+
+@pytest.mark.parametrize("key", ["na\nme", "na\\xme", "na\\ume", "\x01"])
+def test_a_key_that_is_no_string_makes_no_call(key: str) -> None:
+    text = f'<tool_call>\n{{"{key}": "clock", "arguments": {{}}}}\n</tool_call>'
+    answer = stencilm.tools("hermes", GIVEN).parse(text)
+    assert answer.content == text
+    assert answer.calls == ()
+    assert answer.problems != ()
