@@ -46,6 +46,10 @@ SCHEMAS = [
     """{"type": "array", "uniqueItems": true, "items": {"anyOf": [{"enum": ["a", "b"]},
         {"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": 1}]}}""",
     '{"type": "array", "uniqueItems": true, "items": {"type": "number"}}',
+    """{"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", 1, 10, 0]},
+        "contains": {"type": "integer"}, "minContains": 2}""",
+    """{"type": "array", "uniqueItems": true, "minItems": 3,
+        "prefixItems": [{"enum": ["a", 1]}, {"enum": [1, 10]}], "items": {"enum": [10, "b"]}}""",
 ]
 
 

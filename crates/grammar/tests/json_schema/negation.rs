@@ -288,3 +288,44 @@ fn two_elements_are_equal() {
         assert!(error.kind == ErrorKind::Unsupported && error.message.starts_with("uniqueItems"), "{error}");
     }
 }
+
+#[test]
+fn unique_elements_of_few_values_are_counted() {
+    let compared = |schema: &str| grammar(schema, "").all_items().iter().any(|items| items.unique);
+    for (schema, texts) in [
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"enum":["a",1,2,3]},"contains":{"type":"integer"},"minContains":2}"#,
+            &["[1,2]", "[\"a\",3,1]", "[1,2,3,\"a\"]", "![]", "![1]", "![1,1.0]", "![1,\"a\"]", "![1,2,2]", "![4,1,2]"]
+                [..],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"enum":["a","b",1,2]},"contains":{"type":"string"},"minContains":2,"maxItems":3}"#,
+            &["[\"a\",\"b\"]", "[1,\"b\",\"a\"]", "![1,2,\"a\"]", "![\"a\",\"a\"]", "![\"a\",\"b\",1,2]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"enum":[1,2,3]},"allOf":[{"contains":{"minimum":2},"minContains":2},{"contains":{"maximum":2}}]}"#,
+            &["[2,3]", "[3,1,2]", "![3,1]", "![2,2]", "![3,3,1]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"prefixItems":[{"enum":[1,2]},{"enum":[2,3]}],"items":{"enum":[3,4]},"minItems":3}"#,
+            &["[1,2,3]", "[1,3,4]", "[2,3,4]", "[1,2,4,3]", "![2,2,3]", "![1,3,3]", "![1,2]", "![1,3,4,4]"],
+        ),
+    ] {
+        assert!(!compared(schema), "{schema}");
+        check(schema, texts);
+    }
+    // Comparing decides what asks for nothing else.
+    assert!(compared(r#"{"type":"array","uniqueItems":true,"items":{"enum":["a",1,2,3]}}"#));
+    // Fewer values than are asked for.
+    for schema in [
+        r#"{"type":"array","uniqueItems":true,"items":{"enum":["a",1]},"contains":{"type":"integer"},"minContains":2}"#,
+        r#"{"type":"array","uniqueItems":true,"contains":{"enum":[7,7.0]},"minContains":2}"#,
+    ] {
+        let error = from_json_schema(schema, &JsonSchemaOptions::default()).expect_err("no array has it");
+        assert!(
+            error.kind == ErrorKind::Unsatisfiable
+                && error.message.contains("fewer values than the 2 elements that contains asks for"),
+            "{error}"
+        );
+    }
+}

@@ -1,6 +1,8 @@
 //! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of their
 //! own.
 
+use rustc_hash::FxHashSet;
+
 use super::explain::{Branch, Need, What};
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
@@ -24,6 +26,9 @@ const MAX_ELEMENT_WAYS: usize = 64;
 
 /// Most values of elements of which it is asked, one by one, that two are there.
 const MAX_REPEATED: usize = 64;
+/// Most values of elements of which it is counted, one by one, that none is there twice: sharing them out is tried in as many
+/// ways as they have subsets.
+const MAX_COUNTED: usize = 10;
 
 /// What is asked of an array, with the conditions on how many elements match that are left to be counted.
 #[derive(Clone)]
@@ -54,6 +59,7 @@ fn opposite(terms: &[Term]) -> Option<Term> {
     match *terms {
         [Term::Holds(schema)] => Some(Term::Fails(schema)),
         [Term::Fails(schema)] => Some(Term::Holds(schema)),
+        [Term::Among(list)] => Some(Term::Outside(list)),
         _ => None,
     }
 }
@@ -94,7 +100,7 @@ impl Lowering<'_> {
         {
             return self.plain_or_counted(merged, asked, at, depth);
         }
-        let Some(values) = self.all_listed(&asked)? else {
+        let Some(values) = self.all_listed(&asked, MAX_REPEATED)? else {
             let reason = "that two elements are equal cannot be asked for where they may have any of endlessly many values; \
                           leave it out of what is negated, or list the values of elements in enum";
             self.relax(at, "uniqueItems", reason)?;
@@ -122,8 +128,8 @@ impl Lowering<'_> {
         Ok((self.builder.choice(&ways), branch))
     }
 
-    /// The values that elements may have, where they are listed and few.
-    fn all_listed(&mut self, asked: &Asked) -> Result<Option<Vec<JsonId>>, GrammarError> {
+    /// The values that elements may have, where they are listed and no more than `most`.
+    fn all_listed(&mut self, asked: &Asked, most: usize) -> Result<Option<Vec<JsonId>>, GrammarError> {
         let document = self.schemas.document;
         let mut all: Vec<JsonId> = Vec::new();
         for place in asked.places_from(0) {
@@ -138,7 +144,7 @@ impl Lowering<'_> {
                         all.push(value);
                     }
                 }
-                if all.len() > MAX_REPEATED {
+                if all.len() > most {
                     return Ok(None);
                 }
             }
@@ -268,27 +274,42 @@ impl Lowering<'_> {
         places.try_fold(true, |all, place| Ok(all && self.is_hopeless(&with(asked.element(place).to_vec(), term))?))
     }
 
+    /// That no two elements are equal, as conditions on how many elements have each value; `None` where values are many, and
+    /// where comparing elements decides it.
+    ///
+    /// Whether elements that are compared can still be enough is plain only where nothing else is asked of how many there
+    /// are, and each place has the same values. Counters decide that of few values, whatever else is counted.
+    fn counted_by_value(&mut self, at: SchemaId, asked: &Asked) -> Result<Option<Asked>, GrammarError> {
+        if asked.contains.is_empty() && (asked.prefix.is_empty() || asked.min < 2) {
+            return Ok(None);
+        }
+        let Some(values) = self.all_listed(asked, MAX_COUNTED)? else { return Ok(None) };
+        let mut asked = asked.clone();
+        for value in values {
+            let terms = vec![Term::Among(self.normal.list(&[value]))];
+            asked.contains.push(Contains { terms, from: 0, min: 0, max: Some(1), at });
+        }
+        Ok(Some(asked))
+    }
+
     /// An array whose elements are counted by what they match, or compared with each other.
     fn counted(&mut self, merged: &Merged, mut asked: Asked, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
         if let Some(clash) = self.too_few_values(merged, &asked)? {
             return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
         }
-        let surface = self.surfaces.array(&mut self.builder.exprs, depth);
-        let Surface { empty, open, item, close, .. } = surface;
+        if let Some(at) = merged.unique
+            && let Some(by_value) = self.counted_by_value(at, &asked)?
+            && let Some((items, branch)) = self.items(&by_value, false, depth)?
+            && items.check_counters().is_ok()
+        {
+            return Ok((self.builder.array(items), branch));
+        }
         loop {
-            let Asked { min, max, .. } = asked;
-            let surface = ArraySurface { empty, open, item, close };
-            let error = match self.element_ways_at_places(&asked, depth)? {
-                Some((prefix, rest)) => {
-                    let contains = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
-                    let unique = merged.unique.is_some();
-                    let branch = self.missing_elements(&asked.contains, &prefix, &rest);
-                    let items = Items { prefix, rest, min, max, contains, unique, surface };
-                    match items.check_counters() {
-                        Ok(()) => return Ok((self.builder.array(items), branch)),
-                        Err(error) => error.message,
-                    }
-                }
+            let error = match self.items(&asked, merged.unique.is_some(), depth)? {
+                Some((items, branch)) => match items.check_counters() {
+                    Ok(()) => return Ok((self.builder.array(items), branch)),
+                    Err(error) => error.message,
+                },
                 None => "the elements of one array are of too many kinds to be counted together".into(),
             };
             // Of several, the last one is left out, where that is asked for.
@@ -298,6 +319,17 @@ impl Lowering<'_> {
             self.relax_error(rule.at, GrammarError::new(ErrorKind::Limit, self.schemas.place(rule.at), message))?;
             asked.contains.pop();
         }
+    }
+
+    /// An array with everything that is counted, which may be too much; `None` where elements are of too many kinds.
+    fn items(&mut self, asked: &Asked, unique: bool, depth: u32) -> Result<Option<(Items, Branch)>, GrammarError> {
+        let Some((prefix, rest)) = self.element_ways_at_places(asked, depth)? else { return Ok(None) };
+        let Asked { min, max, .. } = *asked;
+        let Surface { empty, open, item, close, .. } = self.surfaces.array(&mut self.builder.exprs, depth);
+        let surface = ArraySurface { empty, open, item, close };
+        let contains = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
+        let branch = self.missing_elements(&asked.contains, &prefix, &rest);
+        Ok(Some((Items { prefix, rest, min, max, contains, unique, surface }, branch)))
     }
 
     /// The keyword that a condition on how many elements match comes from.
@@ -406,32 +438,47 @@ impl Lowering<'_> {
         Branch::Possible
     }
 
-    /// Where more elements must differ than there are values.
+    /// Where more elements must differ than there are values, of all or of those that are counted.
     fn too_few_values(&mut self, merged: &Merged, asked: &Asked) -> Result<Option<Clash>, GrammarError> {
-        let &Asked { min, ref prefix, ref rest, .. } = asked;
-        let Some(at) = merged.unique.filter(|_| min as usize > prefix.len().max(1)) else { return Ok(None) };
-        let Some(count) = self.count_values(rest)? else { return Ok(None) };
-        Ok((count + prefix.len() < min as usize).then(|| {
-            let message = format!(
-                "uniqueItems allows each value once, and there are fewer values than the {min} elements that minItems asks for"
-            );
-            Clash { place: self.schemas.place(at), message }
-        }))
+        let Some(at) = merged.unique else { return Ok(None) };
+        let all = (asked.min, 0, Vec::new(), "minItems");
+        let counted =
+            asked.contains.iter().map(|rule| (rule.min, rule.from, rule.terms.clone(), self.counting_keyword(rule)));
+        for (min, from, terms, keyword) in [all].into_iter().chain(counted.collect::<Vec<_>>()) {
+            let leading = asked.prefix.len().saturating_sub(from);
+            if min as usize <= leading.max(1) {
+                continue;
+            }
+            let terms = terms.into_iter().fold(asked.rest.clone(), with);
+            if let Some(count) = self.count_values(&terms)?
+                && count + leading < min as usize
+            {
+                let message = format!(
+                    "uniqueItems allows each value once, and there are fewer values than the {min} elements that {keyword} asks for"
+                );
+                return Ok(Some(Clash { place: self.schemas.place(at), message }));
+            }
+        }
+        Ok(None)
     }
 
     /// How many values meet these terms, at most; `None` where they are not counted.
     fn count_values(&mut self, all: &[Term]) -> Result<Option<usize>, GrammarError> {
-        let mut count = 0;
+        let document = self.schemas.document;
+        let (mut count, mut listed) = (0, FxHashSet::default());
         for alternative in self.alternatives_or_more(all)?.iter() {
             let inner = merge(&self.normal, alternative);
             count += match &inner.values {
-                Some(values) => values.value.len(),
+                Some(values) => {
+                    listed.extend(values.value.iter().map(|&value| document.value_id(value)));
+                    0
+                }
                 None if inner.types.without(Types::NULL.or(Types::BOOLEAN)).is_empty() => {
                     usize::from(inner.types.meets(Types::NULL)) + 2 * usize::from(inner.types.meets(Types::BOOLEAN))
                 }
                 None => return Ok(None),
             };
         }
-        Ok(Some(count))
+        Ok(Some(count + listed.len()))
     }
 }
