@@ -46,7 +46,7 @@ def between(text: bytes) -> int:
 
 
 def bits_of(mask: Any, size: int) -> list[int]:
-    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[:size]).tolist()  # type: ignore[no-any-return]
+    return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[:size]).tolist()
 
 
 def drawn(matcher: GrammarMatcher, info: TokenizerInfo, seed: int) -> bytes:
@@ -147,6 +147,32 @@ def test_calls_take_it() -> None:
     assert model("Once ", str, max_tokens=5, whitespace_budget=0) == model(
         "Once ", str, max_tokens=5
     )
+
+
+def test_loops_of_transformers_take_it() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    model = stencilm.load("tiny")
+    backend: Any = model.backend
+    compiled = model.compile(list[Row])
+    inputs = backend.tokenizer("Rows:\n", return_tensors="pt")
+    options: dict[str, Any] = {"max_new_tokens": 80, "do_sample": True, "temperature": 3.0}
+    for seed in range(3):
+        torch.manual_seed(seed)
+        processor = stencilm.LogitsProcessor(compiled, max_new_tokens=80, whitespace_budget=1)
+        custom = stencilm.CustomGenerate(compiled, whitespace_budget=1)
+        for how in (
+            {"logits_processor": [processor.__copy__()]},
+            {"custom_generate": custom.__copy__()},
+        ):
+            ids = backend.model.generate(**inputs, **how, **options)
+            start = inputs["input_ids"].shape[1]
+            text = backend.tokenizer.decode(ids[0, start:], skip_special_tokens=True)
+            json.loads(text)
+            assert between(text.encode()) <= 1
+    for make in (stencilm.LogitsProcessor, stencilm.CustomGenerate):
+        with pytest.raises(ValueError, match="whitespace_budget is -1"):
+            make(compiled, whitespace_budget=-1)
 
 
 def test_budgets_that_are_none() -> None:

@@ -17,8 +17,8 @@ use crate::mask::delta::MaskPatch;
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
 use crate::state::stacks::{Mark, SetId, Stacks};
+use crate::state::whitespace::{Whitespace, WhitespaceBudget};
 use crate::vocabulary::token_set;
-use whitespace::{Whitespace, WhitespaceBudget};
 
 mod budget;
 mod canonical_mask;
