@@ -257,6 +257,7 @@ class Matcher:
         max_rollback_tokens: int = 0,
         canonical: bool = False,
         token_budget: int | None = None,
+        whitespace_budget: int | None = None,
     ) -> Self: ...
     def accept_token(self, token_id: int) -> bool:
         """Accept the next token of the sequence; a token that is refused changes nothing.
@@ -457,6 +458,22 @@ class Matcher:
             >>> short = matcher.fork(token_budget=3)
             >>> short.accept_token(2), short.token_budget_left
             (True, 2)
+        """
+    @property
+    def whitespace_budget(self) -> int | None:
+        """How many bytes of whitespace a JSON text may have between its parts, as given; None where that is not bounded.
+
+        Examples:
+            >>> stencilm.GrammarMatcher(compiled, whitespace_budget=3).whitespace_budget
+            3
+        """
+    @property
+    def whitespace_budget_left(self) -> int | None:
+        """How many bytes of whitespace are left; below 0 where nothing else could come, None where they are not bounded.
+
+        Examples:
+            >>> matcher.whitespace_budget_left is None
+            True
         """
     @property
     def is_narrowed(self) -> bool:

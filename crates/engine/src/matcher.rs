@@ -18,11 +18,13 @@ use crate::mask::pipeline::DecidedMask;
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
 use crate::state::stacks::{Mark, SetId, Stacks};
+use crate::state::whitespace::{Whitespace, WhitespaceBudget};
 use crate::vocabulary::token_set;
 
 mod budget;
 mod canonical_mask;
 pub(crate) mod preparation;
+mod whitespace;
 
 thread_local! {
     /// Where a mask is computed of which only the patch is asked for.
@@ -40,6 +42,8 @@ pub struct MatcherOptions {
     pub canonical: bool,
     /// In how many tokens, a stop token not counted, the text must be complete: masks leave what keeps that possible.
     pub token_budget: Option<usize>,
+    /// How many bytes of whitespace a JSON text may have between its parts: near that number masks leave them out.
+    pub whitespace_budget: Option<usize>,
 }
 
 /// Stands for the token of a step that accepted a text.
@@ -59,14 +63,16 @@ struct Step {
     texts: usize,
     /// How many tokens of a budget were spent until then.
     spent: usize,
+    /// The whitespace until then, counted where there is a budget of it.
+    whitespace: Whitespace,
     mark: Mark,
 }
 
 impl Step {
     /// The step before the first token.
     fn first(configuration: SetId, mark: Mark) -> Step {
-        let (tokens, texts, spent) = (0, 0, 0);
-        Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, mark }
+        let (tokens, texts, spent, whitespace) = (0, 0, 0, Whitespace::default());
+        Step { configuration, token: NO_TOKEN, stopped: false, tokens, is_spent: false, texts, spent, whitespace, mark }
     }
 }
 
@@ -99,6 +105,14 @@ impl Input<'_> {
         u32::from(!matches!(self, Input::Text(_)))
     }
 
+    /// What it spells.
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Input::Text(bytes) | Input::Token(_, bytes) => bytes,
+            Input::Named(_, bytes) => bytes.unwrap_or_default(),
+        }
+    }
+
     fn read(self, run: &mut Run<'_>, from: SetId) -> Result<SetId, EngineError> {
         match self {
             Input::Text(bytes) | Input::Token(_, bytes) => run.run(from, bytes),
@@ -128,8 +142,9 @@ fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) 
         Input::Text(bytes) => (NO_TOKEN, now.texts + bytes.len()),
         Input::Token(id, _) | Input::Named(id, _) => (id, now.texts),
     };
-    let spent = now.spent + usize::from(token != NO_TOKEN);
-    Ok(Some(Step { configuration, token, stopped: false, tokens, is_spent, texts, spent, mark: stacks.mark() }))
+    let (spent, whitespace) = (now.spent + usize::from(token != NO_TOKEN), now.whitespace);
+    let mark = stacks.mark();
+    Ok(Some(Step { configuration, token, stopped: false, tokens, is_spent, texts, spent, whitespace, mark }))
 }
 
 /// The state of one sequence. Cheap to fork; memory is copied when a fork goes its own way.
@@ -151,6 +166,7 @@ pub struct GrammarMatcher {
     stop_token_ids: Arc<[u32]>,
     terminate_without_stop_token: bool,
     budget: Option<Budget>,
+    whitespace: Option<WhitespaceBudget>,
 }
 
 impl GrammarMatcher {
@@ -204,6 +220,7 @@ impl GrammarMatcher {
             stop_token_ids: stop.into(),
             terminate_without_stop_token: options.terminate_without_stop_token,
             budget: None,
+            whitespace: options.whitespace_budget.map(WhitespaceBudget::new),
         };
         if let Some(tokens) = options.token_budget {
             matcher.set_token_budget(tokens)?;
@@ -363,7 +380,10 @@ impl GrammarMatcher {
         let now = self.now();
         let step = next_step(&layout, Arc::make_mut(&mut self.stacks), now, input);
         let step = step.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
-        let Some(step) = step else { return Ok(false) };
+        let Some(mut step) = step else { return Ok(false) };
+        if self.whitespace.is_some() {
+            step.whitespace = now.whitespace.behind(input.bytes());
+        }
         match input {
             Input::Text(bytes) => {
                 Arc::make_mut(&mut self.texts).extend_from_slice(bytes);
@@ -408,9 +428,9 @@ impl GrammarMatcher {
                             id => self.input_of(id),
                         };
                         let step = next_step(&layout, &mut stacks, now, input)?;
-                        let spent = step_before.spent;
+                        let &Step { spent, whitespace, .. } = step_before;
                         let step = step.expect("what was accepted is accepted wherever it is read");
-                        Step { spent, ..step }
+                        Step { spent, whitespace, ..step }
                     }
                 };
                 history.push(again);
@@ -491,7 +511,7 @@ impl GrammarMatcher {
         if self.now().stopped || self.now().is_spent || self.trail.is_some() || self.compiled.tokens().any() {
             return Ok(None);
         }
-        if self.is_near_the_end()? {
+        if self.is_short_of_whitespace() || self.is_near_the_end()? {
             return Ok(None);
         }
         let DecidedMask { known: Some(kept), refused, .. } = self.decide_mask()? else { return Ok(None) };
@@ -583,6 +603,9 @@ impl GrammarMatcher {
             }
         }
         let size = vocabulary.vocab_size();
+        if self.spare_whitespace(mask) {
+            counted = None;
+        }
         if self.narrow(mask)? {
             for &id in self.stop_token_ids.iter().filter(|_| completed) {
                 token_set::set(mask, id);
@@ -627,7 +650,7 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(false);
         }
-        if self.is_near_the_end()? {
+        if self.is_short_of_whitespace() || self.is_near_the_end()? {
             let mut mask = vec![0; self.compiled.vocabulary().mask_words()];
             self.fill_mask(&mut mask)?;
             return Ok((id as usize) < self.compiled.vocabulary().vocab_size() && token_set::get(&mask, id));

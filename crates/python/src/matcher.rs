@@ -77,7 +77,7 @@ impl Matcher {
     /// Of a compiled grammar; or the fork of a matcher, where a tuple holds one.
     #[new]
     #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = false,
-                        max_rollback_tokens = 0, canonical = false, token_budget = None))]
+                        max_rollback_tokens = 0, canonical = false, token_budget = None, whitespace_budget = None))]
     fn new(
         compiled_grammar: &Bound<'_, PyAny>,
         override_stop_tokens: Option<&Bound<'_, PyAny>>,
@@ -85,6 +85,7 @@ impl Matcher {
         max_rollback_tokens: i64,
         canonical: bool,
         token_budget: Option<&Bound<'_, PyAny>>,
+        whitespace_budget: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Matcher> {
         let py = compiled_grammar.py();
         let Ok(compiled) = compiled_grammar.cast::<CompiledGrammar>() else {
@@ -111,7 +112,15 @@ impl Matcher {
             None => None,
         };
         let token_budget = token_budget.map(|tokens| arguments::count("token_budget", tokens)).transpose()?;
-        let options = MatcherOptions { override_stop_tokens, terminate_without_stop_token, canonical, token_budget };
+        let whitespace_budget =
+            whitespace_budget.map(|bytes| arguments::count("whitespace_budget", bytes)).transpose()?;
+        let options = MatcherOptions {
+            override_stop_tokens,
+            terminate_without_stop_token,
+            canonical,
+            token_budget,
+            whitespace_budget,
+        };
         match watch::short(py, || engine::GrammarMatcher::new(compiled.clone(), &options))? {
             Ok(inner) => {
                 let tokenizer_info = tokenizer_info.clone_ref(py);
@@ -408,6 +417,26 @@ impl Matcher {
     #[getter]
     fn token_budget_left(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         Ok(self.lock(py)?.token_budget_left())
+    }
+
+    /// How many bytes of whitespace a JSON text may have between its parts, as given; None where that is not bounded.
+    ///
+    /// Examples:
+    ///     >>> stencilm.GrammarMatcher(compiled, whitespace_budget=3).whitespace_budget
+    ///     3
+    #[getter]
+    fn whitespace_budget(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.lock(py)?.whitespace_budget())
+    }
+
+    /// How many bytes of whitespace are left; below 0 where nothing else could come, None where they are not bounded.
+    ///
+    /// Examples:
+    ///     >>> matcher.whitespace_budget_left is None
+    ///     True
+    #[getter]
+    fn whitespace_budget_left(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        Ok(self.lock(py)?.whitespace_budget_left())
     }
 
     /// Whether the mask that was filled last, of this step, lacks tokens for the budget.

@@ -468,6 +468,10 @@ class ApiModel(TypedModel):
             raise UnsupportedFeature(
                 f"sampling={given.sampling!r} needs the logits of a local model: leave it out"
             )
+        if given.whitespace_budget is not None:
+            raise UnsupportedFeature(
+                "whitespace_budget needs the masks of a local model: leave it out"
+            )
         sampling = given.token_sampling(job.number)
         check_options(sampling, given.temperature, given.stops, self.capabilities)
         output, grammar = self._prepare(output_type, given.limits)

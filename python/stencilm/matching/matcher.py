@@ -55,6 +55,11 @@ class GrammarMatcher(_core.Matcher):
             that the narrowed mask does not hold; where the budget cannot be kept any more, masks
             hold the next token of a shortest way to the end and nothing else, and
             `token_budget_left` goes below 0.
+        whitespace_budget: For a grammar of JSON texts: how many bytes of whitespace may stand
+            between the parts of the whole text. Near that number masks leave out the tokens that
+            would overrun it, but for those without which nothing could come, or the `token_budget`
+            would not be kept. Grammars of other texts have no use for it, for it takes quotes for
+            those of JSON's strings.
 
     Raises:
         MatcherError: `token_budget` is less than `tokens_to_end()` is at the beginning, or the

@@ -439,11 +439,12 @@ class Model(TypedModel):
         given = _known(options)
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
+        blanks = given.whitespace_budget if output.is_json else None
         decodings = []
         for job in jobs:
             prompt_ids, matcher = begin(
                 self.backend,
-                _new_matcher(compiled, self.tokenizer_info),
+                _new_matcher(compiled, self.tokenizer_info, whitespace_budget=blanks),
                 checked_prompt(job.prompt),
                 given.reasoning,
                 max_tokens,
@@ -629,7 +630,16 @@ def _known(options: Drawing) -> Options:
     return options_of(options, without=("budget",))
 
 
-def _new_matcher(compiled: CompiledGrammar, tokenizer_info: TokenizerInfo) -> GrammarMatcher:
+def _new_matcher(
+    compiled: CompiledGrammar,
+    tokenizer_info: TokenizerInfo,
+    *,
+    whitespace_budget: int | None = None,
+) -> GrammarMatcher:
     # A vocabulary without a stop token can only end where the grammar does.
     has_stop_token = bool(tokenizer_info.stop_token_ids)
-    return GrammarMatcher(compiled, terminate_without_stop_token=not has_stop_token)
+    return GrammarMatcher(
+        compiled,
+        terminate_without_stop_token=not has_stop_token,
+        whitespace_budget=whitespace_budget,
+    )

@@ -133,6 +133,10 @@ class Drawing(TextLayout, total=False):
             without an end. "valid" for a local model where nothing else is given, "cut" for an
             endpoint.
         budget: Endpoints: what the text may cost, retries not included.
+        whitespace_budget: Local models, and outputs that are JSON: the most bytes of whitespace
+            between the parts of the whole text, beside `max_whitespace` for one run. Near that
+            number tokens are left out that would overrun it, except where nothing else can come.
+            No bound where none is given.
 
     Those of `TextLayout` are options as well.
 
@@ -158,6 +162,7 @@ class Drawing(TextLayout, total=False):
     max_retries: int
     finish: Finish
     budget: Budget | None
+    whitespace_budget: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +224,13 @@ class Options:
     limits: Limits | None = None
     finish: Finish | None = None
     budget: Budget | None = None
+    whitespace_budget: int | None = None
 
     def __post_init__(self) -> None:
+        blanks = self.whitespace_budget
+        is_count = isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0
+        if not is_count and blanks is not None:
+            raise ValueError(f"whitespace_budget is {blanks!r}, but must be at least 0, or None")
         most = self.max_tokens
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise ValueError(f"max_tokens is {most!r}, but must be at least 1")
@@ -251,6 +261,11 @@ class Options:
             )
         if self.stop:
             raise ValueError(f"{draws}, which no stop text can cut: leave out `stop`")
+        if self.whitespace_budget is not None:
+            raise ValueError(
+                f"{draws} of the grammar, which a budget of whitespace would change on the way: "
+                "leave out `whitespace_budget`, or give `compact` or `max_whitespace`"
+            )
         if self.finish == "cut":
             raise ValueError(f"{draws}, which are never cut: leave out `finish`")
 

@@ -4,7 +4,7 @@
 //! 2010), equal stacks are one number, and numbers grow upwards. So undoing is cutting vectors to an earlier length, and forking
 //! is sharing them.
 //!
-//! Entry point: [`stacks::Stacks`].
+//! Entry points: [`stacks::Stacks`], [`whitespace::Whitespace`].
 //!
 //! # Example
 //! After `{"a": ` the stack is "after a value" above the end of the text. After a rollback to `{` both are cut off, and the
@@ -20,3 +20,4 @@ pub(crate) mod stacks;
 pub(crate) mod unions;
 pub(crate) mod used_lists;
 pub(crate) mod used_strings;
+pub(crate) mod whitespace;

@@ -15,7 +15,7 @@ import numpy as np
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError
 from stencilm.integrations.transformers.logits_processor import check_width, closed_rows
-from stencilm.integrations.transformers.row_states import checked_grammars
+from stencilm.integrations.transformers.row_states import checked_grammars, checked_whitespace
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.reasoning import (
@@ -51,12 +51,14 @@ class CustomGenerate:
         reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
         finish: "valid": near `max_new_tokens` or `max_length` the masks leave only what still lets
             each row be whole within them, where a text of the grammar can be. "cut": rows are cut.
+        whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of
+            a row's whole text; None for no bound. See `GrammarMatcher`.
 
     Raises:
         TypeError: `compiled` is something else.
         ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
-        ValueError: `finish` is something else.
+        ValueError: `finish` is something else, or `whitespace_budget` less than 0.
 
     Examples:
         >>> from pathlib import Path
@@ -85,11 +87,13 @@ class CustomGenerate:
         finish: Literal["valid", "cut"] = "valid",
         reasoning: ReasoningFormat | None = None,
         reasoning_budget: int = DEFAULT_REASONING,
+        whitespace_budget: int | None = None,
     ) -> None:
         if finish not in ("valid", "cut"):
             raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
         self._grammars = checked_grammars("CustomGenerate", compiled)
         self._finish = finish
+        self._whitespace_budget = checked_whitespace(whitespace_budget)
         self._reasoning = (reasoning, checked_budget(reasoning_budget))
         self.forward_passes = 0
 
@@ -104,7 +108,11 @@ class CustomGenerate:
         """Another of the same grammars, which never change."""
         reasoning, budget = self._reasoning
         return CustomGenerate(
-            self._grammars, finish=self._finish, reasoning=reasoning, reasoning_budget=budget
+            self._grammars,
+            finish=self._finish,
+            reasoning=reasoning,
+            reasoning_budget=budget,
+            whitespace_budget=self._whitespace_budget,
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CustomGenerate:
@@ -166,6 +174,7 @@ class CustomGenerate:
                 stop_token_ids=_stops(generation_config),
                 reasoning=self._reasoning,
                 most=most if self._finish == "valid" else None,
+                whitespace_budget=self._whitespace_budget,
             )
             for number, ids in enumerate(input_ids.tolist())
         ]  # fmt: skip
@@ -250,6 +259,7 @@ class _Row:
         stop_token_ids: Sequence[int],
         reasoning: tuple[ReasoningFormat | None, int],
         most: int | None,
+        whitespace_budget: int | None,
     ) -> None:
         seen = mask or [1] * len(ids)
         self.ids = ids
@@ -260,6 +270,7 @@ class _Row:
             terminate_without_stop_token=not (
                 stop_token_ids or compiled.tokenizer_info.stop_token_ids
             ),
+            whitespace_budget=whitespace_budget,
         )
         self.matcher = begun(answer, compiled.tokenizer_info, *reasoning, self.prompt)
         if most is not None:

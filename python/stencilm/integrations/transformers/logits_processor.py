@@ -14,7 +14,13 @@ import numpy as np
 
 from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_inplace
 from stencilm.errors import MatcherError, TokenizerError, UnsupportedFeature
-from stencilm.integrations.transformers.row_states import Rows, RowStates, Written, checked_grammars
+from stencilm.integrations.transformers.row_states import (
+    Rows,
+    RowStates,
+    Written,
+    checked_grammars,
+    checked_whitespace,
+)
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.reasoning import DEFAULT_REASONING, ReasoningFormat, checked_budget
 from stencilm.tokenizers import TokenizerInfo
@@ -56,12 +62,14 @@ class LogitsProcessor:
             near it the masks leave only what still lets each row be whole within so many tokens.
             Where none is given, rows are cut there, and so are rows of a grammar whose shortest
             text takes more.
+        whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of
+            a row's whole text; None for no bound. See `GrammarMatcher`.
 
     Raises:
         TypeError: `compiled` is something else.
         ValueError: The budget is no number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
-        ValueError: `max_new_tokens` is less than 1.
+        ValueError: `max_new_tokens` is less than 1, or `whitespace_budget` less than 0.
 
     Examples:
         >>> from pathlib import Path
@@ -96,13 +104,15 @@ class LogitsProcessor:
         max_new_tokens: int | None = None,
         reasoning: ReasoningFormat | None = None,
         reasoning_budget: int = DEFAULT_REASONING,
+        whitespace_budget: int | None = None,
     ) -> None:
         most = max_new_tokens
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise ValueError(f"max_new_tokens is {most!r}, but must be at least 1, or None")
         self._grammars = checked_grammars("LogitsProcessor", compiled)
         self._reasoning = (reasoning, checked_budget(reasoning_budget))
-        self._states = RowStates(self._grammars, self._reasoning, most)
+        blanks = checked_whitespace(whitespace_budget)
+        self._states = RowStates(self._grammars, self._reasoning, most, blanks)
         self._drafts_follow = False
         self._width = -1  # of the scores, once they are known to be of this vocabulary
 
@@ -119,6 +129,7 @@ class LogitsProcessor:
             max_new_tokens=self._states.max_new_tokens,
             reasoning=reasoning,
             reasoning_budget=budget,
+            whitespace_budget=self._states.whitespace_budget,
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:

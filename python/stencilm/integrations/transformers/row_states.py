@@ -73,6 +73,7 @@ class Rows:
         grammars: Sequence[CompiledGrammar],
         reasoning: tuple[ReasoningFormat | None, int],
         max_new_tokens: int | None = None,
+        whitespace_budget: int | None = None,
     ) -> None:
         self._prompts = prompts
         self._start = len(prompts[0])
@@ -95,7 +96,8 @@ class Rows:
             if same is None:
                 self._texts_of.append(len(self._texts))
                 compiled = self._grammar_of[number]
-                matcher = begun(new_matcher(compiled), compiled.tokenizer_info, *reasoning, prompt)
+                answer = new_matcher(compiled, whitespace_budget)
+                matcher = begun(answer, compiled.tokenizer_info, *reasoning, prompt)
                 if max_new_tokens is not None:
                     matcher = closing_after_reasoning(matcher, max_new_tokens)
                 self._texts.append(Written([], matcher))
@@ -163,10 +165,12 @@ class RowStates:
         grammars: Sequence[CompiledGrammar],
         reasoning: tuple[ReasoningFormat | None, int] = (None, 0),
         max_new_tokens: int | None = None,
+        whitespace_budget: int | None = None,
     ) -> None:
         self.grammars = grammars
         self._reasoning = reasoning
         self.max_new_tokens = max_new_tokens
+        self.whitespace_budget = whitespace_budget
         self._known: deque[Rows] = deque(maxlen=_MOST_KEPT)
 
     def forget(self) -> None:
@@ -199,7 +203,8 @@ class RowStates:
                 f"{len(rows)} rows cannot be shared out among {len(self.grammars)} grammars: give "
                 "one grammar for all, or one for each prompt of the batch"
             )
-        new = Rows(rows, self.grammars, self._reasoning, self.max_new_tokens)
+        bounds = (self.max_new_tokens, self.whitespace_budget)
+        new = Rows(rows, self.grammars, self._reasoning, *bounds)
         self._known.appendleft(new)
         return new, new.go_to(rows)
 
@@ -224,11 +229,21 @@ def common_length(left: Sequence[int], right: Sequence[int]) -> int:
     return low
 
 
-def new_matcher(compiled: CompiledGrammar) -> GrammarMatcher:
+def new_matcher(compiled: CompiledGrammar, whitespace_budget: int | None = None) -> GrammarMatcher:
     """A matcher at the beginning; without stop tokens a text can end only where it must."""
     return GrammarMatcher(
-        compiled, terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids
+        compiled,
+        terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids,
+        whitespace_budget=whitespace_budget,
     )
+
+
+def checked_whitespace(budget: int | None) -> int | None:
+    """A budget of whitespace, or None. Raises ValueError for what is none."""
+    is_count = isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0
+    if budget is not None and not is_count:
+        raise ValueError(f"whitespace_budget is {budget!r}, but must be at least 0, or None")
+    return budget
 
 
 def checked_grammars(
