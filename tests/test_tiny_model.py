@@ -1,6 +1,7 @@
 """The embedded model `tiny`: small, loadable, lossless on any text, and often right unmasked."""
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,10 @@ def is_json(text: str) -> bool:
 
 def test_weights_are_small() -> None:
     assert (FOLDER / "model.safetensors").stat().st_size <= LARGEST
+
+
+def test_weights_compress() -> None:
+    assert len(zlib.compress((FOLDER / "model.safetensors").read_bytes())) <= 2_600_000
 
 
 def test_it_is_a_llama_with_its_own_tokenizer(model: Any, tokenizer: Any) -> None:

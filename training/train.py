@@ -1,7 +1,7 @@
 """The training loop: packed rows of the corpus through a small Llama, AdamW, one cosine.
 
 Every random choice comes from the seed and the number of steps is fixed, so a machine repeats its own run; the clock is
-only ever reported. Weights are kept in float32 while learning and written as float16.
+only ever reported. Weights are kept in float32 while learning and written as float16, rounded so that they compress.
 """
 
 import math
@@ -26,6 +26,8 @@ CONTEXT = 1024
 ROW = 384
 """Tokens in a packed row: longer than the longest document, so that none is cut."""
 IGNORED = -100
+STEPS = 8
+"""How many steps of its grid the standard deviation of a matrix has at least."""
 
 
 @dataclass(frozen=True)
@@ -158,11 +160,24 @@ def held_out_loss(model: Any, tokenizer: Tokenizer, *, per_family: int = 40) -> 
     return total / count
 
 
+def on_grid(weight: torch.Tensor) -> torch.Tensor:
+    """A matrix rounded to multiples of a power of two, in float16; a vector only to float16.
+
+    Rounding to eight steps a standard deviation costs 0.4 % of the loss. A matrix then has some hundred values, so
+    a wheel, which is a compressed archive, holds it in less than half the bytes.
+    """
+    if weight.dim() < 2:
+        return weight.to(torch.float16)
+    exponent = torch.floor(torch.log2(weight.float().std(correction=0) / STEPS))
+    step = torch.exp2(exponent)
+    return (torch.round(weight.float() / step) * step + 0.0).to(torch.float16)
+
+
 def save_model(model: Any, folder: Path) -> None:
     """Write float16 weights with a configuration that asks for float32, in which they are meant to run."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {
-        name: weight.detach().to(torch.float16).contiguous()
+        name: on_grid(weight.detach()).contiguous()
         for name, weight in model.state_dict().items()
         if name != "lm_head.weight"  # tied to the embedding
     }
