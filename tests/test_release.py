@@ -110,6 +110,14 @@ def test_workflows_are_well_formed(path: Path) -> None:
             assert head in matrix and (not key or all(key in one for one in matrix[head])), used
 
 
+def test_every_engine_is_run() -> None:
+    yaml = pytest.importorskip("yaml")
+    path = ROOT / ".github" / "workflows" / "check.yml"
+    job = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]["engines"]
+    scripts = (ROOT / "tests" / "engines").glob("*/install.sh")
+    assert job["strategy"]["matrix"]["engine"] == sorted(script.parent.name for script in scripts)
+
+
 def test_the_module_needs_no_global_lock() -> None:
     source = (ROOT / "crates" / "python" / "src" / "lib.rs").read_text(encoding="utf-8")
     assert "#[pymodule(gil_used = false)]" in source
