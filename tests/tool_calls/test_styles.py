@@ -286,6 +286,23 @@ def test_a_name_that_is_excluded_and_required_leaves_nothing(style: str) -> None
         stencilm.Grammar.from_structural_tag(tag)
 
 
+@pytest.mark.parametrize("style", ["json", "qwen_xml", "python", "gemma"])
+def test_keys_that_must_not_be_count_for_none(style: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+        "propertyNames": {"enum": ["b"]},
+        "additionalProperties": False,
+    }
+    for asked, says in [
+        ({"minProperties": 2}, "above the 1 keys that may be there"),
+        ({"required": ["a"]}, 'the key "a" is asked for, and no key of this name is allowed'),
+    ]:
+        tag = {"type": "json_schema", "style": style, "json_schema": {**schema, **asked}}
+        with pytest.raises(stencilm.Unsatisfiable, match=says):
+            stencilm.Grammar.from_structural_tag(tag)
+
+
 LOOSE: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -168,35 +168,10 @@ impl<'a> Lowering<'a> {
         classes: &[Class],
         at: SchemaId,
     ) -> Result<(NodeId, Branch), GrammarError> {
-        self.exchange_strings();
-        let made = self.marked_members_of(merged, least, known, classes, at);
-        self.exchange_strings();
-        made
-    }
-
-    fn marked_members_of(
-        &mut self,
-        merged: &Merged,
-        least: u32,
-        known: &[Member],
-        classes: &[Class],
-        at: SchemaId,
-    ) -> Result<(NodeId, Branch), GrammarError> {
         let marked = self.marking().marked;
         let mut needs = Vec::new();
-        let impossible = |this: &Self, at: SchemaId, message: String| {
-            Branch::Impossible(vec![Clash { place: this.schemas.place(at), message }])
-        };
-        let mut clash = None;
         let (mut ordered, mut mixed) = (Vec::new(), Vec::new());
-        for member in known {
-            if member.is_forbidden {
-                if let Some(required) = member.required {
-                    let message = format!("the key {:?} is asked for, and no key of this name is allowed", member.name);
-                    clash.get_or_insert(impossible(self, required, message));
-                }
-                continue;
-            }
+        for member in known.iter().filter(|member| !member.is_forbidden) {
             let ways = self.ways(member.value)?;
             let value_at = member.value.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(at);
             let Some(node) = self.argument(member.name, &ways, value_at)? else { continue };
@@ -231,16 +206,9 @@ impl<'a> Lowering<'a> {
             };
             others.push(Others { node, some });
         }
-        if others.is_empty() && ordered.len() + mixed.len() < least as usize {
-            let message = format!("minProperties {least} is above the {} keys that may be there", known.len());
-            clash.get_or_insert(impossible(self, at, message));
-        }
-        if let Some(max) = merged.max_members.filter(|&max| max < least) {
-            let message = format!("at least {least} members must be there, and maxProperties is {max}");
-            clash.get_or_insert(impossible(self, at, message));
-        }
-        if let Some(clash) = clash {
-            return Ok((self.builder.choice(&[]), clash));
+        let named = others.is_empty().then_some(ordered.len() + mixed.len());
+        if let Some(clash) = self.forbidden_clash(known).or_else(|| self.count_clash(merged, least, named, at)) {
+            return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
         }
         let all = ordered.iter().chain(&mixed);
         let required = all.clone().filter(|argument| argument.required).count() as u32;

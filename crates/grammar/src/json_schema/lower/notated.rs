@@ -404,32 +404,10 @@ impl<'a> Lowering<'a> {
         classes: &[Class],
         at: SchemaId,
     ) -> Result<(NodeId, Branch), GrammarError> {
-        self.exchange_strings();
-        let made = self.notated_members_of(merged, least, known, classes, at);
-        self.exchange_strings();
-        made
-    }
-
-    fn notated_members_of(
-        &mut self,
-        merged: &Merged,
-        least: u32,
-        known: &[Member],
-        classes: &[Class],
-        at: SchemaId,
-    ) -> Result<(NodeId, Branch), GrammarError> {
         let mut needs = Vec::new();
-        let mut clash = None;
-        let clashing = |this: &Self, at: SchemaId, message: String| Clash { place: this.schemas.place(at), message };
+        let mut clash = self.forbidden_clash(known);
         let (mut ordered, mut mixed) = (Vec::new(), Mixed::default());
-        for member in known {
-            if member.is_forbidden {
-                if let Some(required) = member.required {
-                    let message = format!("the key {:?} is asked for, and no key of this name is allowed", member.name);
-                    clash.get_or_insert(clashing(self, required, message));
-                }
-                continue;
-            }
+        for member in known.iter().filter(|member| !member.is_forbidden) {
             let value = self.notated_value(member.value)?;
             let value_at = member.value.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(at);
             let Some(key) = self.notated_key(member.name, value_at)? else { continue };
@@ -438,7 +416,7 @@ impl<'a> Lowering<'a> {
                 needs.push(Need { node: value, at, what: What::Required(member.name.into()) });
                 if self.options.excludes.iter().any(|exclude| member.name.contains(&**exclude)) {
                     let message = format!("the key {:?} is asked for, and holds what is excluded", member.name);
-                    clash.get_or_insert(clashing(self, at, message));
+                    clash.get_or_insert(Clash { place: self.schemas.place(at), message });
                 }
             }
             if member.is_declared && !self.options.any_order {
@@ -461,14 +439,8 @@ impl<'a> Lowering<'a> {
             mixed.others.push((node, some));
         }
         let count = ordered.len() + mixed.named.len();
-        if mixed.others.is_empty() && count < least as usize {
-            let message = format!("minProperties {least} is above the {count} keys that may be there");
-            clash.get_or_insert(clashing(self, at, message));
-        }
-        if let Some(max) = merged.max_members.filter(|&max| max < least) {
-            let message = format!("at least {least} members must be there, and maxProperties is {max}");
-            clash.get_or_insert(clashing(self, at, message));
-        }
+        let named = mixed.others.is_empty().then_some(count);
+        let clash = clash.or_else(|| self.count_clash(merged, least, named, at));
         if let Some(clash) = clash {
             return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
         }

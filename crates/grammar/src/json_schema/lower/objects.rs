@@ -139,23 +139,20 @@ impl<'a> Lowering<'a> {
         at: SchemaId,
         depth: u32,
     ) -> Result<(NodeId, Branch), GrammarError> {
-        if self.notated.is_some() {
-            return self.notated_members(merged, least, known, classes, at);
-        }
-        if self.strings.are_bare() {
-            return self.marked_members(merged, least, known, classes, at);
+        if self.notated.is_some() || self.strings.are_bare() {
+            self.exchange_strings();
+            let made = match self.notated {
+                Some(_) => self.notated_members(merged, least, known, classes, at),
+                None => self.marked_members(merged, least, known, classes, at),
+            };
+            self.exchange_strings();
+            return made;
         }
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
-        let DeclaredMembers { members, ordered, needs, mut clash } = self.declared_members(known, at, depth)?;
+        let DeclaredMembers { members, ordered, needs } = self.declared_members(known, at, depth)?;
         let free = self.other_members(known, classes, depth)?;
-        if free.is_empty() && members.len() < least as usize {
-            let message = format!("minProperties {least} is above the {} keys that may be there", members.len());
-            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
-        }
-        if let Some(max) = merged.max_members.filter(|&max| max < least) {
-            let message = format!("at least {least} members must be there, and maxProperties is {max}");
-            clash.get_or_insert(Clash { place: self.schemas.place(at), message });
-        }
+        let named = free.is_empty().then_some(members.len());
+        let clash = self.forbidden_clash(known).or_else(|| self.count_clash(merged, least, named, at));
         let branch = match clash {
             Some(clash) => Branch::Impossible(vec![clash]),
             None if needs.is_empty() => Branch::Possible,
@@ -171,6 +168,30 @@ impl<'a> Lowering<'a> {
         Ok((self.builder.object(object), branch))
     }
 
+    /// A key that must be there and must not.
+    pub(crate) fn forbidden_clash(&self, known: &[Member]) -> Option<Clash> {
+        let (first, last): (Vec<&Member>, Vec<&Member>) = known.iter().partition(|member| member.is_declared);
+        let mut forbidden = first.into_iter().chain(last).filter(|member| member.is_forbidden);
+        forbidden.find_map(|member| {
+            let message = format!("the key {:?} is asked for, and no key of this name is allowed", member.name);
+            Some(Clash { place: self.schemas.place(member.required?), message })
+        })
+    }
+
+    /// More members asked for than there may be: `named` is how many those are, where all that may be are named.
+    pub(crate) fn count_clash(&self, merged: &Merged, least: u32, named: Option<usize>, at: SchemaId) -> Option<Clash> {
+        let message = match (named, merged.max_members) {
+            (Some(named), _) if named < least as usize => {
+                format!("minProperties {least} is above the {named} keys that may be there")
+            }
+            (_, Some(max)) if max < least => {
+                format!("at least {least} members must be there, and maxProperties is {max}")
+            }
+            _ => return None,
+        };
+        Some(Clash { place: self.schemas.place(at), message })
+    }
+
     /// The members that some schema names.
     fn declared_members(
         &mut self,
@@ -181,17 +202,10 @@ impl<'a> Lowering<'a> {
         let mut needs = Vec::new();
         let mut members = Vec::with_capacity(known.len());
         self.keys.reserve(known.len());
-        let mut clash = None;
         let mut ordered = 0;
-        let in_order = known.iter().filter(|member| member.is_declared);
-        for member in in_order.chain(known.iter().filter(|member| !member.is_declared)) {
-            if member.is_forbidden {
-                if let Some(required) = member.required {
-                    let message = format!("the key {:?} is asked for, and no key of this name is allowed", member.name);
-                    clash.get_or_insert(Clash { place: self.schemas.place(required), message });
-                }
-                continue;
-            }
+        let allowed = || known.iter().filter(|member| !member.is_forbidden);
+        let in_order = allowed().filter(|member| member.is_declared);
+        for member in in_order.chain(allowed().filter(|member| !member.is_declared)) {
             let value = self.value(member.value, depth + 1)?;
             let (name, key) = match self.keys.get_key_value(member.name) {
                 Some((name, &key)) => (name.clone(), key),
@@ -212,7 +226,7 @@ impl<'a> Lowering<'a> {
             members.push(KnownMember { name, key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);
         }
-        Ok(DeclaredMembers { members, ordered, needs, clash })
+        Ok(DeclaredMembers { members, ordered, needs })
     }
 
     /// The members that none names, by classes of their keys.
@@ -261,8 +275,6 @@ struct DeclaredMembers {
     ordered: usize,
     /// Those that must be there.
     needs: Vec<Need>,
-    /// One that must be there and must not.
-    clash: Option<Clash>,
 }
 
 /// A member that may come, by its key.
