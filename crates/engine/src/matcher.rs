@@ -382,7 +382,7 @@ impl GrammarMatcher {
         let step = step.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
         let Some(mut step) = step else { return Ok(false) };
         if self.whitespace.is_some() {
-            step.whitespace = now.whitespace.behind(input.bytes());
+            step.whitespace = now.whitespace.after(input.bytes());
         }
         match input {
             Input::Text(bytes) => {

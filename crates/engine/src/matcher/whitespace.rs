@@ -1,6 +1,6 @@
 //! A budget of whitespace for the whole of a JSON text: near its end masks leave out the tokens that would overrun it.
 //!
-//! Whitespace can nearly always be left out, so nothing is looked for behind a token. Where the grammar or the vocabulary has
+//! Whitespace can nearly always be left out, so nothing is looked for after a token. Where the grammar or the vocabulary has
 //! nothing else to go on with, the budget gives way and not the text.
 
 use super::GrammarMatcher;
@@ -37,8 +37,11 @@ impl GrammarMatcher {
         let tokens = ids.filter_map(|id| Some((id, vocabulary.token_bytes(id)?)));
         let mut taken: Vec<u32> = Vec::new();
         for &token in budget.spending(now, tokens) {
-            let bytes = vocabulary.token_bytes(token).filter(|_| token_set::get(mask, token));
-            if bytes.is_some_and(|bytes| now.behind(bytes).bytes > most) {
+            // Most tokens with blanks are words, which a mask between the parts of a text does not have.
+            if !token_set::get(mask, token) {
+                continue;
+            }
+            if vocabulary.token_bytes(token).is_some_and(|bytes| now.after(bytes).bytes > most) {
                 token_set::clear(mask, token);
                 taken.push(token);
             }

@@ -10,7 +10,7 @@ enum Place {
     #[default]
     Between,
     InString,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct Whitespace {
 }
 
 impl Whitespace {
-    /// The same behind more of the text.
-    pub(crate) fn behind(mut self, text: &[u8]) -> Whitespace {
+    /// The same after more of the text.
+    pub(crate) fn after(mut self, text: &[u8]) -> Whitespace {
         for &byte in text {
             self.place = match (self.place, byte) {
                 (Place::Between, b'"') => Place::InString,
@@ -90,9 +90,9 @@ mod tests {
         for (text, bytes) in
             [("", 0), (" \t\r\n", 4), (r#"{"a b": 1 , "c\" d" :[] }"#, 5), (r#""\\" "\\\" ""#, 1), (r#""a "#, 0)]
         {
-            let whole = Whitespace::default().behind(text.as_bytes());
+            let whole = Whitespace::default().after(text.as_bytes());
             assert_eq!(whole.bytes, bytes, "{text}");
-            let parts = text.bytes().fold(Whitespace::default(), |here, byte| here.behind(&[byte]));
+            let parts = text.bytes().fold(Whitespace::default(), |here, byte| here.after(&[byte]));
             assert_eq!(parts, whole, "{text}");
         }
     }

@@ -115,10 +115,8 @@ impl LexemeCache {
         if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
             return found(row);
         }
-        // What goes on with itself, as a text without a word does, comes no nearer to the larger language.
-        let returns = self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual);
         let base = match self.base_of(residual) {
-            Some(base) if !returns && Switch::LexemeNear.is_on() => {
+            Some(base) if !self.returns(residual)? && Switch::LexemeNear.is_on() => {
                 let dfa = self.dfa(&[base])?;
                 Some(base).filter(|_| !self.dfas[dfa.0 as usize].is_dead_at_start())
             }
@@ -130,6 +128,12 @@ impl LexemeCache {
             (None, Some(base)) => Ok(Next::After(Larger::Near(base))),
             (None, None) => unreachable!("a walk without a limit ends"),
         }
+    }
+
+    /// Whether some byte leads from a residual back to it. Such a one, as a text without a word, comes no nearer to a larger
+    /// language.
+    fn returns(&mut self, residual: ExprId) -> Result<bool, LimitExceeded> {
+        Ok(self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual))
     }
 
     /// Whether the row of one expression may be made from that of another.
