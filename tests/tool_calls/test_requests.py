@@ -90,6 +90,8 @@ def test_arguments_are_objects_in_one_json_object(
         (["f"], "a tool is a dict, not a str"),
         ([tool(name="f"), tool(name="f")], "two tools have the name 'f'"),
         ([tool({"type": "array"})], "parameters of 'f' describe 'array'"),
+        ([tool({"type": "boolean"})], "parameters of 'f' describe 'boolean'"),
+        ([tool({"type": ["null", "string"]})], r"describe \['null', 'string'\]"),
         ([tool([])], "parameters of 'f' are a list"),
         ([tool({"default": {1, 2}})], "parameters of 'f' cannot be written"),
         ([tool({"default": float("nan")})], "parameters of 'f' cannot be written"),

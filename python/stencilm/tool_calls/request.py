@@ -22,6 +22,8 @@ Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Mapping[str, Any]
 Choice: TypeAlias = Literal["auto", "required", "none", "named"]
 
+# The types of JSON Schema that are no object.
+_OTHER_TYPES = ("array", "string", "number", "integer", "boolean", "null")
 # What a name may be that stands in a call without quotes: a reader could not tell where others end.
 _BARE_NAME = re.compile(r"[^\s<>\[\](){}\x00-\x1f\x7f]{1,512}")
 # The same where a call is one of Python.
@@ -191,10 +193,11 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
         ) from None
     schema = dict(parameters)
     declared = schema.get("type")
-    if declared is not None and declared not in ("array", "string", "number", "integer"):
-        if not isinstance(declared, list) or "object" not in declared:
+    kinds = declared if isinstance(declared, list) else [declared]
+    if declared is not None and "object" not in kinds:
+        if not kinds or any(kind not in _OTHER_TYPES for kind in kinds):
+            # No type of JSON Schema, which is said where the schema is read.
             return schema
-    elif declared is not None:
         raise GrammarSyntaxError(
             f"the arguments of a call are an object, and the parameters of {name!r} describe "
             f'{declared!r}: give a schema of "type": "object"',
