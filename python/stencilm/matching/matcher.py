@@ -343,6 +343,14 @@ class _Closing(typing.Protocol):
 _Matcher = typing.TypeVar("_Matcher", bound=_Closing)
 
 
+def checked_whitespace(budget: int | None) -> int | None:
+    """A budget of whitespace, or None. Raises ValueError for what is none."""
+    is_count = isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0
+    if budget is not None and not is_count:
+        raise ValueError(f"whitespace_budget is {budget!r}, but must be at least 0, or None")
+    return budget
+
+
 def closing_within(matcher: _Matcher, max_tokens: int) -> tuple[_Matcher, int | None]:
     """A matcher whose text is complete within so many tokens, and what a shortest one takes.
 

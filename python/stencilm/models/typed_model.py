@@ -37,6 +37,7 @@ from stencilm.grammars.output_types import laid_out
 from stencilm.grammars.outputs import Output
 from stencilm.grammars.sources import Escapes
 from stencilm.limits import Limits, checked_limits
+from stencilm.matching.matcher import checked_whitespace
 from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
 from stencilm.models.reasoning import (
@@ -227,10 +228,7 @@ class Options:
     whitespace_budget: int | None = None
 
     def __post_init__(self) -> None:
-        blanks = self.whitespace_budget
-        is_count = isinstance(blanks, int) and not isinstance(blanks, bool) and blanks >= 0
-        if not is_count and blanks is not None:
-            raise ValueError(f"whitespace_budget is {blanks!r}, but must be at least 0, or None")
+        checked_whitespace(self.whitespace_budget)
         most = self.max_tokens
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise ValueError(f"max_tokens is {most!r}, but must be at least 1")

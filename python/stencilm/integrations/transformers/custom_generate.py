@@ -15,9 +15,9 @@ import numpy as np
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError
 from stencilm.integrations.transformers.logits_processor import check_width, closed_rows
-from stencilm.integrations.transformers.row_states import checked_grammars, checked_whitespace
+from stencilm.integrations.transformers.row_states import checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
-from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.matcher import GrammarMatcher, checked_whitespace
 from stencilm.matching.reasoning import (
     DEFAULT_REASONING,
     ReasoningFormat,

@@ -19,9 +19,9 @@ from stencilm.integrations.transformers.row_states import (
     RowStates,
     Written,
     checked_grammars,
-    checked_whitespace,
 )
 from stencilm.matching.compiler import CompiledGrammar
+from stencilm.matching.matcher import checked_whitespace
 from stencilm.matching.reasoning import DEFAULT_REASONING, ReasoningFormat, checked_budget
 from stencilm.tokenizers import TokenizerInfo
 

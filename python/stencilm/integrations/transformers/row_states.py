@@ -238,14 +238,6 @@ def new_matcher(compiled: CompiledGrammar, whitespace_budget: int | None = None)
     )
 
 
-def checked_whitespace(budget: int | None) -> int | None:
-    """A budget of whitespace, or None. Raises ValueError for what is none."""
-    is_count = isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0
-    if budget is not None and not is_count:
-        raise ValueError(f"whitespace_budget is {budget!r}, but must be at least 0, or None")
-    return budget
-
-
 def checked_grammars(
     owner: str, compiled: CompiledGrammar | Iterable[CompiledGrammar]
 ) -> list[CompiledGrammar]:
