@@ -294,10 +294,11 @@ def test_keys_that_must_not_be_count_for_none(style: str) -> None:
         "propertyNames": {"enum": ["b"]},
         "additionalProperties": False,
     }
-    for asked, says in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"minProperties": 2}, "above the 1 keys that may be there"),
         ({"required": ["a"]}, 'the key "a" is asked for, and no key of this name is allowed'),
-    ]:
+    ]
+    for asked, says in cases:
         tag = {"type": "json_schema", "style": style, "json_schema": {**schema, **asked}}
         with pytest.raises(stencilm.Unsatisfiable, match=says):
             stencilm.Grammar.from_structural_tag(tag)
