@@ -26,3 +26,4 @@ pub(crate) mod names;
 pub(crate) mod object_facts;
 pub(crate) mod objects;
 pub(crate) mod property_trie;
+pub(crate) mod readable;

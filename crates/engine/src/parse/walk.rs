@@ -402,7 +402,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// Walks a part of all threads together, which stays small whatever the text. Says how many strings that were not reached
-    /// end at the nodes before each node, and before the end.
+    /// end at the nodes before each node, and before the end; without those that have a byte which no lexeme reads.
     fn over_thin_stacks(
         &mut self,
         trie: &Trie,
@@ -428,10 +428,14 @@ impl<'r, 'a> Walk<'r, 'a> {
         run.stacks.thin = false;
         walked?;
         let mut left = Vec::with_capacity(trie.len() + 1);
-        let mut count = 0;
+        let readable = self.run.machine.readable_bytes();
+        let (mut count, mut unreadable) = (0, 0);
         for (node, is_reached) in is_reached.into_iter().enumerate() {
             left.push(count);
-            count += u32::from(!is_reached && trie.entry_at(node).is_some());
+            if !readable.contains(trie.byte(node)) {
+                unreadable = unreadable.max(node + trie.size(node));
+            }
+            count += u32::from(!is_reached && node >= unreadable && trie.entry_at(node).is_some());
         }
         left.push(count);
         Ok(left)

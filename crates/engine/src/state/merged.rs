@@ -13,7 +13,7 @@ use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::state::unions::Pair;
 
 /// A join may look at so many entries in depth.
-const FEW_ENTRIES: usize = 2_000;
+const FEW_ENTRIES: usize = 50_000;
 
 /// And at so many more for each entry of the sets that are joined.
 const PER_ENTRY: usize = 4;

@@ -1,0 +1,84 @@
+//! The bytes that some lexeme of a grammar can read: a token with any other is never read, wherever it comes.
+
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{Grammar, Mark, Node};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+
+use crate::extensions::Extension;
+use crate::machine::layout::Machine;
+
+/// Those bytes, once they were asked for.
+#[derive(Default)]
+struct Readable(Option<ByteSet>);
+
+impl Extension for Readable {}
+
+impl Machine {
+    /// All bytes that lexemes of the grammar can read, perhaps some more.
+    pub(crate) fn readable_bytes(&mut self) -> ByteSet {
+        if let Some(known) = self.extensions.get::<Readable>().0 {
+            return known;
+        }
+        let bytes = readable_bytes(&self.grammar);
+        self.extensions.get::<Readable>().0 = Some(bytes);
+        bytes
+    }
+}
+
+fn readable_bytes(grammar: &Grammar) -> ByteSet {
+    let (mut all, mut known) = (ByteSet::EMPTY, FxHashMap::default());
+    for node in grammar.nodes() {
+        match node {
+            Node::Lexeme(expr) => all = all.union(&bytes_of(grammar.exprs(), *expr, &mut known)),
+            // Keys, marks of their notation and names are no lexemes of their own.
+            Node::Members(_) | Node::Items(_) => return ByteSet::ALL,
+            Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. } => return ByteSet::ALL,
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The bytes of the matches of an expression, perhaps some more.
+fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<ExprId, ByteSet>) -> ByteSet {
+    let mut work = vec![root];
+    while let Some(&id) = work.last() {
+        let before = work.len();
+        exprs.for_each_child(id, |child| {
+            if !known.contains_key(&child) {
+                work.push(child);
+            }
+        });
+        if work.len() > before {
+            continue;
+        }
+        let bytes = match exprs.get(id) {
+            Expr::Nothing | Expr::Empty => ByteSet::EMPTY,
+            Expr::Bytes(set) => *set,
+            Expr::Text(text) => text.bytes().collect(),
+            Expr::Concat { head, tail } => known[head].union(&known[tail]),
+            Expr::Or(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&known[part])),
+            Expr::And(parts) => parts.iter().fold(ByteSet::ALL, |all, part| all.intersect(&known[part])),
+            Expr::Repeat { body, .. } => known[body],
+            Expr::Not(_) | Expr::Number(_) => ByteSet::ALL,
+        };
+        known.insert(id, bytes);
+        work.pop();
+    }
+    known[&root]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+
+    #[test]
+    fn bytes_that_no_lexeme_has_are_not_readable() {
+        let grammar =
+            Grammar::from_ebnf(r#"root ::= ("a"? root? [b-d] root? "é"?)+ | /[x-z]*/ & /[^y]*/"#, "root").unwrap();
+        assert_eq!(readable_bytes(&grammar), "abcdéxz".bytes().collect());
+        let grammar = from_json_schema(r#"{"type": "object"}"#, &JsonSchemaOptions::default()).unwrap();
+        assert_eq!(readable_bytes(&grammar), ByteSet::ALL);
+    }
+}
