@@ -22,7 +22,7 @@ use nodes::ENDS;
 pub use nodes::Nodes;
 
 /// A walk asks whether it may go on after so many nodes, which take as long as so many of the usual steps.
-const BETWEEN_CHECKS: usize = 1024;
+pub(crate) const BETWEEN_CHECKS: usize = 1024;
 const STEPS_BETWEEN_CHECKS: u32 = 8;
 
 /// Why a walk through all strings ends before it is done.
@@ -146,13 +146,18 @@ impl Trie {
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
     }
 
-    /// The nodes that some bytes lead to, ascending.
-    pub fn nodes_with(&self, bytes: ByteSet) -> Vec<u32> {
+    /// The nodes that some bytes lead to, ascending; `None` where they are more than `most`.
+    pub fn nodes_with(&self, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
         let by_byte = self.by_byte.get_or_init(|| ByByte::of(&self.nodes));
-        let mut nodes: Vec<u32> = bytes.iter().flat_map(|byte| by_byte.nodes(byte)).copied().collect();
+        let count: usize = bytes.iter().map(|byte| by_byte.nodes(byte).len()).sum();
+        if count > most {
+            return None;
+        }
+        let mut nodes = Vec::with_capacity(count);
+        bytes.iter().for_each(|byte| nodes.extend_from_slice(by_byte.nodes(byte)));
         // A sort that merges: those of each byte are sorted.
         nodes.sort();
-        nodes
+        Some(nodes)
     }
 
     /// Whether some string begins with a byte.

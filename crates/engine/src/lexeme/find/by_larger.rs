@@ -17,13 +17,16 @@ use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie::WalkError;
+use crate::vocabulary::trie::{BETWEEN_CHECKS, WalkError};
 
 /// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
 const MIN_AGREEMENT: u32 = 4;
 
 /// So deep below each other parts of an expression are looked at for complements.
 const MAX_DEPTH: usize = 8;
+
+/// With more nodes behind the characters that matter than this part of all, a walk that takes characters together is cheaper.
+const FEW_OF_NODES: usize = 8;
 
 /// A character has no more bytes.
 const BYTES_OF_CHARACTER: usize = 4;
@@ -143,40 +146,48 @@ impl LexemeCache {
             return Ok(None);
         }
         let whole = self.dfa(&[base])?;
-        let usual = (from.state, StateId::START);
-        let mut both =
-            Both { lexeme_cache: self, own: from.dfa, whole, usual, relations: FxHashMap::default(), is_larger: true };
-        let Some(bytes) = both.bytes_apart()? else { return Ok(None) };
+        let Some(mut both) = Both::new(self, (from.dfa, from.state), whole)? else { return Ok(None) };
         let trie = vocabulary.trie();
+        let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / FEW_OF_NODES) else { return Ok(None) };
         // Nodes that are not where both are where they were, as far as they may be met again.
         let mut passed = TokenSet::empty(trie.len());
         let mut inside = larger.to_set(vocabulary.vocab_size());
         let mut not_here: Vec<u32> = Vec::new();
-        let mut pairs = vec![usual; trie.max_depth() + 1];
-        for first in trie.nodes_with(bytes) {
+        let mut pairs = vec![0; trie.max_depth() + 1];
+        let mut looked = 0usize;
+        for first in apart {
             if passed.contains(first) {
                 continue;
             }
             let first = first as usize;
             let (mut node, end) = (first, first + trie.size(first));
-            pairs[trie.depth(first) - 1] = usual;
+            pairs[trie.depth(first) - 1] = 0;
             while node < end {
-                LimitExceeded::check()?;
+                looked += 1;
+                if looked.is_multiple_of(BETWEEN_CHECKS) {
+                    LimitExceeded::check()?;
+                }
                 let depth = trie.depth(node);
                 let below = node..node + trie.size(node);
+                let before = pairs[depth - 1];
+                if !both.matter[before].contains(trie.byte(node)) {
+                    node = below.end;
+                    continue;
+                }
                 passed.insert(node as u32);
-                let relation = match both.step(pairs[depth - 1], trie.byte(node))? {
+                let relation = match both.step(both.pairs[before], trie.byte(node))? {
                     None => Relation::Back,
                     Some((pair, ends_alike)) => {
                         if !ends_alike {
                             not_here.push(node as u32);
                         }
-                        pairs[depth] = pair;
                         both.relation(pair, 0)?
                     }
                 };
                 match relation {
-                    Relation::Other => {
+                    Relation::Other(number) => {
+                        pairs[depth] = number;
+                        both.find_what_matters(number)?;
                         node += 1;
                         continue;
                     }
@@ -243,8 +254,11 @@ struct Both<'a> {
     lexeme_cache: &'a mut LexemeCache,
     own: DfaId,
     whole: DfaId,
-    /// Where they are after most characters.
-    usual: Pair,
+    /// Where they are after most characters, and then the pairs that differ in some other way.
+    pairs: Vec<Pair>,
+    /// For each pair the bytes after which they are not just where they usually are, and those after which they are not when they
+    /// come from there; none where that was not asked yet.
+    matter: Vec<ByteSet>,
     relations: FxHashMap<Pair, Relation>,
     /// Whether nothing was seen that only the lexeme reads.
     is_larger: bool,
@@ -259,11 +273,33 @@ enum Relation {
     Same,
     /// Only the larger language reads on.
     Dead,
-    /// In some other way.
-    Other,
+    /// In some other way, as the pair of this number.
+    Other(usize),
 }
 
 impl Both<'_> {
+    /// For a state that most characters lead back to, and where a larger language begins; `None` where these lead elsewhere.
+    fn new(
+        lexeme_cache: &mut LexemeCache,
+        (own, state): (DfaId, StateId),
+        whole: DfaId,
+    ) -> Result<Option<Both<'_>>, LimitExceeded> {
+        let usual = (state, StateId::START);
+        let mut both = Both {
+            lexeme_cache,
+            own,
+            whole,
+            pairs: vec![usual],
+            matter: vec![ByteSet::EMPTY],
+            relations: FxHashMap::default(),
+            is_larger: true,
+        };
+        both.find_what_matters(0)?;
+        let live = both.lexeme_cache.live_bytes(whole, usual.1)?;
+        let are_few = 2 * both.matter[0].len() < live.len();
+        Ok(are_few.then_some(both))
+    }
+
     /// The states after a byte, and whether both match there or neither; `None` where the larger language reads it not.
     fn step(&mut self, (state, other): Pair, byte: u8) -> Result<Option<(Pair, bool)>, LimitExceeded> {
         let (other, other_ends) = self.lexeme_cache.step(self.whole, other, byte)?;
@@ -272,26 +308,30 @@ impl Both<'_> {
         Ok((other != StateId::DEAD).then_some(((state, other), ends == other_ends)))
     }
 
-    /// The bytes after which both are not where they usually are, and do not just come there with the rest of a character;
-    /// `None` where these are most.
-    fn bytes_apart(&mut self) -> Result<Option<ByteSet>, LimitExceeded> {
-        let (state, other) = self.usual;
+    /// The bytes that one of a pair reads.
+    fn live_bytes(&mut self, (state, other): Pair) -> Result<ByteSet, LimitExceeded> {
         let live = *self.lexeme_cache.live_bytes(self.whole, other)?;
-        if !self.lexeme_cache.live_bytes(self.own, state)?.intersect(&live.complement()).is_empty() {
-            return Ok(None);
+        Ok(live.union(self.lexeme_cache.live_bytes(self.own, state)?))
+    }
+
+    fn find_what_matters(&mut self, number: usize) -> Result<(), LimitExceeded> {
+        if !self.matter[number].is_empty() {
+            return Ok(());
         }
-        let mut apart = ByteSet::EMPTY;
-        for byte in live.iter() {
-            let Some((pair, ends_alike)) = self.step(self.usual, byte)? else { continue };
-            if !ends_alike || self.relation(pair, 0)? != Relation::Back {
-                apart.insert(byte);
+        let pair = self.pairs[number];
+        let mut matter = self.matter[0];
+        for byte in self.live_bytes(pair)?.iter() {
+            let Some((next, ends_alike)) = self.step(pair, byte)? else { continue };
+            if !ends_alike || self.relation(next, 0)? != Relation::Back {
+                matter.insert(byte);
             }
         }
-        Ok((2 * apart.len() < live.len()).then_some(apart))
+        self.matter[number] = matter;
+        Ok(())
     }
 
     fn relation(&mut self, pair: Pair, depth: usize) -> Result<Relation, LimitExceeded> {
-        if pair == self.usual {
+        if pair == self.pairs[0] {
             return Ok(Relation::Back);
         }
         if pair.0 == StateId::DEAD {
@@ -305,22 +345,23 @@ impl Both<'_> {
         } else if self.lexeme_cache.agreement(self.own, pair.0, self.whole, pair.1) == u32::MAX {
             Relation::Same
         } else {
-            Relation::Other
+            self.pairs.push(pair);
+            self.matter.push(ByteSet::EMPTY);
+            Relation::Other(self.pairs.len() - 1)
         };
         self.relations.insert(pair, relation);
         Ok(relation)
     }
 
     /// Whether all that either reads leads back, by bytes that nothing begins with where both usually are.
-    fn comes_back(&mut self, (state, other): Pair, depth: usize) -> Result<bool, LimitExceeded> {
-        let usual = *self.lexeme_cache.live_bytes(self.whole, self.usual.1)?;
-        let live = *self.lexeme_cache.live_bytes(self.whole, other)?;
-        let live = live.union(self.lexeme_cache.live_bytes(self.own, state)?);
+    fn comes_back(&mut self, pair: Pair, depth: usize) -> Result<bool, LimitExceeded> {
+        let usual = *self.lexeme_cache.live_bytes(self.whole, self.pairs[0].1)?;
+        let live = self.live_bytes(pair)?;
         if depth + 1 >= BYTES_OF_CHARACTER || !live.intersect(&usual).is_empty() {
             return Ok(false);
         }
         for byte in live.iter() {
-            let Some((pair, ends_alike)) = self.step((state, other), byte)? else { return Ok(false) };
+            let Some((pair, ends_alike)) = self.step(pair, byte)? else { return Ok(false) };
             if !ends_alike || self.relation(pair, depth + 1)? != Relation::Back {
                 return Ok(false);
             }
