@@ -29,7 +29,7 @@ from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
-from stencilm.matching.matcher import GrammarMatcher, closing_within
+from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.matching.texts import all_texts
 from stencilm.models.loading import (
@@ -157,6 +157,7 @@ class Model(TypedModel):
         length_penalty: float = ...,
         reasoning: Reasoning = ...,
         limits: Limits | None = ...,
+        whitespace_budget: int | None = ...,
     ) -> list[tuple[T, float]]: ...
 
     @overload
@@ -170,6 +171,7 @@ class Model(TypedModel):
         length_penalty: float = ...,
         reasoning: Reasoning = ...,
         limits: Limits | None = ...,
+        whitespace_budget: int | None = ...,
     ) -> list[tuple[T, float]]: ...
 
     @overload
@@ -183,6 +185,7 @@ class Model(TypedModel):
         length_penalty: float = ...,
         reasoning: Reasoning = ...,
         limits: Limits | None = ...,
+        whitespace_budget: int | None = ...,
     ) -> list[tuple[dict[str, Any], float]]: ...
 
     def beam_search(
@@ -195,6 +198,7 @@ class Model(TypedModel):
         length_penalty: float = 1.0,
         reasoning: Reasoning = "auto",
         limits: Limits | None = None,
+        whitespace_budget: int | None = None,
     ) -> list[tuple[Any, float]]:
         """The values that a beam search finds, most probable first, each with its log probability.
 
@@ -212,12 +216,15 @@ class Model(TypedModel):
             reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
                 probable tokens, and the search is for what follows it.
             limits: As for `__call__`.
+            whitespace_budget: As for `__call__`, for each of the texts.
         """
+        checked_whitespace(whitespace_budget)
         if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
             raise ValueError(f"beams is {beams!r}, but must be at least 1")
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
-        matcher = _new_matcher(compiled, self.tokenizer_info)
+        blanks = whitespace_budget if output.is_json else None
+        matcher = _new_matcher(compiled, self.tokenizer_info, whitespace_budget=blanks)
         if not output.accepts_cut_text:
             matcher, _ = closing_within(matcher, max_tokens)
         found = beam_search(

@@ -91,9 +91,9 @@ def _sections(
     for ((begin, end), separator), calls in kinds.items():
         around.setdefault((tuple(calls), separator, end), []).append(begin)
     sections: list[TagFormat | TagsWithSeparatorFormat] = []
-    for (calls, separator, end), begins in around.items():
+    for (ways, separator, end), begins in around.items():
         only = TagsWithSeparatorFormat(
-            tags=tuple(_calls(template, calls, request.tools)),
+            tags=tuple(_calls(template, ways, request.tools)),
             separator=separator,
             at_least_one=True,
             stop_after_first=not request.parallel,
