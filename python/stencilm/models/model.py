@@ -26,6 +26,7 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known, by_value, parsed, with_value
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.output_types import laid_out
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
@@ -271,7 +272,8 @@ class Model(TypedModel):
 
         Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
         are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
-        up to 1. Nothing is drawn, and every beginning that texts share is read once.
+        up to 1. Nothing is drawn, and every beginning that texts share is read once. JSON is
+        compact, with the escapes that it needs, where a `JsonSchema` says nothing else.
 
         Args:
             prompt: As for `__call__`.
@@ -284,11 +286,14 @@ class Model(TypedModel):
         Raises:
             ModelError: The type has more than 1,000 texts.
         """
-        output, compiled = self._prepare(output_type, limits)
+        # One text for each value: no blanks, and no escapes but those that must be.
+        written = laid_out(output_type, {"compact": True, "escapes": "minimal"})
+        output, compiled = self._prepare(written, limits)
         texts = all_texts(compiled.grammar, most=_MOST_TEXTS)
         if texts is None:
+            name = self._prepare(output_type, limits)[0].name
             raise ModelError(
-                f"{output.name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
+                f"{name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
                 "values in a Literal or a Choice"
             )
         prompt_ids = self._reasoned_ids(prompt, reasoning, DEFAULT_MAX_TOKENS)
