@@ -50,10 +50,11 @@ def decode_batch(
 ) -> int:
     """Write all texts to their ends; the number of forward passes.
 
-    Where the model runs no batches, the texts are written one after another. Equal prompts are read
-    once. The first text that fails raises, as it would alone.
+    Where the model runs no batches, or texts are drafted, they are written one after another. Equal
+    prompts are read once. The first text that fails raises, as it would alone.
     """
-    if not isinstance(model, BatchModel) or not model.runs_batches:
+    has_draft = any(decoding.has_draft for decoding in decodings)
+    if has_draft or not isinstance(model, BatchModel) or not model.runs_batches:
         for number, decoding in enumerate(decodings):
             for event in decoding:
                 if on_event is not None:
