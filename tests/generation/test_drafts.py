@@ -15,6 +15,7 @@ from pydantic import BaseModel
 import stencilm
 from bench.faithful import RememberingModel, conditional, variation
 from stencilm import Choice, Model, Regex, TokenizerError, TokenizerInfo
+from stencilm.generation.batches import BranchingText
 from stencilm.generation.drafts import DraftedSequence
 from stencilm.generation.sampling import Sampling
 from stencilm.models.embedded import EmbeddedModel
@@ -157,6 +158,77 @@ def test_each_prompt_of_a_batch_has_its_own_probabilities(
         shares.append(expected["a"])
         assert variation([one.text for one in texts[number::2]], expected) <= 0.03
     assert abs(shares[0] - shares[1]) > 0.1, "the prompts ask for different texts"
+
+
+def test_particles_share_a_pass_where_the_model_runs_batches() -> None:
+    pytest.importorskip("torch")
+    model = stencilm.load("tiny")
+    if not getattr(model.backend, "runs_batches", False):
+        pytest.skip("tiny runs in NumPy here")
+    output_type = Regex("(the |a )?(red|green|blue) (cat|dog)s?")
+    prompt = "A colour and an animal: "
+    tokens = passes = 0
+    for seed in range(6):
+        one = model.generate(prompt, output_type, sampling="smc", seed=seed, max_tokens=12)
+        tokens += one.stats.tokens
+        passes += one.stats.forward_passes
+    assert passes <= 4 * tokens
+    options: dict[str, Any] = {"sampling": "smc", "particles": 2_000, "max_tokens": 8, "seed": 2}
+    for kind in (Choice(["red", "green", "blue"]), Regex("(ab|ba){1,2}c?"), Regex("x{1,6}")):
+        expected, total = conditional(model, kind, Sampling(temperature=1.0), 8)
+        drawn = model.generate_batch([PROMPT] * 2_000, kind, **options)
+        assert variation([one.text for one in drawn], expected) <= 0.02
+        report = drawn[0].sampling
+        assert report is not None
+        assert report.grammar_probability == pytest.approx(total, rel=0.25)
+
+
+class DigestBatch:
+    """Rows whose logits are a digest of all of their tokens."""
+
+    def __init__(self, prompt: Sequence[int]) -> None:
+        self.rows, self.passes = [list(prompt)], 0
+
+    def append(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        return self.append_last(token_ids, 1)[:, 0]
+
+    def append_last(self, token_ids: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
+        self.passes += 1
+        found = np.full((len(self.rows), count, 1), np.nan, np.float32)
+        for row, (held, added) in enumerate(zip(self.rows, token_ids, strict=True)):
+            held += added
+            for back in range(min(count, len(added))):
+                found[row, count - 1 - back] = digest(held[: len(held) - back])
+            if not added:
+                found[row, -1] = digest(held)
+        return found
+
+    def select(self, rows: Sequence[int]) -> None:
+        self.rows = [list(self.rows[row]) for row in rows]
+
+
+def digest(token_ids: Sequence[int]) -> int:
+    return hash(tuple(token_ids)) % 10_000
+
+
+@given(st.data())
+def test_branching_texts_have_the_logits_of_each_alone(data: Any) -> None:
+    batch = DigestBatch([7])
+    branches = BranchingText(batch)
+    texts: list[list[int]] = [[]]
+    for _ in range(data.draw(st.integers(1, 6))):
+        asked, counts = [], []
+        for _ in range(data.draw(st.integers(1, 4))):
+            begun = data.draw(st.sampled_from(texts))
+            asked.append([*begun, *data.draw(st.lists(st.integers(0, 2), max_size=3))])
+            counts.append(data.draw(st.integers(1, len(asked[-1]) + 1)))
+        before = batch.passes
+        found = branches.logits(asked, counts)
+        assert batch.passes <= before + 1 and branches.passes == batch.passes
+        for text, count, rows in zip(asked, counts, found, strict=True):
+            ends = range(len(text) - count + 1, len(text) + 1)
+            assert [float(row[0]) for row in rows] == [digest([7, *text[:end]]) for end in ends]
+        texts = asked
 
 
 def test_drafts_that_are_none_are_refused(numpy_model: Model) -> None:

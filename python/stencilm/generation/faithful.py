@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.errors import LimitExceeded, ModelError
+from stencilm.generation.batches import BatchModel, BranchingText, PositionBatch
 from stencilm.generation.drafts import Drafter, shared_length
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling, log_normaliser, weights_of
@@ -335,9 +337,9 @@ class FaithfulSampler:
             if not places:
                 return at, weights
             # Neighbours share what the model has read.
-            for group in sorted(places.values(), key=lambda group: self._tokens(at[group[0]])):
-                prefix = at[group[0]]
-                last = self._ask(prefix)
+            groups = sorted(places.values(), key=lambda group: self._tokens(at[group[0]]))
+            first = [at[group[0]] for group in groups]
+            for group, prefix, last in zip(groups, first, self._ask_all(first), strict=True):
                 self._back_up(last)
                 weights[group] += prefix.log_mass - held[group]
                 if prefix.log_mass > -np.inf:
@@ -396,6 +398,54 @@ class FaithfulSampler:
         Where the grammar leaves no choice, those from the next ones, too, up to one that has a
         choice, or ends. Returns the last. What a draft guesses behind it is found out as well.
         """
+        last, asked = self._open_run(prefix)
+        if asked:
+            if last is asked[-1].prefix:
+                asked += self._guessed(asked[-1])
+            self._fill_run(asked, self._logits(asked[-1].prefix, len(asked)))
+        return last
+
+    def _ask_all(self, prefixes: Sequence[_Prefix]) -> Iterator[_Prefix]:
+        """`_ask` of each; all in one forward pass where the model runs batches.
+
+        Not with a draft, whose guesses take a sequence that can be cut.
+        """
+        branches = self._branches
+        if branches is None or self._drafter is not None:
+            yield from map(self._ask, prefixes)
+            return
+        runs = [self._open_run(prefix) for prefix in prefixes]
+        open_runs = [asked for _, asked in runs if asked]
+        size = max(map(len, open_runs), default=0) * len(open_runs) * self._vocab_size * 4
+        if size > _KEPT_BYTES:
+            for asked in open_runs:
+                self._fill_run(asked, self._logits(asked[-1].prefix, len(asked)))
+        elif open_runs:
+            before = branches.passes
+            with self._clock.stage("model"):
+                texts = [self._tokens(asked[-1].prefix) for asked in open_runs]
+                rows = branches.logits(texts, list(map(len, open_runs)))
+            self.forward_passes += branches.passes - before
+            for asked, found in zip(open_runs, rows, strict=True):
+                self._fill_run(asked, found)
+        yield from (last for last, _ in runs)
+
+    @cached_property
+    def _branches(self) -> BranchingText | None:
+        """The texts as rows of a batch; None for a model that runs none."""
+        model = self._model
+        if not isinstance(model, BatchModel) or not model.runs_batches:
+            return None
+        batch = model.start_batch([self._prompt_ids])
+        if not isinstance(batch, PositionBatch):
+            return None
+        with self._clock.stage("model"):
+            branches = BranchingText(batch)
+        self.forward_passes += branches.passes
+        return branches
+
+    def _open_run(self, prefix: _Prefix) -> tuple[_Prefix, list[_Asked]]:
+        """The prefixes up to a choice, of which the last comes first, and those to be asked."""
         asked: list[_Asked] = []
         while prefix.token_ids is None and not prefix.is_end:
             found = self._open(prefix)
@@ -407,15 +457,14 @@ class FaithfulSampler:
                 break
             # What the model thinks of the one token is filled in below.
             prefix = self._next(prefix, 0)
-        if asked:
-            if prefix is asked[-1].prefix:
-                asked += self._guessed(asked[-1])
-            rows = self._logits(asked[-1].prefix, len(asked))
-            with self._clock.stage("sampling"):
-                for one, row in zip(asked, rows, strict=True):
-                    self._fill(one, row)
-            self._back_up(asked[-1].prefix)
-        return prefix
+        return prefix, asked
+
+    def _fill_run(self, asked: Sequence[_Asked], rows: Sequence[NDArray[np.float32]]) -> None:
+        """Give prefixes that follow each other what the model thinks."""
+        with self._clock.stage("sampling"):
+            for one, row in zip(asked, rows, strict=True):
+                self._fill(one, row)
+        self._back_up(asked[-1].prefix)
 
     def _open(self, prefix: _Prefix) -> _Asked | None:
         """Find out the tokens that the grammar allows; None where it allows none."""
