@@ -18,6 +18,7 @@ import numpy as np
 
 from stencilm.errors import ModelError
 from stencilm.generation.batches import beam_search, decode_batch
+from stencilm.generation.drafts import new_drafter
 from stencilm.generation.faithful import MIN_PARTICLES, FaithfulSampler
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
 from stencilm.generation.probabilities import probabilities
@@ -421,6 +422,7 @@ class Model(TypedModel):
             sampling=sampling,
             max_tokens=max_tokens,
             max_passes=given.max_passes,
+            drafter=new_drafter(given.draft, self.tokenizer_info),
         )
         first = np.random.SeedSequence().generate_state(1)[0] if given.seed is None else given.seed
         seeds = [int(first) + job.number for job in jobs]
@@ -452,6 +454,7 @@ class Model(TypedModel):
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
         blanks = given.whitespace_budget if output.is_json else None
+        drafter = new_drafter(given.draft, self.tokenizer_info)
         decodings = []
         for job in jobs:
             prompt_ids, matcher = begin(
@@ -470,6 +473,7 @@ class Model(TypedModel):
                     max_tokens=max_tokens,
                     stop=given.stops,
                     closes=given.finish != "cut" and not output.accepts_cut_text,
+                    drafter=drafter,
                 )
             )
         return _Task(output, decodings, max_tokens)
