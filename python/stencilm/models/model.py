@@ -29,6 +29,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.output_types import laid_out
 from stencilm.grammars.outputs import Output, resolve
+from stencilm.grammars.sources import SchemaOptions
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
@@ -274,7 +275,8 @@ class Model(TypedModel):
         Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
         are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
         up to 1. Nothing is drawn, and every beginning that texts share is read once. JSON is
-        compact, with the escapes that it needs, where a `JsonSchema` says nothing else.
+        compact, with plain integers and the escapes that it needs, where a `JsonSchema` says
+        nothing else.
 
         Args:
             prompt: As for `__call__`.
@@ -287,8 +289,9 @@ class Model(TypedModel):
         Raises:
             ModelError: The type has more than 1,000 texts.
         """
-        # One text for each value: no blanks, and no escapes but those that must be.
-        written = laid_out(output_type, {"compact": True, "escapes": "minimal"})
+        # One text for each value: no blanks, no escapes but those that must be, plain integers.
+        layout: SchemaOptions = {"compact": True, "escapes": "minimal", "spelling": "digits"}
+        written = laid_out(output_type, layout)
         output, compiled = self._prepare(written, limits)
         texts = all_texts(compiled.grammar, most=_MOST_TEXTS)
         if texts is None:
