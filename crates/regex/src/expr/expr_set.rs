@@ -148,8 +148,8 @@ impl ExprSet {
     /// The same with a node for each byte, as it is where texts are looked into.
     fn literal_by_bytes(&mut self, bytes: &[u8]) -> ExprId {
         bytes.iter().rev().fold(ExprId::EMPTY, |tail, &byte| {
-            let head = self.bytes(ByteSet::of(byte));
-            self.concat(head, tail)
+            let head = self.arena.byte(byte);
+            self.byte_then(head, tail)
         })
     }
 
@@ -231,29 +231,28 @@ impl ExprSet {
         let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        // Spines from the right: `open[d]` collects the alternatives that start at depth d of the current literal.
-        let mut open: Vec<(u8, Vec<ExprId>)> = vec![(0, Vec::new())];
+        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, behind its byte
+        // `open[d].0`, but for those of greater depths.
+        let mut open: Vec<(u8, usize)> = Vec::new();
+        let mut alternatives: Vec<ExprId> = Vec::with_capacity(sorted.len());
         let mut previous: &[u8] = &[];
-        let close_to = |set: &mut ExprSet, open: &mut Vec<(u8, Vec<ExprId>)>, depth: usize| {
-            while open.len() > depth + 1 {
-                let (byte, alternatives) = open.pop().expect("open always holds the root level");
-                let tail = set.or(&alternatives);
-                let head = set.bytes(ByteSet::of(byte));
-                let branch = set.concat(head, tail);
-                open.last_mut().expect("open always holds the root level").1.push(branch);
-            }
-        };
+        let close_to =
+            |set: &mut ExprSet, open: &mut Vec<(u8, usize)>, alternatives: &mut Vec<ExprId>, depth: usize| {
+                for (byte, first) in open.drain(depth..).rev() {
+                    let tail = set.or(&alternatives[first..]);
+                    let head = set.arena.byte(byte);
+                    alternatives.truncate(first);
+                    alternatives.push(set.concat(head, tail));
+                }
+            };
         for &literal in &sorted {
             let common = previous.iter().zip(literal).take_while(|(a, b)| a == b).count();
-            close_to(self, &mut open, common);
-            for &byte in &literal[common..] {
-                open.push((byte, Vec::new()));
-            }
-            open.last_mut().expect("open always holds the root level").1.push(ExprId::EMPTY);
+            close_to(self, &mut open, &mut alternatives, common);
+            open.extend(literal[common..].iter().map(|&byte| (byte, alternatives.len())));
+            alternatives.push(ExprId::EMPTY);
             previous = literal;
         }
-        close_to(self, &mut open, 0);
-        let (_, alternatives) = open.pop().expect("open always holds the root level");
+        close_to(self, &mut open, &mut alternatives, 0);
         self.or(&alternatives)
     }
 
