@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, StateId};
+use stencilm_regex::{ByteSet, StateId, Tag};
 
 use crate::distinct::reserved_names::ReservedScratch;
 use crate::error::EngineError;
@@ -181,12 +181,21 @@ impl Run<'_> {
         );
         let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
         for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
+            let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
+            let mut nodes = None;
+            if !expansion.free
+                && let Some(first) = self.first_behind(expansion, &tags, thread)?
+            {
+                nodes = crossings.next_nodes(trie, first, FEW_NEXT_NODES);
+                if nodes.as_ref().is_some_and(Vec::is_empty) {
+                    // No token goes on with what may follow, and nothing of that need be laid out.
+                    continue;
+                }
+            }
             let mut threads = Vec::new();
             self.doubt = Doubt::default();
-            for &residual in &crossings.residuals {
-                for tag in here.tags_of(residual) {
-                    self.follow(expansion, tag, thread, &mut threads)?;
-                }
+            for tag in tags {
+                self.follow(expansion, tag, thread, &mut threads)?;
             }
             // Of the key that ends here more is known elsewhere.
             let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
@@ -197,11 +206,14 @@ impl Run<'_> {
                     draft.note(token, doubt, false);
                 }
             };
-            let mut first = ByteSet::EMPTY;
-            for &thread in &threads {
-                first = first.union(&self.first_bytes(thread)?);
+            if nodes.is_none() {
+                let mut first = ByteSet::EMPTY;
+                for &thread in &threads {
+                    first = first.union(&self.first_bytes(thread)?);
+                }
+                nodes = crossings.next_nodes(trie, first, FEW_NEXT_NODES);
             }
-            if let Some(nodes) = crossings.next_nodes(trie, first, FEW_NEXT_NODES)
+            if let Some(nodes) = nodes
                 && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
             {
                 continue;
