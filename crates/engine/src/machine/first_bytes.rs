@@ -7,26 +7,13 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Mark, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
-use crate::machine::frame::{Continuation, Frame, FrameId};
+use crate::machine::frame::{Begins, Continuation, Frame, FrameId};
 use crate::machine::layout::Machine;
 
 /// No more nodes of a grammar than these are looked at for one frame, and no more parts of a lexeme: to lay out what begins in
 /// so many ways takes long, but it is done once, and this might be in vain.
 const MAX_NODES: usize = 256;
 const MAX_PARTS: usize = 1_024;
-
-/// With what a frame begins.
-#[derive(Clone, Copy)]
-pub(crate) struct Begins {
-    /// The bytes with which it may begin, perhaps some more.
-    pub bytes: ByteSet,
-    /// Whether it may match nothing, said also of some that may not.
-    pub nullable: bool,
-}
-
-impl Begins {
-    const NOTHING: Begins = Begins { bytes: ByteSet::EMPTY, nullable: true };
-}
 
 impl Machine {
     /// With what the frames of a continuation begin, `None` where only laying them out tells it.

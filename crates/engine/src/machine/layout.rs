@@ -18,7 +18,7 @@ use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::declared_names::DeclaredNames;
 use crate::machine::expansion::{Automaton, Expansion, Ways};
-use crate::machine::first_bytes::Begins;
+use crate::machine::frame::Begins;
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
 use crate::machine::marks::Marks;

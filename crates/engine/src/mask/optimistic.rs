@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, StateId, Tag};
 
-use crate::distinct::reserved_names::ReservedScratch;
+use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -179,6 +179,21 @@ impl Run<'_> {
             has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
+        self.add_crossings(suffixes, (thread, expansion), here, &taken, draft)?;
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
+        Ok(())
+    }
+
+    /// Adds the tokens with which a wide thread leaves its lexeme and goes on behind it, but for those that are taken.
+    fn add_crossings(
+        &mut self,
+        suffixes: &mut KnownSuffixes,
+        (thread, expansion): (Entry, &Expansion),
+        here: &RowHere,
+        taken: &ReservedTokens,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), EngineError> {
+        let trie = draft.vocabulary.trie();
         let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
         for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
             let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
@@ -227,7 +242,6 @@ impl Run<'_> {
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
         Ok(())
     }
 
