@@ -26,7 +26,7 @@ SITE ?= site
 PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help setup demo test engines lint bench docs wheel manylinux check-wheel newcomer sbom profile clean rust
+.PHONY: help setup demo test engines lint bench docs wheel manylinux musllinux check-wheel newcomer sbom profile clean rust
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -40,6 +40,7 @@ help:
 	@echo "make setup   only do what the others need: environment, dependencies, extension"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make manylinux build the wheel into dist/ against glibc 2.17, with zig as the linker"
+	@echo "make musllinux build the wheel for musl into dist/, with zig"
 	@echo "make check-wheel install each wheel of dist/ into a new environment without Rust, and try it"
 	@echo "make newcomer time the way from each wheel of dist/ to a typed object, then run every command"
 	@echo "make sbom    write the bill of materials into dist/"
@@ -90,6 +91,13 @@ manylinux: $(VENV)/.maturin
 	$(BIN)/python -m pip install $(PIP) ziglang
 	CARGO_ZIGBUILD_ZIG_PATH="$(abspath $(BIN))/python-zig" $(BIN)/maturin build --release --zig \
 		--compatibility manylinux_2_17 --out dist $(WITH_PROFILE)
+
+# For musl, with zig as above, whose musl stands in for a cross-compiler.
+musllinux: $(VENV)/.maturin
+	rustup target add x86_64-unknown-linux-musl
+	$(BIN)/python -m pip install $(PIP) ziglang
+	CARGO_ZIGBUILD_ZIG_PATH="$(abspath $(BIN))/python-zig" $(BIN)/maturin build --release --zig \
+		--target x86_64-unknown-linux-musl --compatibility musllinux_1_2 --out dist $(WITH_PROFILE)
 
 check-wheel: $(VENV)/.maturin
 	$(BIN)/python -m release.check_wheel dist/*.whl

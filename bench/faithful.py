@@ -84,14 +84,27 @@ class RememberingSequence:
     def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """The logits behind the tokens."""
         self.token_ids += token_ids
-        key = tuple(self.token_ids)
+        return self._row(len(self.token_ids))
+
+    def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
+        """The logits behind each of the last tokens."""
+        self.token_ids += token_ids
+        length = len(self.token_ids)
+        return np.array([self._row(upto) for upto in range(length - rows + 1, length + 1)])
+
+    def _row(self, length: int) -> NDArray[np.float32]:
+        key = tuple(self.token_ids[:length])
         if key not in self.owner.known:
             self.owner.known[key] = self.owner.model.start(key).append(())
         return self.owner.known[key].copy()
 
 
 def conditional(
-    model: Model, output_type: Any, sampling: Sampling, max_tokens: int = MAX_TOKENS
+    model: Model,
+    output_type: Any,
+    sampling: Sampling,
+    max_tokens: int = MAX_TOKENS,
+    prompt: str = PROMPT,
 ) -> tuple[dict[str, float], float]:
     """The probability of each text given that it is one of the grammar, and that of the grammar.
 
@@ -99,7 +112,7 @@ def conditional(
     """
     matcher = GrammarMatcher(model.compile(output_type))
     info = model.tokenizer_info
-    prompt_ids = model.backend.encode(PROMPT)
+    prompt_ids = model.backend.encode(prompt)
     mask = np.zeros((1, -(-info.vocab_size // 32)), np.int32)
     found: dict[str, float] = {}
 

@@ -1,7 +1,8 @@
 """Is a wheel fit to be published: `python -m release.check_wheel dist/*.whl`.
 
 Looks at the file (tags, contents, size, the C library that it needs), installs it into a new
-environment without Rust on the path, and gets a typed object from the embedded model.
+environment without Rust on the path, and gets a typed object from the embedded model. A wheel for
+another C library than this machine's is only looked at.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tomllib
 import venv
 import zipfile
 from pathlib import Path
+from platform import libc_ver
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 8_000_000
@@ -80,6 +82,9 @@ def faults(wheel: Path) -> list[str]:
                 newest = glibc_of(archive.read(extension))
                 if newest > most:
                     found.append(f"it needs glibc {newest}, and promises {most}")
+        if "musllinux" in platform:
+            needing = [one for one in extensions if glibc_of(archive.read(one)) > (0, 0)]
+            found += [f"{one} needs glibc, and promises musl" for one in needing]
     return found
 
 
@@ -87,6 +92,12 @@ def glibc_of(extension: bytes) -> tuple[int, int]:
     """The newest version of glibc that a shared library names a symbol of."""
     versions = re.findall(rb"GLIBC_(\d+)\.(\d+)", extension)
     return max(((int(major), int(minor)) for major, minor in versions), default=(0, 0))
+
+
+def runs_here(wheel: Path) -> bool:
+    """Whether this machine has the C library that the wheel is for."""
+    is_musl = "musllinux" in wheel.stem
+    return not is_musl or libc_ver()[0] != "glibc"
 
 
 def without_rust(path: str) -> str:
@@ -132,7 +143,7 @@ def main() -> int:
         size = f"{wheel.stat().st_size:,} bytes"
         print(f"{wheel.name}: {'; '.join(found) if found else f'as it should be, {size}'}")
         code |= bool(found)
-        if not options.look_only:
+        if not options.look_only and runs_here(wheel):
             print(f"  {try_installed(wheel)}")
     return code
 

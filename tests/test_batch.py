@@ -14,6 +14,7 @@ from stencilm import (
     BatchError,
     BatchGrammarMatcher,
     CompiledGrammar,
+    Grammar,
     GrammarCompiler,
     GrammarMatcher,
     MatcherError,
@@ -219,6 +220,55 @@ def test_temperatures_of_a_batch_and_of_a_draft_tree() -> None:
     assert matcher.num_accepted_tokens == before
     with pytest.raises(ValueError, match="1 entries in retrieve_next_token"):
         matcher.draft_tree_temperatures([1], [-1, -1], [0, 0])
+
+
+LARK = """start: (a | "(" b ")")* "."
+a[temperature=0.75]: /[xy]+/ b?
+b[temperature=2]: "b"
+%ignore / /
+"""
+TAG = {
+    "type": "sequence",
+    "elements": [
+        {"type": "grammar", "grammar": 'root[temperature=0.5] ::= "x" "b"?'},
+        {"type": "star", "content": {"type": "grammar", "grammar": 'root[temperature=1] ::= "b"'}},
+        {"type": "const_string", "value": "."},
+    ],
+}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("grammar", [Grammar.from_lark(LARK), Grammar.from_structural_tag(TAG)])
+def test_temperatures_are_those_of_the_path_to_a_node(grammar: Grammar, seed: int) -> None:
+    info = TokenizerInfo([*"xyb(). ", "xb", "</s>"], VocabType.RAW, stop_token_ids=[8])
+    compiled = GrammarCompiler(info).compile(grammar)
+    random = np.random.default_rng(seed)
+    matchers = [GrammarMatcher(compiled) for _ in range(6)]
+    for matcher in matchers:
+        for token in random.integers(0, 9, 6):
+            matcher.accept_token(int(token))
+    assert BatchGrammarMatcher().batch_temperature(matchers) == [
+        one.temperature for one in matchers
+    ]
+    for matcher in matchers:
+        if matcher.is_terminated():
+            continue
+        # Node 0 is the root; each other one hangs below an earlier one.
+        tokens = [0, *(int(token) for token in random.integers(0, 9, 12))]
+        parents = [-1, *(int(random.integers(0, node)) for node in range(1, 13))]
+        child, sibling = [-1] * 13, [-1] * 13
+        for node in range(12, 0, -1):
+            sibling[node], child[parents[node]] = child[parents[node]], node
+        expected: list[float | None] = []
+        forks: list[GrammarMatcher | None] = []
+        for node, parent in enumerate(parents):
+            before = matcher if node == 0 else forks[parent]
+            fork = None if before is None else before.fork()
+            if fork is not None and node > 0 and not fork.accept_token(tokens[node]):
+                fork = None
+            forks.append(fork)
+            expected.append(None if fork is None else fork.temperature)
+        assert matcher.draft_tree_temperatures(child, sibling, tokens) == expected
 
 
 def test_what_is_no_draft_tree_is_refused() -> None:

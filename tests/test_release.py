@@ -69,6 +69,7 @@ def test_a_wheel_as_it_should_be_has_no_faults(tmp_path: Path) -> None:
         (GOOD, {"stencilm____pycache__": b""}, "should not be in it"),
         (GOOD, {"stencilm___core.so": b""}, "not one"),
         (GOOD.replace("2_17", "2_12"), {}, r"needs glibc (2, 17), and promises (2, 12)"),
+        (GOOD.replace("manylinux_2_17", "musllinux_1_2"), {}, "needs glibc, and promises musl"),
     ],
 )
 def test_faults_of_wheels_are_told(

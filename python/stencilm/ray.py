@@ -34,6 +34,7 @@ from stencilm.integrations.ray.rows import (
     plain,
     prompt_of,
 )
+from stencilm.matching.matcher import checked_whitespace
 
 if TYPE_CHECKING:
     from stencilm.integrations.ray.engines import Engine
@@ -74,6 +75,7 @@ def Generate(
     temperature: float | None = None,
     top_p: float | None = None,
     top_k: int | None = None,
+    whitespace_budget: int | None = None,
     seed: int | None = None,
     key: str | None = None,
     resume: str | Path | None = None,
@@ -106,6 +108,8 @@ def Generate(
         temperature: 0 takes the most probable token, as None does, but for an endpoint.
         top_p: Keep the fewest tokens that have this much probability together; None for all.
         top_k: Keep this many of the most probable tokens; None for all.
+        whitespace_budget: Outputs that are JSON: the most bytes of whitespace between the parts of
+            a row's text; None for no bound. Models behind an API do not take it.
         seed: Where given, a row draws with a seed made of this and of its key, or of its prompt
             where there is no key, so that its text does not depend on the batch that it is in.
         key: The column that tells rows apart. Needed with `resume`.
@@ -145,6 +149,8 @@ def Generate(
     Sampling(**given, seed=seed)  # checks them
     if max_tokens is not None:
         given["max_tokens"] = max_tokens
+    if checked_whitespace(whitespace_budget) is not None:
+        given["whitespace_budget"] = whitespace_budget
     resolve(output_type).grammar()  # here, and not in every worker
     _arrow()
     job = _Job(

@@ -260,6 +260,21 @@ def test_values_with_several_texts_stand_there_once() -> None:
     assert {repr(value) for value, _ in kinds} == {"1", "True"}
 
 
+@pytest.mark.parametrize(
+    ("output_type", "expected"),
+    [
+        (Literal["x", 1, None], ["x", 1, None]),
+        (tuple[bool, bool], [(a, b) for a in (False, True) for b in (False, True)]),
+        (stencilm.JsonSchema({"enum": ["a b", ["c", 1], 'd"']}), ["a b", ["c", 1], 'd"']),
+    ],
+)
+def test_values_in_json_have_one_text_each(output_type: Any, expected: list[Any]) -> None:
+    model = Model(ByteModel(letters({"1": 1.0, " ": 9.0, "\\": 9.0, "end": 0.1})))
+    found = model.probabilities("x", output_type)
+    assert sorted(map(repr, (value for value, _ in found))) == sorted(map(repr, expected))
+    assert sum(probability for _, probability in found) == pytest.approx(1)
+
+
 def test_each_beginning_is_read_once() -> None:
     backend = ByteModel(letters({"a": 1.0, "b": 0.5}))
     texts = ["".join(word) for word in itertools.product("ab", repeat=4)]

@@ -90,6 +90,23 @@ def test_texts_are_whole_within_the_bound_of_their_request(
         stencilm.ContinuousBatchingLogitsProcessor(compiled, finish="all")  # type: ignore[arg-type]
 
 
+def test_a_budget_of_whitespace_is_for_json(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    spaced = stencilm.JsonSchema({"type": "array", "items": {"type": "integer"}, "minItems": 3})
+    grammars = [model.compile(spaced), model.compile(stencilm.Regex("( [a-c]){9}"))]
+    inputs = [backend.tokenizer(prompt)["input_ids"] for prompt in ("A list:", "Letters:")]
+    processor = stencilm.ContinuousBatchingLogitsProcessor(whitespace_budget=0)
+    results = processor.generate_batch(backend.model, inputs, grammars, **settings(do_sample=True))
+    assert [result.error for result in results] == [None, None]
+    listed, letters = (
+        backend.tokenizer.decode(one.generated_tokens, skip_special_tokens=True) for one in results
+    )
+    assert len(json.loads(listed)) >= 3 and not any(blank in listed for blank in " \t\n")
+    assert letters.count(" ") == 9
+    with pytest.raises(ValueError, match="whitespace_budget is -1"):
+        stencilm.ContinuousBatchingLogitsProcessor(whitespace_budget=-1)
+
+
 def test_sampled_sequences_of_one_request(model: stencilm.Model) -> None:
     backend: Any = model.backend
     prompt = backend.tokenizer("A person as JSON:\n")["input_ids"]

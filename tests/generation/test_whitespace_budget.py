@@ -175,6 +175,41 @@ def test_loops_of_transformers_take_it() -> None:
             make(compiled, whitespace_budget=-1)
 
 
+def fond_of_whitespace() -> stencilm.Model:
+    """A model that writes whitespace wherever it may."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    model = stencilm.load("tiny")
+    backend: Any = model.backend
+    vocab = model.tokenizer_info.decoded_vocab
+    likes = [30.0 * (text != b"" and not text.strip(b" \t\n\r")) for text in vocab]
+    bias = torch.tensor(likes + [0.0] * (backend.model.lm_head.out_features - len(likes)))
+    backend.model.lm_head.bias = torch.nn.Parameter(bias)
+    return model
+
+
+def test_beams_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fond_of_whitespace()
+    monkeypatch.setattr("stencilm.models.model.by_value", lambda texts, output: texts)
+    options: dict[str, Any] = {"beams": 3, "max_tokens": 50}
+    for budget in (None, 0, 4):
+        found = model.beam_search("Rows:\n", list[int], whitespace_budget=budget, **options)
+        blanks = [between(str(text).encode()) for text, _ in found]
+        assert found and (min(blanks) > 4 if budget is None else max(blanks) <= budget)
+    with pytest.raises(ValueError, match="whitespace_budget is -1"):
+        model.beam_search("Rows:\n", list[int], whitespace_budget=-1)
+
+
+def test_batches_of_ray_keep_it() -> None:
+    engines = pytest.importorskip("stencilm.integrations.ray.engines")
+    model = fond_of_whitespace()
+    for budget in (None, 0, 4):
+        given = {"max_tokens": 50} | ({} if budget is None else {"whitespace_budget": budget})
+        answers = engines.OwnEngine(model, list[int], given).write(["Rows:\n", "Row:"], [1, 2])
+        blanks = [between(answer.text.encode()) for answer in answers]
+        assert min(blanks) > 4 if budget is None else max(blanks) <= budget
+
+
 def test_budgets_that_are_none() -> None:
     compiled = GrammarCompiler(BYTES).compile(Grammar.from_json_schema(SCHEMA))
     for wrong in (-1, "3", 1.5):

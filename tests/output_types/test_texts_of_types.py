@@ -264,6 +264,8 @@ def test_integers_of_types_are_digits() -> None:
     given = Grammar.from_json_schema(Strict)
     count = GrammarMatcher(COMPILER.compile_grammar(given))
     assert count.accept_string('{"count": 3') and not count.accept_string(".")
+    mixed = matcher(Literal["a", 1])
+    assert mixed.accept_string("1") and not mixed.accept_string(".")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +275,9 @@ def test_integers_of_types_are_digits() -> None:
         ({"type": "integer", "minimum": -3, "maximum": 0}, ["0", "-3"], ["-0"]),
         ({"type": "integer", "multipleOf": 3}, ["0", "-3"], ["-0", "1"]),
         ({"type": "integer", "maximum": 5}, ["0", "-3"], ["-0"]),
-        ({"enum": [0, 1]}, ["0", "1"], []),
+        ({"enum": [0, 1]}, ["0", "1"], ["-0", "1.0"]),
+        ({"enum": ["a", 1, 2.0]}, ['"a"', "1", "2", "2.0"], ["1.0", "1e0"]),
+        ({"const": [1, {"a": 2}]}, ['[1, {"a": 2}]'], ['[1.0, {"a": 2}]', '[1, {"a": 2.0}]']),
         ({"type": "integer", "enum": [0, -1]}, ["0", "-1"], ["-0"]),
         ({"type": "integer", "const": 0}, ["0"], ["-0"]),
         ({"type": "number"}, ["1", "1.0", "1e2"], []),

@@ -143,6 +143,30 @@ def test_a_text_is_stepped_through(page: Page) -> None:
     assert "/(?:run|sleep)/" in page.text("#next-facts") or "run" in page.text("#next-facts")
 
 
+def test_examples_bring_their_names_and_what_stands_behind_a_hole(page: Page) -> None:
+    names = [option.text for option in page.driver.find_elements("css selector", "#example option")]
+    for title in ("Names from a list", "Variables that", "A hole in", "A query over two"):
+        (place,) = [at for at, name in enumerate(names) if name.startswith(title)]
+        page.choose("example", str(place - 1))
+        assert not page.find("#grammar-problem").is_displayed(), title
+        assert page.text("#status").startswith("fits"), title
+        assert page.find("#names-box").is_displayed() == (not title.startswith("A query"))
+    page.choose("notation", "ebnf")
+    page.write("grammar", 'root ::= "Dear " %symbols("people") "!"')
+    assert page.find("#grammar-problem").is_displayed()
+    page.write("names", '{"people": ["ada"]}')
+    page.write("text", "Dear ")
+    assert page.text("#status") == "fits so far"
+    page.write("behind", "da!")
+    page.write("text", "Dear a")
+    assert page.text("#status") == "fits, and may end here"
+    link = page.driver.current_url
+    page.open(link)
+    assert page.script("return document.getElementById('behind').value") == "da!"
+    assert page.script("return document.getElementById('names').value") == '{"people": ["ada"]}'
+    assert page.find("#behind").is_displayed()
+
+
 def test_a_refused_token_is_explained(page: Page) -> None:
     page.choose("notation", "regex")
     page.write("grammar", "20[0-9]{2}-(0[1-9]|1[0-2])")

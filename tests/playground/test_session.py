@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from typing import Any
 
 import numpy as np
 import pytest
 
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.holes import HOLE
+from stencilm.grammars.sql import sql
+from stencilm.grammars.symbols import SymbolTable
 from stencilm.limits import Limits
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
@@ -75,6 +80,12 @@ def test_half_a_character_is_a_text_too(session: Session) -> None:
     assert answer["at"]["allowed"] == 1
 
 
+def queries(script: str) -> Grammar:
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(script)
+    return sql(connection)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_masks_are_those_of_the_engine(session: Session, example: Any) -> None:
     record = state(**{**example._asdict(), "tokenizer": "tiny"})
@@ -89,8 +100,13 @@ def test_masks_are_those_of_the_engine(session: Session, example: Any) -> None:
         "ebnf": Grammar.from_ebnf,
         "lark": Grammar.from_lark,
         "structural-tag": Grammar.from_structural_tag,
+        "sql": queries,
     }
-    grammar = readers[example.notation](example.grammar)
+    named = {name: SymbolTable(each) for name, each in json.loads(example.names or "{}").items()}
+    options = {"symbols": named} if named else {}
+    grammar = readers[example.notation](example.grammar, **options)
+    if example.behind:
+        grammar = grammar.fill([HOLE, example.behind])
     matcher = GrammarMatcher(GrammarCompiler(info).compile(grammar))
     for step in read["steps"][:position]:
         assert matcher.accept_token(step["id"])
@@ -100,6 +116,54 @@ def test_masks_are_those_of_the_engine(session: Session, example: Any) -> None:
     expected = np.flatnonzero(bits).tolist()
     assert read["at"]["allowed"] == found["allowed"] == len(expected)
     assert [token["id"] for token in found["tokens"]] == expected[:500]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"names": "{"}, "the names are no JSON"),
+        ({"names": '{"people": "ada"}'}, "must be an object with a list for each table"),
+        ({"names": '{"people": []}'}, "the names 'people'"),
+        ({"names": '{"other": ["ada"]}'}, "people"),
+        ({"names": '{"people": ["ada"]}', "behind": "Dear eve"}, "hole"),
+        ({"notation": "sql", "grammar": "CREATE TABEL a (b)"}, "cannot be made"),
+        ({"notation": "sql", "grammar": ""}, "no table"),
+        ({"notation": "sql", "grammar": "ATTACH 'x.db' AS x"}, "not authorized"),
+        ({"notation": "sql", "grammar": "PRAGMA writable_schema = 1"}, "not authorized"),
+        (
+            {
+                "notation": "sql",
+                "grammar": "CREATE TABLE a (b); INSERT INTO a WITH RECURSIVE r(n) AS "
+                "(SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+            },
+            "not authorized",
+        ),
+        (
+            {
+                "notation": "sql",
+                "grammar": "CREATE TABLE a (b); INSERT INTO a VALUES (zeroblob(900000000))",
+            },
+            "too big",
+        ),
+        (
+            {
+                "notation": "sql",
+                "grammar": "CREATE TABLE a (b); "
+                + "INSERT INTO a SELECT 1 UNION ALL SELECT b FROM a; " * 60
+                + "CREATE TABLE c AS SELECT count(*) FROM a, a AS b, a AS d",
+            },
+            "took more than",
+        ),
+    ],
+    ids=repr,
+)
+def test_names_tables_and_holes_that_are_none_are_errors(
+    session: Session, changes: dict[str, Any], message: str
+) -> None:
+    usual = {"notation": "ebnf", "grammar": 'root ::= "Dear " %symbols("people")'}
+    answer = session.read(state(**{**usual, **changes}))
+    assert not answer["ok"]
+    assert message in answer["error"]["message"]
 
 
 def test_every_notation_has_an_example() -> None:

@@ -468,6 +468,8 @@ class ApiModel(TypedModel):
             raise UnsupportedFeature(
                 f"sampling={given.sampling!r} needs the logits of a local model: leave it out"
             )
+        if given.draft is not None:
+            raise UnsupportedFeature("draft needs the logits of a local model: leave it out")
         if given.whitespace_budget is not None:
             raise UnsupportedFeature(
                 "whitespace_budget needs the masks of a local model: leave it out"

@@ -50,10 +50,11 @@ def decode_batch(
 ) -> int:
     """Write all texts to their ends; the number of forward passes.
 
-    Where the model runs no batches, the texts are written one after another. Equal prompts are read
-    once. The first text that fails raises, as it would alone.
+    Where the model runs no batches, or texts are drafted, they are written one after another. Equal
+    prompts are read once. The first text that fails raises, as it would alone.
     """
-    if not isinstance(model, BatchModel) or not model.runs_batches:
+    has_draft = any(decoding.has_draft for decoding in decodings)
+    if has_draft or not isinstance(model, BatchModel) or not model.runs_batches:
         for number, decoding in enumerate(decodings):
             for event in decoding:
                 if on_event is not None:
@@ -114,6 +115,65 @@ def _first_pass(
         return batch, np.repeat(logits, len(rows), axis=0)
     batch = model.start_batch(prompts)
     return batch, batch.append(tokens)
+
+
+@runtime_checkable
+class PositionBatch(TokenBatch, Protocol):
+    """A batch that can tell the logits of several positions of each row in one pass."""
+
+    def append_last(self, token_ids: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
+        """Add tokens to each row; the logits after each of the last `count`: [rows, count, width].
+
+        A row may be given fewer tokens, or none while others are given some.
+        """
+
+
+class BranchingText:
+    """The beginnings of many texts after one prompt, looked at several in a pass.
+
+    A row of the batch is a beginning that was looked at last; row 0 is the prompt, from which what
+    goes on from none of the others begins anew.
+    """
+
+    def __init__(self, batch: PositionBatch) -> None:
+        """`batch` has one row, the prompt, which was not read yet."""
+        self._batch = batch
+        self._held: list[list[int]] = [[]]
+        self._after_prompt: NDArray[np.float32] = batch.append([[]])[0]
+        self.passes = 1
+
+    def logits(
+        self, texts: Sequence[Sequence[int]], counts: Sequence[int]
+    ) -> list[list[NDArray[np.float32]]]:
+        """The logits after each of the last `counts[i]` tokens of text i, in at most one pass.
+
+        A count may be one more than there are tokens: the first logits are those after the prompt.
+        """
+        pairs = list(zip(texts, counts, strict=True))
+        known = [[self._after_prompt.copy()] if count > len(text) else [] for text, count in pairs]
+        wanted = [min(count, len(text)) for text, count in pairs]
+        places = [place for place, count in enumerate(wanted) if count]
+        if not places:
+            return known
+        parents = [self._parent(texts[place], wanted[place]) for place in places]
+        self._batch.select([0, *parents])
+        added = [texts[p][len(self._held[row]) :] for p, row in zip(places, parents, strict=True)]
+        most = max(wanted)
+        found = self._batch.append_last([[], *added], most)
+        self._held = [[], *(list(texts[place]) for place in places)]
+        self.passes += 1
+        for row, place in enumerate(places, start=1):
+            known[place] += list(found[row, most - wanted[place] :])
+        return known
+
+    def _parent(self, text: Sequence[int], unread: int) -> int:
+        """The row with the longest beginning of a text that stops before its last tokens."""
+
+        def fits(row: int) -> bool:
+            held = self._held[row]
+            return len(held) <= len(text) - unread and list(text[: len(held)]) == held
+
+        return max(filter(fits, range(len(self._held))), key=lambda row: len(self._held[row]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

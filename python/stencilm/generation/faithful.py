@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.errors import LimitExceeded, ModelError
+from stencilm.generation.batches import BatchModel, BranchingText, PositionBatch
+from stencilm.generation.drafts import Drafter, shared_length
 from stencilm.generation.result import Generation
 from stencilm.generation.sampling import Sampling, log_normaliser, weights_of
 from stencilm.generation.sampling_report import SamplingReport
@@ -138,6 +141,14 @@ class _Text(NamedTuple):
     passes: int
 
 
+class _Asked(NamedTuple):
+    """A prefix that the model is asked about, its allowed tokens [n], and how it draws there."""
+
+    prefix: _Prefix
+    allowed: NDArray[np.intp]
+    sampling: Sampling
+
+
 class FaithfulSampler:
     """Draws texts after one prompt.
 
@@ -148,6 +159,7 @@ class FaithfulSampler:
         sampling: How the model draws a token where no grammar is in its way.
         max_tokens: The most tokens of a text.
         max_passes: "exact": the most forward passes for one text.
+        drafter: Guesses tokens, which the model reads ahead where its sequences can; None for none.
     """
 
     def __init__(
@@ -159,8 +171,10 @@ class FaithfulSampler:
         sampling: Sampling,
         max_tokens: int,
         max_passes: int = DEFAULT_MAX_PASSES,
+        drafter: Drafter | None = None,
     ) -> None:
         self._model = model
+        self._drafter = drafter
         self._prompt_ids = list(prompt_ids)
         self._sampling = sampling
         self._max_tokens = max_tokens
@@ -323,9 +337,9 @@ class FaithfulSampler:
             if not places:
                 return at, weights
             # Neighbours share what the model has read.
-            for group in sorted(places.values(), key=lambda group: self._tokens(at[group[0]])):
-                prefix = at[group[0]]
-                last = self._ask(prefix)
+            groups = sorted(places.values(), key=lambda group: self._tokens(at[group[0]]))
+            first = [at[group[0]] for group in groups]
+            for group, prefix, last in zip(groups, first, self._ask_all(first), strict=True):
                 self._back_up(last)
                 weights[group] += prefix.log_mass - held[group]
                 if prefix.log_mass > -np.inf:
@@ -370,7 +384,7 @@ class FaithfulSampler:
 
     def _go_to(self, token_ids: list[int]) -> None:
         """Bring the matcher behind these tokens, all of which it allows."""
-        shared = _shared(self._accepted, token_ids)
+        shared = shared_length(self._accepted, token_ids)
         if len(self._accepted) > shared:
             self._matcher.rollback(len(self._accepted) - shared)
         for token_id in token_ids[shared:]:
@@ -382,31 +396,116 @@ class FaithfulSampler:
         """Find out the ways on from a prefix, in one forward pass.
 
         Where the grammar leaves no choice, those from the next ones, too, up to one that has a
-        choice, or ends. Returns the last.
+        choice, or ends. Returns the last. What a draft guesses behind it is found out as well.
         """
-        asked: list[tuple[_Prefix, NDArray[np.intp], Sampling]] = []
+        last, asked = self._open_run(prefix)
+        if asked:
+            if last is asked[-1].prefix:
+                asked += self._guessed(asked[-1])
+            self._fill_run(asked, self._logits(asked[-1].prefix, len(asked)))
+        return last
+
+    def _ask_all(self, prefixes: Sequence[_Prefix]) -> Iterator[_Prefix]:
+        """`_ask` of each; all in one forward pass where the model runs batches.
+
+        Not with a draft, whose guesses take a sequence that can be cut.
+        """
+        branches = self._branches
+        if branches is None or self._drafter is not None:
+            yield from map(self._ask, prefixes)
+            return
+        runs = [self._open_run(prefix) for prefix in prefixes]
+        open_runs = [asked for _, asked in runs if asked]
+        size = max(map(len, open_runs), default=0) * len(open_runs) * self._vocab_size * 4
+        if size > _KEPT_BYTES:
+            for asked in open_runs:
+                self._fill_run(asked, self._logits(asked[-1].prefix, len(asked)))
+        elif open_runs:
+            before = branches.passes
+            with self._clock.stage("model"):
+                texts = [self._tokens(asked[-1].prefix) for asked in open_runs]
+                rows = branches.logits(texts, list(map(len, open_runs)))
+            self.forward_passes += branches.passes - before
+            for asked, found in zip(open_runs, rows, strict=True):
+                self._fill_run(asked, found)
+        yield from (last for last, _ in runs)
+
+    @cached_property
+    def _branches(self) -> BranchingText | None:
+        """The texts as rows of a batch; None for a model that runs none."""
+        model = self._model
+        if not isinstance(model, BatchModel) or not model.runs_batches:
+            return None
+        batch = model.start_batch([self._prompt_ids])
+        if not isinstance(batch, PositionBatch):
+            return None
+        with self._clock.stage("model"):
+            branches = BranchingText(batch)
+        self.forward_passes += branches.passes
+        return branches
+
+    def _open_run(self, prefix: _Prefix) -> tuple[_Prefix, list[_Asked]]:
+        """The prefixes up to a choice, of which the last comes first, and those to be asked."""
+        asked: list[_Asked] = []
         while prefix.token_ids is None and not prefix.is_end:
-            with self._clock.stage("mask"):
-                self._go_to(self._tokens(prefix))
-                allowed = self._allowed(prefix)
-                temperature = self._matcher.temperature
-            sampling = self._sampling
-            if temperature is not None:
-                sampling = replace(sampling, temperature=temperature)
-            prefix.token_ids, prefix.allowed = allowed.astype(np.int32), allowed.size
-            if not allowed.size:
+            found = self._open(prefix)
+            if found is None:
                 break
-            asked.append((prefix, allowed, sampling))
+            asked.append(found)
+            allowed = found.allowed
             if allowed.size > 1 or int(allowed[0]) in self._stop_token_ids:
                 break
             # What the model thinks of the one token is filled in below.
             prefix = self._next(prefix, 0)
-        if asked:
-            rows = self._logits(asked[-1][0], len(asked))
-            with self._clock.stage("sampling"):
-                for (one, allowed, sampling), row in zip(asked, rows, strict=True):
-                    self._fill(one, allowed, sampling, row)
-        return prefix
+        return prefix, asked
+
+    def _fill_run(self, asked: Sequence[_Asked], rows: Sequence[NDArray[np.float32]]) -> None:
+        """Give prefixes that follow each other what the model thinks."""
+        with self._clock.stage("sampling"):
+            for one, row in zip(asked, rows, strict=True):
+                self._fill(one, row)
+        self._back_up(asked[-1].prefix)
+
+    def _open(self, prefix: _Prefix) -> _Asked | None:
+        """Find out the tokens that the grammar allows; None where it allows none."""
+        with self._clock.stage("mask"):
+            self._go_to(self._tokens(prefix))
+            allowed = self._allowed(prefix)
+            temperature = self._matcher.temperature
+        sampling = self._sampling
+        if temperature is not None:
+            sampling = replace(sampling, temperature=temperature)
+        prefix.token_ids, prefix.allowed = allowed.astype(np.int32), allowed.size
+        return _Asked(prefix, allowed, sampling) if allowed.size else None
+
+    def _guessed(self, last: _Asked) -> list[_Asked]:
+        """Prefixes that may come next, to be read in the same pass.
+
+        They only are found out sooner: what is drawn, and by which probabilities, stays the same.
+        """
+        drafter, size = self._drafter, self._model.context_size
+        sequence = self._sequence = self._sequence or self._model.start(self._prompt_ids)
+        if drafter is None or not isinstance(sequence, DraftSequence):
+            return []
+        written = [*self._prompt_ids, *self._tokens(last.prefix)]
+        room = self._room - last.prefix.num_tokens
+        if size is not None:
+            room = min(room, size - len(written))
+        found: list[_Asked] = []
+        for token_id in drafter.guess(written, self._matcher, self._stop_token_ids, room):
+            slot = int(np.searchsorted(last.allowed, token_id))
+            if slot == last.allowed.size or last.allowed[slot] != token_id:
+                break
+            prefix = self._next(last.prefix, slot)
+            if prefix.is_end or prefix.token_ids is not None:
+                break
+            asked = self._open(prefix)
+            if asked is None:
+                prefix.forget()
+                break
+            found.append(asked)
+            last = asked
+        return found
 
     def _allowed(self, prefix: _Prefix) -> NDArray[np.intp]:
         """The next tokens that the grammar allows; none behind the most tokens."""
@@ -426,7 +525,7 @@ class FaithfulSampler:
             if self._sequence is None:
                 self._sequence = self._model.start(self._prompt_ids)
             first = len(token_ids) - rows + 1
-            shared = min(_shared(self._read, token_ids), first)
+            shared = min(shared_length(self._read, token_ids), first)
             if len(self._read) > shared:
                 self._sequence.crop(len(self._prompt_ids) + shared)
             self._read = token_ids
@@ -440,14 +539,9 @@ class FaithfulSampler:
             found = [self._sequence.append(token_ids[shared:first])]
             return found + [self._sequence.append([one]) for one in token_ids[first:]]
 
-    def _fill(
-        self,
-        prefix: _Prefix,
-        allowed: NDArray[np.intp],
-        sampling: Sampling,
-        logits: NDArray[np.float32],
-    ) -> None:
+    def _fill(self, asked: _Asked, logits: NDArray[np.float32]) -> None:
         """Give a prefix what the model thinks of its next tokens."""
+        prefix, allowed, sampling = asked
         row = np.full(self._vocab_size, -np.inf, np.float32)
         row[: logits.size] = logits[: self._vocab_size]
         written = self._tokens(prefix) if sampling.changes_scores else ()
@@ -536,16 +630,6 @@ class FaithfulSampler:
 
 def _random(seed: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
-
-
-def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
 
 
 def _resampled(

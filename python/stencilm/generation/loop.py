@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError, ModelError
+from stencilm.generation.drafts import DraftedSequence, Drafter
 from stencilm.generation.result import Filled, Generation
 from stencilm.generation.sampling import Sampling, draw, log_normaliser
 from stencilm.generation.stats import Clock, Stats
@@ -36,7 +37,7 @@ from stencilm.generation.trace import (
 )
 from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
-from stencilm.models.protocol import LanguageModel, TokenSequence
+from stencilm.models.protocol import DraftSequence, LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
 DEFAULT_MAX_TOKENS = 512
@@ -84,7 +85,8 @@ class Decoding:
     text and of `max_tokens`. With `fast_forward` forced tokens are not drawn. The first of
     the texts in `stop` that comes ends the text, and is no part of it. With `closes` the matcher's
     masks narrow near the end of `max_tokens` and of the model's context, so that the text is whole
-    within them; where even the shortest text known takes more, they do not. Iterating raises
+    within them; where even the shortest text known takes more, they do not. A `drafter` guesses the
+    next tokens, which the model reads ahead where its sequences can. Iterating raises
     MatcherError when the grammar has no way on, and ModelError when the model's logits cannot be
     used; both concern this sequence alone.
     """
@@ -100,6 +102,7 @@ class Decoding:
         fast_forward: bool = True,
         stop: Sequence[str] = (),
         closes: bool = False,
+        drafter: Drafter | None = None,
     ) -> None:
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
@@ -132,6 +135,7 @@ class Decoding:
         self._seconds = 0.0
         self._steps = self._run()
         self._sequence: TokenSequence | None = None
+        self._drafter = drafter
         # Where in the text the budget first took the model's first choice, in bytes, if it has
         # not left the model free since.
         self._closing: int | None = None
@@ -164,12 +168,38 @@ class Decoding:
         while isinstance(step, Pass):
             start = perf_counter()
             if self._sequence is None:
-                self._sequence = self._model.start(self._prompt_ids)
+                self._sequence = self._new_sequence()
             with self._clock.stage("model"):
                 logits = self._sequence.append(step.token_ids)
             self._seconds += perf_counter() - start
             step = self.step(logits)
         return step
+
+    def _new_sequence(self) -> TokenSequence:
+        sequence = self._model.start(self._prompt_ids)
+        if self._drafter is None or not isinstance(sequence, DraftSequence):
+            return sequence
+        return DraftedSequence(sequence, self._prompt_ids, self._guesses)
+
+    def _guesses(self, token_ids: Sequence[int]) -> list[int]:
+        """Tokens that may follow the prompt and the text; none while the model reasons."""
+        matcher = self._matcher
+        if isinstance(matcher, ReasoningMatcher):
+            matcher = None if matcher.is_reasoning else matcher.answer
+        if matcher is None or self._drafter is None:
+            return []
+        # The last token is drawn from a row that is at hand.
+        room = self._max_tokens - len(self.token_ids) - 1
+        if self._model.context_size is not None:
+            room = min(room, self._model.context_size - len(token_ids))
+        return self._drafter.guess(
+            token_ids, cast("GrammarMatcher", matcher), self._stop_token_ids, room
+        )
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether tokens are guessed, which takes a sequence of its own."""
+        return self._drafter is not None
 
     def step(self, logits: NDArray[np.float32] | None) -> Event | Pass:
         """The next event, or the wish for a forward pass, to be answered with logits.
@@ -195,12 +225,14 @@ class Decoding:
     def stats(self) -> Stats:
         """The cost so far."""
         seconds = self._clock.seconds
+        saved = self._sequence.saved_passes if isinstance(self._sequence, DraftedSequence) else 0
         return Stats(
             prompt_tokens=len(self._prompt_ids),
             tokens=len(self.token_ids),
             reasoning_tokens=len(self._reasoning_ids),
             forced_tokens=self._forced_tokens,
-            forward_passes=self._forward_passes,
+            forward_passes=self._forward_passes - saved,
+            saved_passes=saved,
             mask_seconds=seconds["mask"],
             model_seconds=seconds["model"],
             sampling_seconds=seconds["sampling"],

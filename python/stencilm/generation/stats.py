@@ -34,6 +34,7 @@ class Stats(Shown):
             for an endpoint that was given none.
         cached_tokens: Tokens of the prompt that an endpoint did not compute again.
         cost: Money, where the prices of an endpoint are known, else 0.
+        saved_passes: Forward passes that a draft saved, because it guessed the tokens right.
         is_estimate: Numbers of tokens were counted from lengths, because an endpoint told none.
     """
 
@@ -49,6 +50,7 @@ class Stats(Shown):
     reasoning_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
+    saved_passes: int = 0
     is_estimate: bool = False
 
     def __repr__(self) -> str:

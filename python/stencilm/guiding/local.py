@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from stencilm.errors import MatcherError
 from stencilm.generation.ends import is_over
+from stencilm.generation.guesses import Guesser
 from stencilm.generation.sampling import log_normaliser
 from stencilm.generation.trace import (
     Closed,
@@ -37,7 +38,6 @@ from stencilm.guiding.backtrack import MAX_CANDIDATES, readable, shown_candidate
 from stencilm.guiding.choosers import Chooser
 from stencilm.guiding.drafts import Consult
 from stencilm.guiding.draws import Draws
-from stencilm.guiding.guesses import Guesser
 from stencilm.guiding.healing import healer
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matching.matcher import GrammarMatcher

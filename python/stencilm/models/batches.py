@@ -42,6 +42,14 @@ class TransformersBatch:
 
         Raises ModelError, with nothing changed, where a row would outgrow the model's context.
         """
+        return self.append_last(token_ids, 1)[:, 0]
+
+    def append_last(self, token_ids: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
+        """Add tokens; the logits after each of the last `count`: float32, [rows, count, width].
+
+        A row that is given fewer tokens than that has meaningless logits at the front, and one that
+        is given none, while others are, stays as it was. Raises what `append` raises.
+        """
         added = [old + list(new) for old, new in zip(self._unread, token_ids, strict=True)]
         limit = self._model.context_size
         longest = max(int(n) + len(new) for n, new in zip(self._lengths, added, strict=True))
@@ -59,7 +67,7 @@ class TransformersBatch:
         self._seen = np.concatenate([self._seen, seen], axis=1)
         positions = np.maximum(np.cumsum(self._seen, axis=1)[:, -width:] - 1, 0)
         more: dict[str, Any] = {"attention_mask": self._seen, "position_ids": positions}
-        logits = self._model.forward(input_ids.tolist(), self._cache, 1, **more)[:, 0]
+        logits = self._model.forward(input_ids.tolist(), self._cache, count, **more)
         self._lengths += seen.sum(axis=1)
         self._unread = [[] for _ in added]
         return logits

@@ -18,6 +18,7 @@ import numpy as np
 
 from stencilm.errors import ModelError
 from stencilm.generation.batches import beam_search, decode_batch
+from stencilm.generation.drafts import new_drafter
 from stencilm.generation.faithful import MIN_PARTICLES, FaithfulSampler
 from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
 from stencilm.generation.probabilities import probabilities
@@ -26,10 +27,12 @@ from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known, by_value, parsed, with_value
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_form import OutputForm
+from stencilm.grammars.output_types import laid_out
 from stencilm.grammars.outputs import Output, resolve
+from stencilm.grammars.sources import SchemaOptions
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
-from stencilm.matching.matcher import GrammarMatcher, closing_within
+from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.matching.texts import all_texts
 from stencilm.models.loading import (
@@ -157,6 +160,7 @@ class Model(TypedModel):
         length_penalty: float = ...,
         reasoning: Reasoning = ...,
         limits: Limits | None = ...,
+        whitespace_budget: int | None = ...,
     ) -> list[tuple[T, float]]: ...
 
     @overload
@@ -170,6 +174,7 @@ class Model(TypedModel):
         length_penalty: float = ...,
         reasoning: Reasoning = ...,
         limits: Limits | None = ...,
+        whitespace_budget: int | None = ...,
     ) -> list[tuple[T, float]]: ...
 
     @overload
@@ -183,6 +188,7 @@ class Model(TypedModel):
         length_penalty: float = ...,
         reasoning: Reasoning = ...,
         limits: Limits | None = ...,
+        whitespace_budget: int | None = ...,
     ) -> list[tuple[dict[str, Any], float]]: ...
 
     def beam_search(
@@ -195,6 +201,7 @@ class Model(TypedModel):
         length_penalty: float = 1.0,
         reasoning: Reasoning = "auto",
         limits: Limits | None = None,
+        whitespace_budget: int | None = None,
     ) -> list[tuple[Any, float]]:
         """The values that a beam search finds, most probable first, each with its log probability.
 
@@ -212,12 +219,15 @@ class Model(TypedModel):
             reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
                 probable tokens, and the search is for what follows it.
             limits: As for `__call__`.
+            whitespace_budget: As for `__call__`, for each of the texts.
         """
+        checked_whitespace(whitespace_budget)
         if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
             raise ValueError(f"beams is {beams!r}, but must be at least 1")
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
-        matcher = _new_matcher(compiled, self.tokenizer_info)
+        blanks = whitespace_budget if output.is_json else None
+        matcher = _new_matcher(compiled, self.tokenizer_info, whitespace_budget=blanks)
         if not output.accepts_cut_text:
             matcher, _ = closing_within(matcher, max_tokens)
         found = beam_search(
@@ -264,7 +274,9 @@ class Model(TypedModel):
 
         Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
         are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
-        up to 1. Nothing is drawn, and every beginning that texts share is read once.
+        up to 1. Nothing is drawn, and every beginning that texts share is read once. JSON is
+        compact, with plain integers and the escapes that it needs, where a `JsonSchema` says
+        nothing else.
 
         Args:
             prompt: As for `__call__`.
@@ -277,11 +289,15 @@ class Model(TypedModel):
         Raises:
             ModelError: The type has more than 1,000 texts.
         """
-        output, compiled = self._prepare(output_type, limits)
+        # One text for each value: no blanks, no escapes but those that must be, plain integers.
+        layout: SchemaOptions = {"compact": True, "escapes": "minimal", "spelling": "digits"}
+        written = laid_out(output_type, layout)
+        output, compiled = self._prepare(written, limits)
         texts = all_texts(compiled.grammar, most=_MOST_TEXTS)
         if texts is None:
+            name = self._prepare(output_type, limits)[0].name
             raise ModelError(
-                f"{output.name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
+                f"{name} has more than {_MOST_TEXTS:,} texts, too many to compare: list the "
                 "values in a Literal or a Choice"
             )
         prompt_ids = self._reasoned_ids(prompt, reasoning, DEFAULT_MAX_TOKENS)
@@ -409,6 +425,7 @@ class Model(TypedModel):
             sampling=sampling,
             max_tokens=max_tokens,
             max_passes=given.max_passes,
+            drafter=new_drafter(given.draft, self.tokenizer_info),
         )
         first = np.random.SeedSequence().generate_state(1)[0] if given.seed is None else given.seed
         seeds = [int(first) + job.number for job in jobs]
@@ -440,6 +457,7 @@ class Model(TypedModel):
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
         blanks = given.whitespace_budget if output.is_json else None
+        drafter = new_drafter(given.draft, self.tokenizer_info)
         decodings = []
         for job in jobs:
             prompt_ids, matcher = begin(
@@ -458,6 +476,7 @@ class Model(TypedModel):
                     max_tokens=max_tokens,
                     stop=given.stops,
                     closes=given.finish != "cut" and not output.accepts_cut_text,
+                    drafter=drafter,
                 )
             )
         return _Task(output, decodings, max_tokens)

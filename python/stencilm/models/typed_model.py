@@ -39,7 +39,7 @@ from stencilm.grammars.sources import Escapes
 from stencilm.limits import Limits, checked_limits
 from stencilm.matching.matcher import checked_whitespace
 from stencilm.models.prompts import Conversation
-from stencilm.models.protocol import Prompt
+from stencilm.models.protocol import LanguageModel, Prompt
 from stencilm.models.reasoning import (
     Reasoning,
     TwoSteps,
@@ -64,6 +64,7 @@ else:
 
 OnEvent: TypeAlias = Callable[[Event], None]
 Finish: TypeAlias = Literal["cut", "valid"]
+Draft: TypeAlias = "Literal['lookup'] | LanguageModel | TypedModel | None"
 
 DEFAULT_MAX_RETRIES = 1
 _MAX_CACHED_TYPES = 64
@@ -114,6 +115,11 @@ class Drawing(TextLayout, total=False):
         particles: "smc": how many texts are written side by side; the more, the closer to the
             model. None for as many as are asked for, and at least 8.
         max_passes: "exact": the most forward passes for one text. 10,000 where none is given.
+        draft: Local models. What guesses the next tokens, so that the model reads several in one
+            forward pass: "lookup" takes what the grammar forces and what followed the same tokens
+            before, in the prompt and the texts of the call; a smaller model of the same vocabulary
+            writes them. The same seed gives the same text with it and without, up to rounding, and
+            the texts of a batch are written one after another. None, the default, for no guesses.
         reasoning: Whether the model reasons before it answers, which `max_tokens` does not count.
             "auto", the default: where its chat template has it reason, or the prompt ends with its
             marker. True, or the most tokens of it (2,048 for True): it does. False: it does not,
@@ -158,6 +164,7 @@ class Drawing(TextLayout, total=False):
     sampling: SamplingMethod
     particles: int | None
     max_passes: int
+    draft: Draft
     reasoning: Reasoning
     limits: Limits | None
     max_retries: int
@@ -221,6 +228,7 @@ class Options:
     sampling: SamplingMethod = "masked"
     particles: int | None = None
     max_passes: int = DEFAULT_MAX_PASSES
+    draft: Draft = None
     reasoning: Reasoning = "auto"
     limits: Limits | None = None
     finish: Finish | None = None

@@ -8,12 +8,17 @@ from stencilm.playground.questions import Notation
 
 
 class Example(NamedTuple):
-    """A grammar, and a text that shows something in it."""
+    """A grammar with its tables of names, and a text that shows something in it.
+
+    Where text stands behind the text, that fills a hole.
+    """
 
     name: str
     notation: Notation
     grammar: str
     text: str
+    names: str = ""
+    behind: str = ""
 
 
 EXAMPLES: tuple[Example, ...] = (
@@ -86,5 +91,57 @@ NUMBER: /[0-9]{1,6}/
 }
 """,
         'Let me look. <call weather>{"city": "Bern',
+    ),
+    Example(
+        "Names from a list (JSON Schema)",
+        "json-schema",
+        """{
+  "type": "object",
+  "properties": {
+    "owner": { "x-stencilm-symbols": "people" },
+    "days": { "type": "integer", "minimum": 1, "maximum": 30 }
+  },
+  "required": ["owner", "days"],
+  "additionalProperties": false
+}
+""",
+        '{"owner": "Gr',
+        names='{ "people": ["Ada Lovelace", "Grace Hopper", "Edsger Dijkstra"] }',
+    ),
+    Example(
+        "Variables that were declared (EBNF)",
+        "ebnf",
+        r"""root      ::= statement+
+statement ::= "let " %declares("variables": [a-z]+) " = " value ";\n" | "print " value ";\n"
+value     ::= %refers("variables") | [0-9]+
+""",
+        "let width = 7;\nlet height = 9;\nprint ",
+    ),
+    Example(
+        "A hole in a document (JSON Schema)",
+        "json-schema",
+        """{
+  "type": "object",
+  "properties": {
+    "name": { "type": "string" },
+    "age": { "type": "integer" }
+  },
+  "required": ["name", "age"]
+}
+""",
+        '{"name": "Ada", "a',
+        behind='6, "city": "London"}',
+    ),
+    Example(
+        "A query over two tables (SQL)",
+        "sql",
+        """CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+CREATE TABLE orders (
+  id INTEGER PRIMARY KEY,
+  user_id INTEGER REFERENCES users(id),
+  price REAL
+);
+""",
+        "SELECT price FROM ",
     ),
 )

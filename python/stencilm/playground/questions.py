@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-Notation = Literal["json-schema", "regex", "ebnf", "lark", "structural-tag"]
+Notation = Literal["json-schema", "regex", "ebnf", "lark", "structural-tag", "sql"]
 Which = Literal["allowed", "refused", "all"]
 
 NOTATIONS: dict[Notation, str] = {
@@ -19,6 +19,7 @@ NOTATIONS: dict[Notation, str] = {
     "ebnf": "EBNF or GBNF",
     "lark": "Lark",
     "structural-tag": "Structural tag",
+    "sql": "SQL over tables",
 }
 """The notations and what the page calls them."""
 
@@ -47,6 +48,8 @@ class State:
         compact: A schema's texts have no whitespace between their parts.
         strict: Objects of a schema have only the properties that are named.
         relax: What a schema asks for in vain is dropped and reported.
+        names: The tables of names that the grammar uses, a JSON object of lists; empty for none.
+        behind: What stands behind the text, which then fills a hole; empty for no hole.
     """
 
     notation: Notation
@@ -58,6 +61,8 @@ class State:
     compact: bool
     strict: bool
     relax: bool
+    names: str
+    behind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +109,8 @@ def read_state(record: Mapping[str, Any]) -> State:
         compact=_flag(record, "compact"),
         strict=_flag(record, "strict"),
         relax=_flag(record, "relax"),
+        names=_text(record, "names", MOST_GRAMMAR_BYTES, ""),
+        behind=_text(record, "behind", MOST_TEXT_BYTES, ""),
     )
 
 

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import stencilm
-from stencilm.errors import LimitExceeded, ModelError, StencilError
+from stencilm.errors import LimitExceeded, StencilError
 from stencilm.generation.trace import Event
-from stencilm.grammars.grammar import Grammar
 from stencilm.limits import Limits
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.playground.grammars import grammar_of
 from stencilm.playground.places import find_place, nearest_place, position_of, utf16_length
 from stencilm.playground.questions import (
     BadQuestion,
@@ -148,7 +148,7 @@ class Session:
         try:
             start = time.perf_counter()
             compiled = self._tokenizer(state.tokenizer).compiler.compile(
-                _grammar_of(state, self._limits)
+                grammar_of(state, self._limits)
             )
             seconds = time.perf_counter() - start
             return {"ok": True, "compile_seconds": seconds, **answer(state, compiled)}
@@ -313,13 +313,7 @@ class Session:
     def _loaded_model(self) -> Any:
         with self._loading_model:
             if self._model is None:
-                try:
-                    self._model = stencilm.load(EMBEDDED)
-                except ImportError as error:
-                    raise ModelError(
-                        f"the embedded model needs {error.name}: "
-                        "install the extra with pip install 'stencilm[transformers]'"
-                    ) from error
+                self._model = stencilm.load(EMBEDDED)
             return self._model
 
 
@@ -407,25 +401,6 @@ class _Walk:
                 self.position = index + 1
         if kept is not None:
             self.matcher = kept
-
-
-def _grammar_of(state: State, limits: Limits) -> Grammar:
-    if state.notation == "json-schema":
-        return Grammar.from_json_schema(
-            state.grammar,
-            any_whitespace=not state.compact,
-            separators=(",", ":") if state.compact else None,
-            strict_mode=state.strict,
-            on_unsupported="relax" if state.relax else "error",
-            limits=limits,
-        )
-    readers: dict[str, Callable[..., Grammar]] = {
-        "regex": Grammar.from_regex,
-        "ebnf": Grammar.from_ebnf,
-        "lark": Grammar.from_lark,
-        "structural-tag": Grammar.from_structural_tag,
-    }
-    return readers[state.notation](state.grammar, limits=limits)
 
 
 def _check_token(token_id: int, info: TokenizerInfo) -> None:

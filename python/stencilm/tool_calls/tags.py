@@ -7,8 +7,9 @@ the same request, under a name of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, cast
 
 from stencilm.grammars.structural_tag import (
     AnyTextFormat,
@@ -28,6 +29,7 @@ from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
 Builder: TypeAlias = Callable[[ToolRequest], Format]
 
 BLANK_LINES = RegexFormat(pattern=r"[ \n]{0,8}")
+_NAME = re.compile(r"\$(name|json_name)\b")
 
 
 def template_format(template: ToolTemplate, request: ToolRequest) -> Format:
@@ -59,7 +61,8 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
     if template.response is not None:
         response = _response(template, text)
         if template.response_first:
-            response = SequenceFormat(elements=(response, OptionalFormat(content=calls)))
+            # The calls are written once, for they are long.
+            calls = SequenceFormat(elements=(OptionalFormat(content=response), calls))
         return OrFormat(elements=(calls, response))
     tags: list[TagFormat] = []
     for section in sections:
@@ -76,20 +79,35 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
 def _sections(
     template: ToolTemplate, request: ToolRequest
 ) -> list[TagFormat | TagsWithSeparatorFormat]:
-    """All calls with what stands around them, once for each way to write that."""
-    kinds: dict[tuple[tuple[str, str], str], list[TagFormat]] = {}
+    """All calls with what stands around them.
+
+    Once for each way to write the calls: tools are many, and what all ways have in common is
+    written once.
+    """
+    kinds: dict[tuple[tuple[str, str], str], list[str]] = {}
     for way in template.ways():
-        calls = kinds.setdefault((way.section, way.separator), [])
-        calls.extend(call(way, tool) for tool in request.tools)
-    sections: list[TagFormat | TagsWithSeparatorFormat] = []
+        kinds.setdefault((way.section, way.separator), []).append(way.call)
+    around: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
     for ((begin, end), separator), calls in kinds.items():
+        around.setdefault((tuple(calls), separator, end), []).append(begin)
+    sections: list[TagFormat | TagsWithSeparatorFormat] = []
+    for (ways, separator, end), begins in around.items():
         only = TagsWithSeparatorFormat(
-            tags=tuple(calls),
+            tags=tuple(_calls(template, ways, request.tools)),
             separator=separator,
             at_least_one=True,
             stop_after_first=not request.parallel,
         )
-        sections.append(TagFormat(begin=begin, content=only, end=end) if begin or end else only)
+        if begins == [""] and not end:
+            sections.append(only)
+        elif len(begins) == 1:
+            sections.append(TagFormat(begin=begins[0], content=only, end=end))
+        else:
+            # All of them begin with the trigger.
+            rests = (begin.removeprefix(template.trigger) for begin in begins)
+            rest = OrFormat(elements=tuple(ConstStringFormat(value=rest) for rest in rests))
+            content = SequenceFormat(elements=(rest, only))
+            sections.append(TagFormat(begin=template.trigger, content=content, end=end))
     return sections
 
 
@@ -112,29 +130,65 @@ def _response(template: ToolTemplate, text: Format) -> Format:
     return OrFormat(elements=(TagFormat(begin="", content=text, end=end), block))
 
 
-def call(template: ToolTemplate, tool: Tool) -> TagFormat:
-    """A call of a tool: text up to the first part that is not fixed, and from the last one on."""
-    parts: list[Format] = []
-    text = ""
-    done = 0
-    begin: str | None = None
-    for match in PLACEHOLDER.finditer(template.call):
-        text += template.call[done : match.start()]
-        done = match.end()
-        if match[1] == "name":
-            text += tool.name
-        elif match[1] == "json_name":
-            text += json.dumps(tool.name, ensure_ascii=False)
+def _calls(
+    template: ToolTemplate, ways: Sequence[str], tools: Sequence[Tool]
+) -> Iterator[TagFormat]:
+    """The calls of all tools, in these ways: those that differ only after the arguments are one."""
+    tails: dict[str, list[str]] = {}
+    for way in ways:
+        head, _, tail = way.partition("$arguments")
+        tails.setdefault(head, []).append(tail)
+    for head, ends in tails.items():
+        begin, id_first, rest = head.partition("$id")
+        if id_first and _NAME.search(rest):
+            # An id that comes before the name is the same for all tools.
+            named = tuple(_call(template, rest, ends, tool) for tool in tools)
+            either: Format = named[0] if len(named) == 1 else OrFormat(elements=named)
+            content = SequenceFormat(elements=(RegexFormat(pattern=template.id_pattern), either))
+            yield TagFormat(begin=begin, content=content, end="")
         else:
-            if begin is None:
-                begin = text
-            elif text:
-                parts.append(ConstStringFormat(value=text))
-            text = ""
-            is_id = match[1] == "id"
-            parts.append(RegexFormat(pattern=template.id_pattern) if is_id else tool.arguments)
-    content = parts[0] if len(parts) == 1 else SequenceFormat(elements=tuple(parts))
-    return TagFormat(begin=begin or "", content=content, end=text + template.call[done:])
+            yield from (_call(template, head, ends, tool) for tool in tools)
+
+
+def _call(template: ToolTemplate, head: str, tails: Sequence[str], tool: Tool) -> TagFormat:
+    """A call of a tool, with what stands before its arguments and what may stand after them."""
+    begin, *before = _pieces(template, head, tool)
+    after = [_pieces(template, tail, tool) for tail in tails]
+    content: list[str | Format] = [*before, tool.arguments]
+    end: str | Format = ""
+    if len(after) == 1:
+        *middle, end = after[0]
+        content += middle
+    else:
+        content.append(OrFormat(elements=tuple(_sequence(pieces) for pieces in after)))
+    return TagFormat(begin=cast("str", begin), content=_sequence(content), end=cast("str", end))
+
+
+def _pieces(template: ToolTemplate, text: str, tool: Tool) -> list[str | Format]:
+    """What a part of a call is for a tool: a text, and for each id its format and another text."""
+    pieces: list[str | Format] = []
+    fixed = ""
+    done = 0
+    for match in PLACEHOLDER.finditer(text):
+        fixed += text[done : match.start()]
+        done = match.end()
+        if match[1] == "id":
+            pieces += [fixed, RegexFormat(pattern=template.id_pattern)]
+            fixed = ""
+        else:
+            quoted = match[1] == "json_name"
+            fixed += json.dumps(tool.name, ensure_ascii=False) if quoted else tool.name
+    return [*pieces, fixed + text[done:]]
+
+
+def _sequence(pieces: Sequence[str | Format]) -> Format:
+    """Texts and formats one after the other."""
+    elements = tuple(
+        ConstStringFormat(value=piece) if isinstance(piece, str) else piece
+        for piece in pieces
+        if piece != ""
+    )
+    return elements[0] if len(elements) == 1 else SequenceFormat(elements=elements)
 
 
 def with_reasoning(template: ToolTemplate, request: ToolRequest, answer: Format) -> Format:

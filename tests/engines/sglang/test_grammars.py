@@ -290,6 +290,22 @@ def test_whitespace_is_as_the_flags_say(tokenizer: Any) -> None:
     assert takes("[ 1]", max_whitespace=1) and not takes("[  1]", max_whitespace=1)
 
 
+def test_the_whitespace_of_a_text_is_bounded_by_a_variable(tokenizer: Any) -> None:
+    from stencilm.integrations.sglang import backend as module
+
+    name = "STENCILM_SGLANG_WHITESPACE_BUDGET"
+    assert module.whitespace_budget_of({}) is None
+    assert module.whitespace_budget_of({name: " 9 "}) == 9
+    with pytest.raises(ValueError, match=f"{name} is '-1', but must be a number of bytes"):
+        module.whitespace_budget_of({name: "-1"})
+    made = module.StencilmBackend(tokenizer, WIDTH, {STOP}, whitespace_budget=1)
+    grammar = made.dispatch_json('{"type": "array"}')
+    for one in (grammar, grammar.copy()):
+        written(one, tokenizer, "[ ")
+        assert one._matcher.whitespace_budget_left == 0
+    assert made.dispatch_regex("a b")._matcher.whitespace_budget is None
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -51,8 +51,13 @@ def test_a_switch_that_says_neither_is_refused() -> None:
 
 def test_options_are_read() -> None:
     assert Options.from_environment({}) == Options()
-    text = '{"property_order": "any", "max_whitespace": null, "strict_mode": true}'
-    expected = Options(property_order="any", max_whitespace=None, strict_mode=True)
+    text = (
+        '{"property_order": "any", "max_whitespace": null, "strict_mode": true, '
+        '"whitespace_budget": 9}'
+    )
+    expected = Options(
+        property_order="any", max_whitespace=None, strict_mode=True, whitespace_budget=9
+    )
     assert Options.from_environment({OPTIONS: text}) == expected
 
 
@@ -65,6 +70,7 @@ def test_options_are_read() -> None:
         ('{"max_whitespace": -1}', "#/max_whitespace"),
         ('{"max_whitespace": true}', "#/max_whitespace"),
         ('{"milliseconds": 0}', "#/milliseconds"),
+        ('{"whitespace_budget": -1}', "#/whitespace_budget"),
         ('{"maxwhitespace": 1}', "#/maxwhitespace.*that may have property_order, max_whitespace"),
     ],
 )

@@ -415,6 +415,13 @@ def test_whitespace_cannot_run_away(begin: Begin) -> None:
     assert allowed(compact) == set(b'"}')
 
 
+def test_whitespace_of_a_whole_text_has_a_budget(compiler: GrammarCompiler) -> None:
+    compiled = compiler.compile_grammar(grammar_of(Kind.JSON_OBJECT, "", DEFAULT))
+    sequence = RequestSequence(compiled, whitespace_budget=2)
+    assert sequence.accept_tokens("r", list(b'{ "a b" '))
+    assert ord(" ") not in allowed(sequence) and ord(":") in allowed(sequence)
+
+
 def test_a_token_that_the_vocabulary_lacks_is_said_where_it_is_compiled(begin: Begin) -> None:
     with pytest.raises(StencilError, match="nowhere"):
         begin(Kind.STRUCTURAL_TAG, {"type": "token", "token": "<|nowhere|>"})

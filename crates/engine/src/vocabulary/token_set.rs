@@ -38,6 +38,19 @@ impl TokenSet {
         set(&mut self.words, id);
     }
 
+    /// Adds the tokens of a range.
+    pub fn insert_range(&mut self, ids: std::ops::Range<u32>) {
+        if ids.is_empty() {
+            return;
+        }
+        let (first, last) = (ids.start / BITS, (ids.end - 1) / BITS);
+        for word in first..=last {
+            let from = if word == first { ids.start % BITS } else { 0 };
+            let to = if word == last { (ids.end - 1) % BITS } else { BITS - 1 };
+            self.words[word as usize] |= (u32::MAX << from) & (u32::MAX >> (BITS - 1 - to));
+        }
+    }
+
     /// Takes a token out.
     pub fn remove(&mut self, id: u32) {
         clear(&mut self.words, id);

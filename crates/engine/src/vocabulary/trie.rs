@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use stencilm_regex::{ByteSet, LimitExceeded, check_time_after};
 
@@ -21,7 +22,7 @@ use nodes::ENDS;
 pub use nodes::Nodes;
 
 /// A walk asks whether it may go on after so many nodes, which take as long as so many of the usual steps.
-const BETWEEN_CHECKS: usize = 1024;
+pub(crate) const BETWEEN_CHECKS: usize = 1024;
 const STEPS_BETWEEN_CHECKS: u32 = 8;
 
 /// Why a walk through all strings ends before it is done.
@@ -63,7 +64,37 @@ pub struct Trie {
     below: Vec<u32>,
     /// By first byte its node.
     roots: Vec<Option<u32>>,
+    by_byte: OnceLock<ByByte>,
     max_depth: usize,
+}
+
+/// The nodes by the byte that leads to them.
+#[derive(Clone)]
+struct ByByte {
+    /// By byte the first of its nodes, and one more.
+    starts: Box<[u32; 257]>,
+    nodes: Box<[u32]>,
+}
+
+impl ByByte {
+    fn of(trie: &Nodes) -> ByByte {
+        let mut starts = Box::new([0; 257]);
+        (0..trie.len()).for_each(|node| starts[usize::from(trie.byte(node)) + 1] += 1);
+        (0..256).for_each(|byte| starts[byte + 1] += starts[byte]);
+        let mut next = starts.clone();
+        let mut nodes = vec![0; trie.len()].into_boxed_slice();
+        for node in 0..trie.len() {
+            let place = &mut next[usize::from(trie.byte(node))];
+            nodes[*place as usize] = node as u32;
+            *place += 1;
+        }
+        ByByte { starts, nodes }
+    }
+
+    fn nodes(&self, byte: u8) -> &[u32] {
+        let byte = usize::from(byte);
+        &self.nodes[self.starts[byte] as usize..self.starts[byte + 1] as usize]
+    }
 }
 
 impl Deref for Trie {
@@ -102,7 +133,8 @@ impl Trie {
             roots[usize::from(nodes.byte(node))] = Some(node as u32);
             node += nodes.size(node);
         }
-        let mut trie = Trie { nodes, lists: Lists::default(), heights, below, roots, max_depth };
+        let mut trie =
+            Trie { nodes, lists: Lists::default(), heights, below, roots, by_byte: OnceLock::new(), max_depth };
         trie.lists = Lists::of(&trie.nodes);
         trie
     }
@@ -112,6 +144,20 @@ impl Trie {
     pub fn roots(&self, bytes: ByteSet) -> impl Iterator<Item = (usize, usize)> + '_ {
         let roots = bytes.iter().filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
+    }
+
+    /// The nodes that some bytes lead to, ascending; `None` where they are more than `most`.
+    pub fn nodes_with(&self, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
+        let by_byte = self.by_byte.get_or_init(|| ByByte::of(&self.nodes));
+        let count: usize = bytes.iter().map(|byte| by_byte.nodes(byte).len()).sum();
+        if count > most {
+            return None;
+        }
+        let mut nodes = Vec::with_capacity(count);
+        bytes.iter().for_each(|byte| nodes.extend_from_slice(by_byte.nodes(byte)));
+        // A sort that merges: those of each byte are sorted.
+        nodes.sort();
+        Some(nodes)
     }
 
     /// Whether some string begins with a byte.
@@ -126,7 +172,8 @@ impl Trie {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.memory_bytes() + self.nodes.len() * 5 + self.lists.memory_bytes()
+        let by_byte = self.by_byte.get().map_or(0, |by_byte| (by_byte.nodes.len() + by_byte.starts.len()) * 4);
+        self.nodes.memory_bytes() + self.nodes.len() * 5 + self.lists.memory_bytes() + by_byte
     }
 
     /// How many bytes the longest string below a node has beyond it; 255 where it has more.

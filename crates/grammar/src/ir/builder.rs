@@ -8,7 +8,7 @@ use crate::ir::grammar::{
 };
 use crate::ir::names;
 use crate::ir::objects::ObjectChecks;
-use crate::ir::productive;
+use crate::ir::productive::{LiveExprs, without_dead_parts};
 use crate::ir::report::KeptReport;
 use crate::ir::split_literals::split_literals;
 use crate::json::values::common_exprs;
@@ -27,6 +27,8 @@ pub struct GrammarBuilder {
     items: Vec<Items>,
     /// Given by the caller; [`MAX_EXPRS`] where not.
     max_exprs: Option<usize>,
+    /// What is known of expressions that would else be searched for a text that they match.
+    live: LiveExprs,
 }
 
 impl Default for GrammarBuilder {
@@ -38,6 +40,7 @@ impl Default for GrammarBuilder {
             members: Vec::new(),
             items: Vec::new(),
             max_exprs: None,
+            live: LiveExprs::default(),
         }
     }
 }
@@ -47,7 +50,9 @@ impl GrammarBuilder {
     pub(crate) fn from_grammar(grammar: Grammar) -> GrammarBuilder {
         let Grammar { exprs, nodes, rules, members, items, .. } = grammar;
         let rules = rules.into_iter().map(|rule| (rule.name, Some(rule.body))).collect();
-        GrammarBuilder { exprs, nodes, rules, members, items, max_exprs: None }
+        let mut live = LiveExprs::default();
+        live.note_all(&exprs, &nodes);
+        GrammarBuilder { exprs, nodes, rules, members, items, max_exprs: None, live }
     }
 
     /// Makes room for so many nodes more.
@@ -64,6 +69,12 @@ impl GrammarBuilder {
     /// Bytes that match an expression.
     pub fn lexeme(&mut self, expr: ExprId) -> NodeId {
         self.node(Node::Lexeme(expr))
+    }
+
+    /// The same, where it is known that some bytes match, so that none need be searched for.
+    pub(crate) fn live_lexeme(&mut self, expr: ExprId) -> NodeId {
+        self.live.note(&self.exprs, expr);
+        self.lexeme(expr)
     }
 
     /// The parts one after the other.
@@ -224,6 +235,6 @@ impl GrammarBuilder {
             report: report.into(),
             begun: Box::default(),
         };
-        Ok(split_literals(productive::without_dead_parts(names::settled(grammar)?)?))
+        Ok(split_literals(without_dead_parts(names::settled(grammar)?, self.live)?))
     }
 }

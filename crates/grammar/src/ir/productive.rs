@@ -4,28 +4,84 @@
 
 use std::borrow::Cow;
 
-use stencilm_regex::{Deriver, ExprId, Limits};
+use rustc_hash::FxHashMap;
+use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::fixpoint::{Clause, least_fixed_point};
 use crate::ir::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId, TokenPattern};
 use crate::json::values::common_exprs;
 
-/// The same language, without dead alternatives, optional members and repetitions.
+/// Which expressions match some text: told by their shape, known before, or searched for, each once.
+#[derive(Clone, Default)]
+pub(crate) struct LiveExprs {
+    /// Expressions with an intersection or a negation in them, of which it is known.
+    known: FxHashMap<ExprId, bool>,
+}
+
+impl LiveExprs {
+    /// Takes it as known that an expression matches some text.
+    pub(crate) fn note(&mut self, exprs: &ExprSet, expr: ExprId) {
+        if exprs.has_boolean(expr) {
+            self.known.insert(expr, true);
+        }
+    }
+
+    /// Takes it as known of all lexemes of a grammar that was frozen, where every lexeme matches some text.
+    pub(crate) fn note_all(&mut self, exprs: &ExprSet, nodes: &[Node]) {
+        for node in nodes {
+            if let Node::Lexeme(expr) = node {
+                self.note(exprs, *expr);
+            }
+        }
+    }
+
+    /// Whether an expression matches some text, where that needs no search.
+    fn told(&self, exprs: &ExprSet, mut expr: ExprId) -> Option<bool> {
+        // What is known is mostly a part of a sequence of plain expressions, such as a name between quotes.
+        loop {
+            if !exprs.has_boolean(expr) {
+                return Some(expr != ExprId::NOTHING);
+            }
+            if let Some(&known) = self.known.get(&expr) {
+                return Some(known);
+            }
+            let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };
+            if exprs.has_boolean(head) && self.known.get(&head) != Some(&true) {
+                return None;
+            }
+            expr = tail;
+        }
+    }
+
+    /// Whether an expression matches some text; `deriver` is made where it must be searched for.
+    fn decide(&mut self, exprs: &ExprSet, expr: ExprId, deriver: &mut Option<Deriver>) -> Result<bool, GrammarError> {
+        if let Some(told) = self.told(exprs, expr) {
+            return Ok(told);
+        }
+        let deriver = deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
+        let copy = deriver.exprs.import(exprs, expr);
+        let live = deriver.is_live(copy).map_err(|limit| GrammarError::limit("", limit))?;
+        self.known.insert(expr, live);
+        Ok(live)
+    }
+}
+
+/// The same language, without dead alternatives, optional members and repetitions. Every lexeme that is left matches some text.
 ///
 /// # Errors
 /// [`ErrorKind::Unsatisfiable`] when nothing is left, [`ErrorKind::Limit`] when a lexeme is too hard to decide.
-pub fn without_dead_parts(grammar: Grammar) -> Result<Grammar, GrammarError> {
-    let grammar = if is_plainly_alive(&grammar) {
+pub(crate) fn without_dead_parts(grammar: Grammar, mut live: LiveExprs) -> Result<Grammar, GrammarError> {
+    let grammar = if is_plainly_alive(&grammar, &mut live)? {
         debug_assert!(
-            without_dead_alternatives(grammar.clone()).is_ok_and(|same| {
+            without_dead_alternatives(grammar.clone(), &mut LiveExprs::default()).is_ok_and(|same| {
                 same.nodes == grammar.nodes && same.members == grammar.members && same.items == grammar.items
             }),
             "where every node is alive there is nothing to drop"
         );
         grammar
     } else {
-        without_dead_alternatives(grammar)?
+        without_dead_alternatives(grammar, &mut live)?
     };
     refuse_empty_elements(&grammar)?;
     Ok(grammar)
@@ -46,12 +102,14 @@ impl Grammar {
         for node in grammar.nodes.iter_mut().filter(|node| lacks(node)) {
             *node = Node::Choice(Box::default());
         }
-        without_dead_parts(grammar).map(Some)
+        let mut live = LiveExprs::default();
+        live.note_all(&grammar.exprs, &grammar.nodes);
+        without_dead_parts(grammar, live).map(Some)
     }
 }
 
-fn without_dead_alternatives(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
-    let productive = productive_nodes(&grammar)?;
+fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Result<Grammar, GrammarError> {
+    let productive = productive_nodes(&grammar, live)?;
     let is_productive = |id: NodeId| productive[id.0 as usize];
     if !is_productive(grammar.root) {
         return Err(GrammarError::new(
@@ -62,8 +120,10 @@ fn without_dead_alternatives(mut grammar: Grammar) -> Result<Grammar, GrammarErr
         ));
     }
     let mut nodes = std::mem::take(&mut grammar.nodes);
-    for node in &mut nodes {
+    for (index, node) in nodes.iter_mut().enumerate() {
         match node {
+            // Nothing leads to it any more; whoever goes on from this grammar need not search it again.
+            Node::Lexeme(_) if !productive[index] => *node = Node::Choice(Box::default()),
             Node::Choice(parts) if !parts.iter().all(|&part| is_productive(part)) => {
                 *parts = parts.iter().copied().filter(|&part| is_productive(part)).collect();
             }
@@ -116,9 +176,18 @@ const ROUNDS: usize = 8;
 
 /// Whether every single node surely matches some text, by looking at each after those before it, in a few rounds: that is
 /// told of most grammars, and then nothing is dead.
-fn is_plainly_alive(grammar: &Grammar) -> bool {
+fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, GrammarError> {
     let mut alive = vec![false; grammar.nodes.len()];
     let mut left = alive.len();
+    let mut deriver = None;
+    for (alive, node) in alive.iter_mut().zip(&grammar.nodes) {
+        let Node::Lexeme(expr) = node else { continue };
+        if !live.decide(&grammar.exprs, *expr, &mut deriver)? {
+            return Ok(false);
+        }
+        *alive = true;
+        left -= 1;
+    }
     for _ in 0..ROUNDS {
         let before = left;
         for index in 0..alive.len() {
@@ -131,14 +200,15 @@ fn is_plainly_alive(grammar: &Grammar) -> bool {
             break;
         }
     }
-    left == 0
+    Ok(left == 0)
 }
 
 /// Whether a node surely matches some text if these do.
 fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     let is_alive = |node: NodeId| alive[node.0 as usize];
     match node {
-        Node::Lexeme(expr) => *expr != ExprId::NOTHING && !grammar.exprs.has_boolean(*expr),
+        // Lexemes are looked at first of all.
+        Node::Lexeme(_) => false,
         Node::Token(_) => true,
         Node::Sequence(parts) => parts.iter().all(|&part| is_alive(part)),
         Node::Choice(parts) => parts.iter().any(|&part| is_alive(part)),
@@ -163,20 +233,17 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     }
 }
 
-fn productive_nodes(grammar: &Grammar) -> Result<Vec<bool>, GrammarError> {
+fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Result<Vec<bool>, GrammarError> {
     // Most grammars have nothing to search.
     let mut deriver: Option<Deriver> = None;
     least_fixed_point(grammar.nodes.len(), |index| {
         Ok(match &grammar.nodes[index] {
-            Node::Lexeme(expr) if grammar.exprs.has_boolean(*expr) => {
-                let deriver = deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
-                let copy = deriver.exprs.import(&grammar.exprs, *expr);
-                let live = deriver.is_live(copy).map_err(|limit| GrammarError::limit("", limit))?;
+            Node::Lexeme(expr) => {
+                let live = live.decide(&grammar.exprs, *expr, &mut deriver)?;
                 if live { Clause::always() } else { Clause::Never }
             }
-            Node::Lexeme(ExprId::NOTHING) => Clause::Never,
             // Whether a vocabulary has such a token is not known here; the engine asks.
-            Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Clause::always(),
+            Node::Token(_) | Node::Repeat { min: 0, .. } => Clause::always(),
             Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
             Node::Choice(parts) => Clause::Any(parts),
             Node::Repeat { min, max: Some(max), .. } if max < min => Clause::Never,

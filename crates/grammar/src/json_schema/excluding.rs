@@ -9,7 +9,7 @@ use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId};
 use crate::ir::key_space::{CANONICAL, key_space};
-use crate::ir::productive::without_dead_parts;
+use crate::ir::productive::{LiveExprs, without_dead_parts};
 
 /// The texts of a grammar of JSON in which none of `excludes` comes within a string or a name.
 ///
@@ -39,7 +39,7 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
         }
     }
     grammar.exprs = deriver.exprs;
-    without_dead_parts(grammar)
+    without_dead_parts(grammar, LiveExprs::default())
 }
 
 /// Texts whose strings are clean.

@@ -80,12 +80,16 @@ fn lowering<'a>(
     Ok(Lowering::new(schemas, options, Surfaces::new(&options.layout())?))
 }
 
-/// The same with its report worked out, for grammars that become parts of others.
+/// The same for grammars that become parts of others, with this report; with its own, worked out, where there is none.
 ///
 /// # Errors
 /// As [`from_json_schema`].
-pub(crate) fn reported(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    let grammar = read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(None))?;
+pub(crate) fn part(
+    schema: &str,
+    options: &JsonSchemaOptions,
+    report: Option<KeptReport>,
+) -> Result<Grammar, GrammarError> {
+    let grammar = read(schema, options, |schemas, options| lowering(schemas, options)?.grammar(report))?;
     excluding::excluding(grammar, &options.excludes)
 }
 
@@ -97,8 +101,11 @@ pub(crate) fn arguments(
     schema: &str,
     arguments: Arguments,
     options: &JsonSchemaOptions,
+    report: Option<KeptReport>,
 ) -> Result<Grammar, GrammarError> {
-    read(schema, options, |schemas, options| lowering(schemas, options)?.with_arguments(Some(arguments))?.grammar(None))
+    read(schema, options, |schemas, options| {
+        lowering(schemas, options)?.with_arguments(Some(arguments))?.grammar(report)
+    })
 }
 
 /// What it takes to read a schema again, for its report.
@@ -121,6 +128,7 @@ impl Later for Again {
 
 /// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
 /// to anything, for `#` would mean the whole document. Each is the arguments of a call where it is said how these are written.
+/// The grammar has this report; its own, where there is none.
 ///
 /// # Errors
 /// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
@@ -130,9 +138,10 @@ pub(crate) fn from_values(
     values: &[read::document::JsonId],
     options: &JsonSchemaOptions,
     arguments: Option<Arguments>,
+    report: Option<KeptReport>,
 ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
     let (schemas, roots) = read::keywords::read_values(document, values, options)?;
-    lowering(&schemas, options)?.with_arguments(arguments)?.together(&roots)
+    lowering(&schemas, options)?.with_arguments(arguments)?.together(&roots, report)
 }
 
 /// The grammar of every JSON value, in the chosen form.
@@ -169,7 +178,7 @@ mod tests {
             r#"{"properties": {"a": {"$ref": "http://a.example/"}, "b": {"format": "b"}}}"#,
         ] {
             for options in [&JsonSchemaOptions::default(), &relax] {
-                let (later, now) = (from_json_schema(schema, options), reported(schema, options));
+                let (later, now) = (from_json_schema(schema, options), part(schema, options, None));
                 let (later, now) = match (later, now) {
                     (Ok(later), Ok(now)) => (later, now),
                     (later, now) => {

@@ -98,7 +98,11 @@ fn add_while<E>(
     for node in grammar.nodes() {
         may_go_on()?;
         let copy = match node {
-            Node::Lexeme(expr) => Node::Lexeme(copies.of(*expr)),
+            Node::Lexeme(expr) => {
+                // The grammar is frozen, so this one matches some text.
+                builder.live_lexeme(copies.of(*expr));
+                continue;
+            }
             Node::Sequence(parts) => Node::Sequence(parts.iter().map(node_of).collect()),
             Node::Choice(parts) => Node::Choice(parts.iter().map(node_of).collect()),
             Node::Repeat { body, min, max } => Node::Repeat { body: node_of(body), min: *min, max: *max },

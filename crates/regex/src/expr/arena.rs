@@ -36,7 +36,12 @@ struct Part {
     children: usize,
     /// Bytes that the nodes own.
     in_nodes: usize,
+    /// Of a part that is shared, the ids of the expressions of each single byte; [`NO_ID`] for one that it has not.
+    singles: Vec<u32>,
 }
+
+/// No expression.
+const NO_ID: u32 = u32::MAX;
 
 /// Hash-consed nodes with their facts.
 #[derive(Clone)]
@@ -111,6 +116,14 @@ impl Arena {
         all.in_nodes += self.own.in_nodes;
         all.nodes.shrink_to_fit();
         all.facts.shrink_to_fit();
+        all.singles = vec![NO_ID; 256];
+        for (id, expr) in all.nodes.iter().enumerate() {
+            if let Expr::Bytes(set) = expr
+                && let Some(byte) = set.single()
+            {
+                all.singles[usize::from(byte)] = id as u32;
+            }
+        }
         SharedExprs(Arc::new(all))
     }
 
@@ -168,6 +181,14 @@ impl Arena {
         match id.index().checked_sub(self.first) {
             Some(own) => self.own.facts[own],
             None => self.shared.facts[id.index()],
+        }
+    }
+
+    /// The expression of one byte.
+    pub(crate) fn byte(&mut self, byte: u8) -> ExprId {
+        match self.shared.singles.get(usize::from(byte)) {
+            Some(&id) if id != NO_ID => ExprId(id),
+            _ => self.intern(Expr::Bytes(ByteSet::of(byte))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Regular expressions over bytes as hash-consed values: equal expressions are one id.
 //!
-//! Smart constructors keep a normal form (flattened, sorted, absorbed alternatives; right-nested concatenations;
+//! Smart constructors keep a normal form (flattened, sorted, absorbed alternatives and parts; right-nested concatenations;
 //! merged counters), so that the derivatives of an expression are few and an id is a usable automaton state
 //! (Brzozowski 1964; Owens, Reppy, Turon 2009). A bounded repetition is one node with two numbers and is never
 //! unrolled: `x{3,10}` after one `x` is `x{2,9}`.
@@ -149,8 +149,8 @@ impl ExprSet {
     /// The same with a node for each byte, as it is where texts are looked into.
     fn literal_by_bytes(&mut self, bytes: &[u8]) -> ExprId {
         bytes.iter().rev().fold(ExprId::EMPTY, |tail, &byte| {
-            let head = self.bytes(ByteSet::of(byte));
-            self.concat(head, tail)
+            let head = self.arena.byte(byte);
+            self.byte_then(head, tail)
         })
     }
 
@@ -232,29 +232,28 @@ impl ExprSet {
         let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        // Spines from the right: `open[d]` collects the alternatives that start at depth d of the current literal.
-        let mut open: Vec<(u8, Vec<ExprId>)> = vec![(0, Vec::new())];
+        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, behind its byte
+        // `open[d].0`, but for those of greater depths.
+        let mut open: Vec<(u8, usize)> = Vec::new();
+        let mut alternatives: Vec<ExprId> = Vec::with_capacity(sorted.len());
         let mut previous: &[u8] = &[];
-        let close_to = |set: &mut ExprSet, open: &mut Vec<(u8, Vec<ExprId>)>, depth: usize| {
-            while open.len() > depth + 1 {
-                let (byte, alternatives) = open.pop().expect("open always holds the root level");
-                let tail = set.or(&alternatives);
-                let head = set.bytes(ByteSet::of(byte));
-                let branch = set.concat(head, tail);
-                open.last_mut().expect("open always holds the root level").1.push(branch);
-            }
-        };
+        let close_to =
+            |set: &mut ExprSet, open: &mut Vec<(u8, usize)>, alternatives: &mut Vec<ExprId>, depth: usize| {
+                for (byte, first) in open.drain(depth..).rev() {
+                    let tail = set.or(&alternatives[first..]);
+                    let head = set.arena.byte(byte);
+                    alternatives.truncate(first);
+                    alternatives.push(set.concat(head, tail));
+                }
+            };
         for &literal in &sorted {
             let common = previous.iter().zip(literal).take_while(|(a, b)| a == b).count();
-            close_to(self, &mut open, common);
-            for &byte in &literal[common..] {
-                open.push((byte, Vec::new()));
-            }
-            open.last_mut().expect("open always holds the root level").1.push(ExprId::EMPTY);
+            close_to(self, &mut open, &mut alternatives, common);
+            open.extend(literal[common..].iter().map(|&byte| (byte, alternatives.len())));
+            alternatives.push(ExprId::EMPTY);
             previous = literal;
         }
-        close_to(self, &mut open, 0);
-        let (_, alternatives) = open.pop().expect("open always holds the root level");
+        close_to(self, &mut open, &mut alternatives, 0);
         self.or(&alternatives)
     }
 
@@ -355,6 +354,11 @@ impl ExprSet {
         if flat.contains(&ExprId::ANYTHING) {
             return ExprId::ANYTHING;
         }
+        // `A | A & B` is `A`.
+        let is_there = |part: &ExprId| flat.binary_search(part).is_ok();
+        let absorbed = |part: &ExprId| matches!(self.get(*part), Expr::And(inner) if inner.iter().any(is_there));
+        let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
+        flat.retain(|part| absorbed.binary_search(part).is_err());
         self.merge_counters(&mut flat);
         if flat.contains(&ExprId::EMPTY) {
             self.make_nullable(&mut flat);
@@ -425,6 +429,13 @@ impl ExprSet {
             flat.push(set);
             flat.sort_unstable();
         }
+        // `A & (A | B)` is `A`.
+        let absorbed = |part: &ExprId| {
+            let is_in = |inner: &[ExprId]| flat.iter().any(|other| inner.binary_search(other).is_ok());
+            matches!(self.get(*part), Expr::Or(inner) if is_in(inner))
+        };
+        let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
+        flat.retain(|part| absorbed.binary_search(part).is_err());
         let contradicts = flat.iter().any(|&part| match *self.get(part) {
             Expr::Not(inner) => flat.binary_search(&inner).is_ok(),
             _ => false,
@@ -663,6 +674,25 @@ mod tests {
         assert_eq!(set.concat(ab, c), abc);
         assert_eq!(set.or(&[ab, abc]), set.or(&[abc, ab, abc]));
         assert_eq!(set.or(&[a, b]), set.bytes(ByteSet::range(b'a', b'b')));
+    }
+
+    #[test]
+    fn what_is_implied_is_absorbed() {
+        let mut exprs = ExprSet::default();
+        let any = exprs.bytes(ByteSet::ALL);
+        let any = exprs.repeat(any, 0, None);
+        let with = |exprs: &mut ExprSet, text: &[u8]| {
+            let text = exprs.literal(text);
+            exprs.concat_all(&[any, text, any])
+        };
+        let [a, b, c] = [b"ax", b"by", b"cz"].map(|text| with(&mut exprs, text));
+        let [either, both] = [exprs.or(&[a, b]), exprs.and(&[a, b])];
+        assert_eq!(exprs.and(&[either, a]), a);
+        assert_eq!(exprs.or(&[a, both]), a);
+        let rest = exprs.and(&[a, c]);
+        assert_eq!(exprs.and(&[c, either, a]), rest);
+        let rest = exprs.or(&[a, c]);
+        assert_eq!(exprs.or(&[c, both, a]), rest);
     }
 
     #[test]

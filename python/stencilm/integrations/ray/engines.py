@@ -6,6 +6,7 @@ one of them is its answer; what is wrong with the engine itself is raised when i
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -83,10 +84,11 @@ class OwnEngine:
         compiled, output = model.compile(self._output_type), resolve(self._output_type)
         options = dict(self._options)
         max_tokens = options.pop("max_tokens", DEFAULT_MAX_TOKENS)
+        blanks = options.pop("whitespace_budget", None)
         decodings = [
             Decoding(
                 model.backend,
-                new_matcher(compiled),
+                new_matcher(compiled, blanks if output.is_json else None),
                 model.backend.encode(prompt),
                 # The model would give the rows of a batch seeds in their order.
                 sampling=Sampling(**options, seed=seed),
@@ -170,6 +172,17 @@ class VllmEngine:
         self._constraint = _constraint(self._output.grammar())
         # As this package's own loop has it where nothing is said.
         self._options = {"max_tokens": DEFAULT_MAX_TOKENS, "temperature": 0.0, **options}
+        blanks = self._options.pop("whitespace_budget", None)
+        if blanks is not None and self._output.is_json:
+            if "json" not in self._constraint:
+                raise ModelError(
+                    "whitespace_budget with engine='vllm' is for outputs that vLLM takes as a JSON "
+                    f"schema, and {self._output.name} is none, or has options of its own: leave it "
+                    "out, or give the output type `max_whitespace`"
+                )
+            # The engine takes it for all its requests, in a process that inherits this.
+            known = json.loads(os.environ.get("STENCILM_VLLM_OPTIONS") or "{}")
+            os.environ["STENCILM_VLLM_OPTIONS"] = json.dumps({**known, "whitespace_budget": blanks})
         self._llm = LLM(model=str(model), **model_options)
         _check_plug_in()
 

@@ -7,9 +7,10 @@ that the request is answered with status 400 and no other request hears of it.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -38,8 +39,28 @@ from stencilm.integrations.sglang.grammars import (
 ANY_JSON = "$$ANY$$"
 """How SGLang asks for any JSON."""
 
+WHITESPACE_BUDGET = "STENCILM_SGLANG_WHITESPACE_BUDGET"
+"""The variable that bounds the whitespace of a whole text, for which SGLang has no flag."""
+
 _MOST_CACHED = 512
 """How many requests' grammars are kept beside the compiler's cache, which counts bytes."""
+
+
+def whitespace_budget_of(environment: Mapping[str, str]) -> int | None:
+    """What the variable `STENCILM_SGLANG_WHITESPACE_BUDGET` says; None where it is not set.
+
+    Raises:
+        ValueError: It is no number from 0 on.
+    """
+    text = environment.get(WHITESPACE_BUDGET, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(
+            f"{WHITESPACE_BUDGET} is {text!r}, but must be a number of bytes: the most whitespace "
+            "between the parts of a JSON text"
+        )
+    return int(text)
 
 
 def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None) -> Any:
@@ -56,6 +77,7 @@ def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None)
         eos_token_ids,
         any_whitespace=not serving.constrained_json_disable_any_whitespace,
         max_whitespace=serving.constrained_json_max_whitespace_cnt,
+        whitespace_budget=whitespace_budget_of(os.environ),
     )
     if not serving.reasoning_parser:
         return backend
@@ -112,6 +134,8 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         eos_token_ids: The tokens that end a text; None for those that the tokenizer declares.
         any_whitespace: Whitespace wherever JSON allows it; where False as `json.dumps` writes it.
         max_whitespace: The longest run of it; None for the default bound.
+        whitespace_budget: The most bytes of it between the parts of a whole text of JSON; None for
+            no bound.
 
     Raises:
         TokenizerError: The tokenizer cannot be read.
@@ -125,8 +149,10 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         *,
         any_whitespace: bool = True,
         max_whitespace: int | None = None,
+        whitespace_budget: int | None = None,
     ) -> None:
         super().__init__()
+        self._whitespace_budget = whitespace_budget
         self.cache = LatestGrammars()
         self._info = stencilm.TokenizerInfo.from_huggingface(
             tokenizer,
@@ -238,7 +264,8 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
     ) -> BaseGrammarObject:
         try:
             stats = GrammarStats(dispatch_type=kind)
-            return StencilmGrammar(compile_it(), self._no_text, stats)
+            budget = self._whitespace_budget if kind == "json" else None
+            return StencilmGrammar(compile_it(), self._no_text, stats, budget)
         except (stencilm.StencilError, TypeError, ValueError, RecursionError) as error:
             logger.info("a %s is refused: %s", kind, error)
             return InvalidGrammarObject(str(error))

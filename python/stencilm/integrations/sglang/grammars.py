@@ -48,10 +48,16 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         compiled: What its text must fit.
         no_text: A token that no text is made of, for rows of a grammar that cannot go on.
         stats: What SGLang reports of it.
+        whitespace_budget: Of a grammar of JSON: the most bytes of whitespace between the parts of
+            its text.
     """
 
     def __init__(
-        self, compiled: stencilm.CompiledGrammar, no_text: int, stats: GrammarStats | None
+        self,
+        compiled: stencilm.CompiledGrammar,
+        no_text: int,
+        stats: GrammarStats | None,
+        whitespace_budget: int | None = None,
     ) -> None:
         super().__init__()
         self.grammar_stats = stats
@@ -61,7 +67,9 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
             compiled,
             # A vocabulary without a stop token can only end where the grammar does.
             terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids,
+            whitespace_budget=whitespace_budget,
         )
+        self._whitespace_budget = whitespace_budget
         # Tokens after the end: SGLang may go on for a step, and takes them back one by one, too.
         self._after_end = 0
         self._fault: str | None = None
@@ -143,7 +151,7 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         stats = self.grammar_stats
         if stats is not None:
             stats = dataclasses.replace(stats, is_cache_hit=True, tree_traversal_time=[])
-        return StencilmGrammar(self._compiled, self._no_text, stats)
+        return StencilmGrammar(self._compiled, self._no_text, stats, self._whitespace_budget)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
         """What must come next, as the tokens that the model's own tokenizer writes; else None."""

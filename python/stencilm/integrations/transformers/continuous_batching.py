@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_inplace
 from stencilm.errors import MatcherError, ModelError, StencilError
+from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.integrations.transformers.logits_processor import (
     check_width,
     closed_rows,
@@ -21,7 +22,7 @@ from stencilm.integrations.transformers.logits_processor import (
 )
 from stencilm.integrations.transformers.row_states import Written, checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
-from stencilm.matching.matcher import GrammarMatcher, closing_within
+from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
 
 _MOST_KEPT = 4096
 """How many requests' matchers are kept; those of others are made anew from their tokens."""
@@ -39,10 +40,13 @@ class ContinuousBatchingLogitsProcessor:
         compiled: The grammar of requests that name none; where None these are free.
         finish: "valid" has each text be whole within the `max_new_tokens` of its request, where a
             text of its grammar can be; "cut" cuts it there.
+        whitespace_budget: For requests whose grammar is that of a JSON Schema or of a type that is
+            written in JSON: the most bytes of whitespace between the parts of a text. Near that
+            number tokens are left out that would overrun it.
 
     Raises:
         TypeError: `compiled` is something else.
-        ValueError: `finish` is something else.
+        ValueError: `finish` is something else, or `whitespace_budget` less than 0.
         ModelError: torch or transformers is missing, or transformers is too old.
 
     Examples:
@@ -76,7 +80,9 @@ class ContinuousBatchingLogitsProcessor:
         compiled: CompiledGrammar | None = None,
         *,
         finish: Literal["valid", "cut"] = "valid",
+        whitespace_budget: int | None = None,
     ) -> None:
+        self._whitespace_budget = checked_whitespace(whitespace_budget)
         if compiled is not None:
             checked_grammars("ContinuousBatchingLogitsProcessor", [compiled])
         if finish not in ("valid", "cut"):
@@ -268,7 +274,7 @@ class ContinuousBatchingLogitsProcessor:
         tokens = [*(state.initial_tokens[earlier:] if earlier else []), *generated]
         grammar, written = self._texts.get(state.request_id, (None, None))
         if written is None or grammar is not compiled:
-            matcher = _matcher(compiled, state)
+            matcher = _matcher(compiled, state, self._whitespace_budget)
             most = state.max_new_tokens
             if self._closes and most is not None:
                 # A request that was put off counts what it has written among its prompt.
@@ -297,12 +303,16 @@ def _stop_ids(state: Any) -> list[int]:
     return [token_id for token_id in listed if token_id >= 0]
 
 
-def _matcher(compiled: CompiledGrammar, state: Any) -> GrammarMatcher:
+def _matcher(
+    compiled: CompiledGrammar, state: Any, whitespace_budget: int | None
+) -> GrammarMatcher:
     stops = _stop_ids(state)
+    is_json = isinstance(compiled.grammar.source, JsonSchemaSource)
     return GrammarMatcher(
         compiled,
         override_stop_tokens=stops or None,
         terminate_without_stop_token=not (stops or compiled.tokenizer_info.stop_token_ids),
+        whitespace_budget=whitespace_budget if is_json else None,
     )
 
 

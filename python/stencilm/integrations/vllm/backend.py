@@ -132,7 +132,12 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
         Raises:
             StencilError: It cannot be enforced; this request alone fails.
         """
-        return RequestSequence(self._requests.compile(request_type, grammar_spec), stop_token_ids)
+        is_json = kind_of(request_type, grammar_spec) in (Kind.JSON_SCHEMA, Kind.JSON_OBJECT)
+        return RequestSequence(
+            self._requests.compile(request_type, grammar_spec),
+            stop_token_ids,
+            whitespace_budget=self._requests.options.whitespace_budget if is_json else None,
+        )
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> Any:
         """An int32 CPU tensor of shape (max_num_seqs, ceil(vocab_size / 32)), all ones."""

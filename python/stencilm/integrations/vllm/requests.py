@@ -8,7 +8,6 @@ imported here.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -84,7 +83,9 @@ _DEFAULTS = Options()
 
 def _with_options(text: str, options: Options) -> str:
     """A structural tag with the options at each JSON value that says nothing else of them."""
-    if options == replace(_DEFAULTS, milliseconds=options.milliseconds, finish=options.finish):
+    # What else there is says nothing of how JSON is written.
+    written = ("property_order", "max_whitespace", "strict_mode")
+    if all(getattr(options, name) == getattr(_DEFAULTS, name) for name in written):
         return text
     try:
         tag = json.loads(text)

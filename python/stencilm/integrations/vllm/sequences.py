@@ -26,12 +26,18 @@ class RequestSequence:
         compiled: What the text must fit.
         stop_token_ids: The tokens that may end the text; where None or empty, those of the
             vocabulary.
+        whitespace_budget: Of a grammar of JSON: the most bytes of whitespace between the parts of
+            the text.
     """
 
     __slots__ = ("_failure", "_left", "_matcher")
 
     def __init__(
-        self, compiled: CompiledGrammar, stop_token_ids: Sequence[int] | set[int] | None = None
+        self,
+        compiled: CompiledGrammar,
+        stop_token_ids: Sequence[int] | set[int] | None = None,
+        *,
+        whitespace_budget: int | None = None,
     ) -> None:
         """Stands at the beginning of the text.
 
@@ -39,7 +45,9 @@ class RequestSequence:
             ValueError: A stop token is not in the vocabulary.
         """
         stops = sorted(stop_token_ids) if stop_token_ids else None
-        self._matcher = GrammarMatcher(compiled, override_stop_tokens=stops)
+        self._matcher = GrammarMatcher(
+            compiled, override_stop_tokens=stops, whitespace_budget=whitespace_budget
+        )
         self._failure: StencilError | None = None
         self._left: Callable[[], int] | None = None
 

@@ -50,6 +50,9 @@ class Options:
         milliseconds: The longest time that compiling one request, or one mask, may take.
         finish: "valid": near the end of a request's `max_tokens` its masks leave what still lets
             the text be whole within them, where a text of its grammar can be. "cut": it is cut.
+        whitespace_budget: The most bytes of whitespace between the parts of a whole text that is
+            JSON, for requests by `json` and `json_object`; None for no bound. Arguments of calls
+            have `max_whitespace` alone.
     """
 
     # The JSON is a user's: a misspelled name must not be a setting that has no effect.
@@ -60,6 +63,7 @@ class Options:
     strict_mode: bool = False
     milliseconds: Annotated[int, Field(ge=1, le=2**31 - 1)] = 5_000
     finish: Literal["cut", "valid"] = "cut"
+    whitespace_budget: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] = os.environ) -> Options:

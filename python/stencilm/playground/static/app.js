@@ -3,7 +3,7 @@
 
 const DEFAULTS = {
   notation: "json-schema", grammar: "", tokenizer: "tiny", text: "", token_ids: null, position: null,
-  compact: false, strict: false, relax: false,
+  compact: false, strict: false, relax: false, names: "", behind: "",
   prompt: "", temperature: 0.7, seed: 1, max_tokens: 128,
 };
 const state = { ...DEFAULTS };
@@ -468,13 +468,21 @@ function setText(text) {
 
 // --- setting up ----------------------------------------------------------------------------------
 
+// The options that the notation takes.
+function showOptions() {
+  element("schema-options").hidden = state.notation !== "json-schema";
+  element("names-box").hidden = !["json-schema", "ebnf", "lark"].includes(state.notation);
+}
+
 function showState() {
-  for (const name of ["notation", "tokenizer", "grammar", "text", "prompt", "temperature", "seed"]) {
+  for (const name of ["notation", "tokenizer", "grammar", "text", "names", "behind", "prompt", "temperature", "seed"]) {
     element(name).value = state[name];
   }
   element("max-tokens").value = state.max_tokens;
   for (const name of ["compact", "strict", "relax"]) element(name).checked = state[name];
-  element("schema-options").hidden = state.notation !== "json-schema";
+  showOptions();
+  if (state.names) element("names-box").open = true;
+  if (state.behind) element("behind-box").open = true;
   marks = { grammar: [], text: [] };
   showMarks("grammar");
   showMarks("text");
@@ -483,7 +491,7 @@ function showState() {
 function useExample(example) {
   Object.assign(state, {
     notation: example.notation, grammar: example.grammar, text: example.text, token_ids: null, position: null,
-    compact: false, strict: false, relax: false,
+    compact: false, strict: false, relax: false, names: example.names, behind: example.behind,
   });
   showState();
   changed({ now: true });
@@ -499,7 +507,7 @@ function setUp() {
   });
   element("notation").addEventListener("change", (event) => {
     state.notation = event.target.value;
-    element("schema-options").hidden = state.notation !== "json-schema";
+    showOptions();
     changed({ now: true });
   });
   element("tokenizer").addEventListener("change", (event) => {
@@ -512,6 +520,12 @@ function setUp() {
     element(name).addEventListener("change", (event) => {
       state[name] = event.target.checked;
       changed({ now: true });
+    });
+  }
+  for (const name of ["names", "behind"]) {
+    element(name).addEventListener("input", (event) => {
+      state[name] = event.target.value;
+      changed();
     });
   }
   setUpEditor("grammar", (value) => {

@@ -1,19 +1,16 @@
-//! Rows without a walk of the vocabulary: from runs of characters, and from similar rows.
+//! Rows without a walk of the vocabulary: from runs of characters.
 
 use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
 
-use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::order::{Ends, Inside, MAX_BELOW_ENDS, Start};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
 use crate::lexeme::mask::{CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
-
-/// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
-const MIN_AGREEMENT: u32 = 4;
 
 /// With more nodes behind the places where a run stops than this part of the shapes, a walk of these is cheaper.
 const FEW_OF_SHAPES: usize = 4;
@@ -22,23 +19,6 @@ const FEW_OF_SHAPES: usize = 4;
 const BYTES_BEHIND: usize = 4 * CHARACTERS_BEHIND as usize;
 
 impl LexemeCache {
-    /// A larger and simpler language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
-    /// repetition with a greatest count nearly the same without.
-    pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
-        let exprs = &mut self.deriver.exprs;
-        let base = if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
-            let relaxed = self.relaxation.apply(exprs, residual);
-            (relaxed.agreement >= MIN_AGREEMENT).then_some(relaxed.expr)
-        } else if let Expr::And(parts) = exprs.get(residual) {
-            let kept: Vec<ExprId> =
-                parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
-            (kept.len() < parts.len() && !kept.is_empty()).then(|| exprs.and(&kept))
-        } else {
-            None
-        };
-        base.filter(|&base| self.is_simpler(base, residual))
-    }
-
     /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
     /// `counted`; `None` where it is not plain to see where a character ends.
     pub(crate) fn runs(
@@ -188,83 +168,5 @@ impl LexemeCache {
         // At least so many, for no token has more characters than bytes.
         let most = trie.max_depth() as u32 + CHARACTERS_BEHIND;
         Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends).with_runs(name, Some(most))))
-    }
-
-    /// The row of a residual from that of a larger language: both are walked together, and no further than they may
-    /// differ.
-    pub(crate) fn row_near(
-        &mut self,
-        vocabulary: &Tokens,
-        from: Start,
-        base: ExprId,
-        larger: &Row,
-    ) -> Result<Row, LimitExceeded> {
-        let (own, whole) = (from.dfa, self.dfa(&[base])?);
-        let trie = vocabulary.trie();
-        let mut inside = larger.to_set(vocabulary.vocab_size());
-        // By state: the last one of the larger language that it was seen with, and for how long they agree.
-        let mut agreements: Vec<(StateId, u32)> = Vec::new();
-        // Nodes at which only the larger one ends.
-        let mut not_here: Vec<u32> = Vec::new();
-        let mut dead: Vec<u32> = Vec::new();
-        trie.walk(
-            (from.state, StateId::START),
-            |(state, other), byte, node| {
-                let (other, other_ends) = self.step(whole, other, byte)?;
-                if other == StateId::DEAD {
-                    return Ok(None);
-                }
-                let (state, ends) =
-                    if state == StateId::DEAD { (StateId::DEAD, false) } else { self.step(own, state, byte)? };
-                if other_ends && !ends {
-                    not_here.push(node as u32);
-                }
-                if state != StateId::DEAD {
-                    let known = state.0 as usize;
-                    if known >= agreements.len() {
-                        agreements.resize(known + 1, (StateId::DEAD, 0));
-                    }
-                    if agreements[known].0 != other {
-                        agreements[known] = (other, self.agreement(own, state, whole, other));
-                    }
-                    let height = trie.height(node);
-                    let agreement = agreements[known].1;
-                    if agreement == u32::MAX || (height < u8::MAX && agreement >= u32::from(height)) {
-                        return Ok(None);
-                    }
-                }
-                Ok::<_, LimitExceeded>(Some((state, other)))
-            },
-            |token, (state, _)| {
-                if state == StateId::DEAD {
-                    dead.push(token);
-                }
-            },
-        )?;
-        for token in dead {
-            token_set::clear(inside.words_mut(), token);
-        }
-        let ends = match not_here.is_empty() {
-            true => larger.ends.clone(),
-            false => larger.ends.iter().copied().filter(|node| not_here.binary_search(node).is_err()).collect(),
-        };
-        // Without crossing tokens a row is used only where nothing follows.
-        let crossings = larger.crossings.as_ref().map(|crossings| match not_here.is_empty() {
-            true => crossings.clone(),
-            false => Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, &not_here)).collect()),
-        });
-        Ok(Row::of_set(inside, crossings, larger.unkept.clone()).with_ends(ends))
-    }
-
-    /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
-    pub(crate) fn agreement(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId) -> u32 {
-        let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
-            return 0;
-        };
-        if residual == larger {
-            return u32::MAX;
-        }
-        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, residual);
-        if relaxed.expr == larger { relaxed.agreement } else { 0 }
     }
 }

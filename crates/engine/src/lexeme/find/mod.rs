@@ -1,8 +1,8 @@
 //! Finding a lexeme mask: the ways in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
-//! walked ([`char_runs`], [`unbounded_runs`], [`bounded_patterns`]); a state that resembles another takes its mask and mends the
-//! difference ([`by_runs`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
+//! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`]); a state that resembles another takes its mask and mends the
+//! difference ([`by_larger`], [`bounded_patterns`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
 //! hold.
 //!
 //! Entry point: [`order`].
@@ -11,6 +11,7 @@
 //! The integer of the example is tiny, so the walk finds its mask: it enters the subtrees of `1` and `2` and skips all others.
 
 pub(crate) mod bounded_patterns;
+pub(crate) mod by_larger;
 pub(crate) mod by_runs;
 pub(crate) mod by_walk;
 pub(crate) mod char_runs;

@@ -87,7 +87,14 @@ impl LexemeCache {
                     Some(row) => Next::Found(row),
                     None => self.row_of_unbounded(vocabulary, current)?,
                 },
-                Larger::Near(base) => Next::Found(Arc::new(self.row_near(vocabulary, current.from, base, &row)?)),
+                Larger::Near(base) => match self.row_near(vocabulary, current.from, base, &row)? {
+                    Some(row) => Next::Found(Arc::new(row)),
+                    None => self.row_walked(vocabulary, current.from)?,
+                },
+                Larger::Apart(base) => match self.row_apart(vocabulary, current.from, base, &row)? {
+                    Some(row) => Next::Found(Arc::new(row)),
+                    None => self.row_walked(vocabulary, current.from)?,
+                },
             };
         }
     }
@@ -115,25 +122,32 @@ impl LexemeCache {
         if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
             return found(row);
         }
-        let base = match self.base_of(residual) {
-            Some(base) if !self.returns(residual)? && Switch::LexemeNear.is_on() => {
-                let dfa = self.dfa(&[base])?;
-                Some(base).filter(|_| !self.dfas[dfa.0 as usize].is_dead_at_start())
-            }
-            _ => None,
-        };
-        let enough = if base.is_some() { FEW_NODES } else { usize::MAX };
-        match (self.row_by_walk(vocabulary, from, enough)?, base) {
-            (Some(row), _) => found(row),
-            (None, Some(base)) => Ok(Next::After(Larger::Near(base))),
-            (None, None) => unreachable!("a walk without a limit ends"),
+        if !Switch::LexemeNear.is_on() {
+            return self.row_walked(vocabulary, from);
+        }
+        let usual = self.usual_of(residual)?;
+        // It leads nowhere else, so it is the last one of its complexity.
+        let usual_apart = usual.filter(|&usual| usual != residual);
+        if let Some(usual) = usual_apart.filter(|&usual| !self.is_simpler(residual, usual)) {
+            return Ok(Next::After(Larger::Near(usual)));
+        }
+        let Some(base) = self.base_of(residual) else { return self.row_walked(vocabulary, from) };
+        let dfa = self.dfa(&[base])?;
+        if self.dfas[dfa.0 as usize].is_dead_at_start() {
+            return self.row_walked(vocabulary, from);
+        }
+        if usual == Some(residual) {
+            return Ok(Next::After(Larger::Apart(base)));
+        }
+        match self.row_by_walk(vocabulary, from, FEW_NODES)? {
+            Some(row) => found(row),
+            None => Ok(Next::After(Larger::Near(base))),
         }
     }
 
-    /// Whether some byte leads from a residual back to it. Such a one, as a text without a word, comes no nearer to a larger
-    /// language.
-    fn returns(&mut self, residual: ExprId) -> Result<bool, LimitExceeded> {
-        Ok(self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual))
+    fn row_walked(&mut self, vocabulary: &Tokens, from: Start) -> Result<Next, LimitExceeded> {
+        let row = self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
+        Ok(Next::Found(Arc::new(row)))
     }
 
     /// Whether the row of one expression may be made from that of another.
@@ -284,6 +298,8 @@ enum Larger {
     Limited(Limited),
     /// One that differs in few tokens.
     Near(ExprId),
+    /// One from which it differs after few characters, whatever came before.
+    Apart(ExprId),
 }
 
 impl Larger {
@@ -291,7 +307,7 @@ impl Larger {
         match *self {
             Larger::Bounded(ref bounded) => bounded.other,
             Larger::Limited(ref limited) => limited.without,
-            Larger::Near(base) => base,
+            Larger::Near(base) | Larger::Apart(base) => base,
         }
     }
 }

@@ -81,13 +81,14 @@ fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<Vec<ExprId>> {
 }
 
 /// The character whose runs can be completed in all these parts together, which end with one and the same byte where they
-/// are `ended`. In each of them more characters may come behind every match, so what completes a run in one part can
-/// be put behind what completes it in another.
+/// are `ended`. In each of them but one more characters may come behind every match, so what completes a run in one part can
+/// be put behind what completes it in another, and last what completes it in that one.
 fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> Option<Open> {
     let mut character = None;
     let mut counted: Vec<ExprId> = Vec::new();
     // The most bytes that are needed, each of which may be a character, and the most characters that may be.
     let (mut needed, mut least, mut most) = (horizon as u64, 0, u64::MAX);
+    let mut is_last_known = false;
     for &part in parts {
         if let &[only] = &*spine(exprs, part, ended)?
             && let Expr::Repeat { body, min, max } = *exprs.get(only)
@@ -101,14 +102,26 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
             Expr::Or(parts) => parts,
             _ => std::slice::from_ref(&part),
         };
-        let open = alternatives.iter().find_map(|&alternative| {
-            let spine = spine(exprs, alternative, ended)?;
-            let Expr::Repeat { body, max: None, .. } = *exprs.get(*spine.first()?) else { return None };
-            let Expr::Repeat { body: last, max: None, .. } = *exprs.get(*spine.last()?) else { return None };
-            let open = body == last && !exprs.has_boolean(alternative) && character.is_none_or(|known| known == body);
-            open.then(|| (body, u64::from(exprs.shortest_at_least(alternative))))
-        });
-        let (body, shortest) = open?;
+        let open = |goes_on: bool| {
+            alternatives.iter().find_map(|&alternative| {
+                let spine = spine(exprs, alternative, ended)?;
+                let Expr::Repeat { body, max: None, .. } = *exprs.get(*spine.first()?) else { return None };
+                let last = exprs.get(*spine.last()?);
+                let more = matches!(*last, Expr::Repeat { body: last, max: None, .. } if last == body);
+                let open = (more || !goes_on)
+                    && !exprs.has_boolean(alternative)
+                    && character.is_none_or(|known| known == body);
+                open.then(|| (body, u64::from(exprs.shortest_at_least(alternative))))
+            })
+        };
+        let (body, shortest) = match open(true) {
+            Some(open) => open,
+            None if is_last_known => return None,
+            None => {
+                is_last_known = true;
+                open(false)?
+            }
+        };
         character = Some(body);
         needed = needed.saturating_add(shortest);
     }

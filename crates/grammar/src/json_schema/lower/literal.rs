@@ -25,6 +25,7 @@ impl Lowering<'_> {
             Json::String(text) => self.strings.literals_in_time(&mut self.builder.exprs, &[text]).map_err(too_long)?,
             Json::Number(text) => {
                 let readable = self.options.integers_as_digits;
+                let kind = self.kind_of_value(text, kind);
                 let written = Written { kind, spelling: self.options.spelling, readable };
                 let number = Decimal::parse(text);
                 let number = number.and_then(|number| exactly(&mut self.builder.exprs, &number, written));
@@ -35,6 +36,12 @@ impl Lowering<'_> {
             }
             Json::Array(_) | Json::Object(_) => ExprId::NOTHING,
         })
+    }
+
+    /// How a number that is given may be written: one without a point as digits, where integers are.
+    pub(crate) fn kind_of_value(&self, text: &str, kind: Kind) -> Kind {
+        let is_integer = self.options.integers_as_digits && !text.contains(['.', 'e', 'E']);
+        if kind == Kind::Number && is_integer { Kind::Pointless } else { kind }
     }
 
     /// Any value, `depth` containers deep.

@@ -323,7 +323,32 @@ impl<'a> Lowering<'a> {
     }
 
     /// A name that no schema names, of a class of them; `None` where there is none.
-    fn other_name(&mut self, key: ExprId, known: &[Member]) -> Option<ExprId> {
+    fn other_name(&mut self, key: ExprId, known: &[Member]) -> Option<NodeId> {
+        let written = self.marked_names(key);
+        let exprs = &mut self.builder.exprs;
+        let known: Vec<&str> = known.iter().map(|member| member.name).collect();
+        let known = exprs.literals(&known);
+        let others = exprs.not(known);
+        let name = exprs.and(&[written, others]);
+        // Of all names there are more than are known and excluded.
+        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
+        if every == Some(key) && self.options.excludes.is_empty() {
+            return Some(self.builder.live_lexeme(name));
+        }
+        let (checker, copy) = self.checker(name);
+        match checker.is_live(copy) {
+            Ok(true) => Some(self.builder.live_lexeme(name)),
+            Ok(false) => None,
+            // Where that takes too long to tell, the grammar as a whole is told of it.
+            Err(_) => Some(self.builder.lexeme(name)),
+        }
+    }
+
+    /// The names of a class that can be written.
+    fn marked_names(&mut self, key: ExprId) -> ExprId {
+        if let Some(&known) = self.marking().names.get(&key) {
+            return known;
+        }
         let marked = self.marking().marked;
         let exprs = &mut self.builder.exprs;
         let end = marked.name_end.as_bytes();
@@ -347,19 +372,9 @@ impl<'a> Lowering<'a> {
             let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
             all.push(without(exprs, &excludes));
         }
-        if !known.is_empty() {
-            let known: Vec<&str> = known.iter().map(|member| member.name).collect();
-            let known = exprs.literals(&known);
-            all.push(exprs.not(known));
-        }
-        let name = exprs.and(&all);
-        // Of all names there are more than are known and excluded.
-        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
-        if every == Some(key) && self.options.excludes.is_empty() {
-            return Some(name);
-        }
-        let (checker, copy) = self.checker(name);
-        checker.is_live(copy).unwrap_or(true).then_some(name)
+        let written = exprs.and(&all);
+        self.marking().names.insert(key, written);
+        written
     }
 
     /// A fixed text, whose markers may each be the special token of that name.
@@ -425,10 +440,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// A member of a name that is not known.
-    fn unnamed_argument(&mut self, name: ExprId, ways: &[Way]) -> NodeId {
+    fn unnamed_argument(&mut self, name: NodeId, ways: &[Way]) -> NodeId {
         let marked = self.marking().marked;
         let open = self.fixed(marked.open);
-        let name = self.builder.lexeme(name);
         let open = self.builder.sequence(&[open, name]);
         self.between(open, marked.middle, ways, marked.close)
     }

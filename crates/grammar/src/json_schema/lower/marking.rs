@@ -119,6 +119,8 @@ pub(crate) struct Marking<'a> {
     /// Strings as they are, in exchange with those in JSON.
     pub(super) strings: Strings,
     pub(super) patterns: Map<&'a str, ExprId>,
+    /// The names of a class that can be written.
+    pub(super) names: Map<ExprId, ExprId>,
     /// The ways to write values that were met, by what is asked of them.
     pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
     /// The same by what schemas say, where they mean the same.
@@ -169,6 +171,7 @@ impl<'a> Marking<'a> {
             marked,
             strings: Strings::new(Spelling::Bare),
             patterns: Map::default(),
+            names: Map::default(),
             values: Map::default(),
             alike: Map::default(),
             arguments: Map::default(),

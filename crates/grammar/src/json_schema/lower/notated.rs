@@ -508,9 +508,12 @@ impl<'a> Lowering<'a> {
                 self.more_mixed(mixed, comma, left)
             });
         }
-        for &(member, is_required) in ordered.iter().rev() {
-            let mut before = Vec::with_capacity(counts + 1);
-            for count in 0..=counts {
+        let mut required = ordered.iter().filter(|(_, is_required)| *is_required).count();
+        for (place, &(member, is_required)) in ordered.iter().enumerate().rev() {
+            required -= usize::from(is_required);
+            // Only what can have come before it is laid out: those that are required, and of the others any.
+            let mut before = vec![after[0]; counts + 1];
+            for count in required.min(counts)..=place.min(counts) {
                 let mut ways = Vec::with_capacity(2);
                 let next = if count < counts { Some(count + 1) } else { max.is_none().then_some(counts) };
                 if let Some(next) = next {
@@ -523,7 +526,7 @@ impl<'a> Lowering<'a> {
                 let rule = self.builder.declare_rule("members");
                 let body = self.builder.choice(&ways);
                 self.builder.define_rule(rule, body);
-                before.push(self.builder.node(Node::Rule(rule)));
+                before[count] = self.builder.node(Node::Rule(rule));
             }
             after = before;
         }
@@ -619,24 +622,21 @@ impl<'a> Lowering<'a> {
         Ok(None)
     }
 
-    /// A name of a class of those that no schema names, with what stands before the value; `None` where there is none.
-    fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Option<NodeId> {
+    /// The names of a class that can be written at a place.
+    fn notated_names(&mut self, of_class: ExprId, place: Place) -> ExprId {
+        if let Some(&known) = self.notated().names.get(&(of_class, place)) {
+            return known;
+        }
         let notation = self.notation();
-        let place = self.notated().place;
-        let is_quoted = place == Place::Value && notation.quote.is_none();
-        let sign = if place == Place::Call { notation.assign } else { notation.colon };
-        let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
         let exprs = &mut self.builder.exprs;
-        let known: Vec<&str> = known.iter().map(|member| member.name).collect();
-        let known = exprs.literals(&known);
-        let mut all = vec![of_class, exprs.not(known)];
+        let mut all = vec![of_class];
         if notation.quote.is_some() {
             let letters: ByteSet = (b'!'..=u8::MAX)
                 .filter(|&byte| byte != 0x7f && !b"\"'".contains(&byte) && !NOT_IN_NAMES.contains(&char::from(byte)))
                 .collect();
             let letter = exprs.bytes(letters);
             all.push(exprs.repeat(letter, 1, None));
-        } else if !is_quoted {
+        } else if place == Place::Call {
             let letters: ByteSet = (b'a'..=b'z').chain(b'A'..=b'Z').chain([b'_']).collect();
             let first = exprs.bytes(letters);
             let letters: ByteSet = (b'a'..=b'z').chain(b'A'..=b'Z').chain(b'0'..=b'9').chain([b'_']).collect();
@@ -646,7 +646,24 @@ impl<'a> Lowering<'a> {
             let keywords = exprs.literals(&KEYWORDS);
             all.push(exprs.not(keywords));
         }
-        let mut name = exprs.and(&all);
+        let written = exprs.and(&all);
+        self.notated().names.insert((of_class, place), written);
+        written
+    }
+
+    /// A name of a class of those that no schema names, with what stands before the value; `None` where there is none.
+    fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Option<NodeId> {
+        let notation = self.notation();
+        let place = self.notated().place;
+        let is_quoted = place == Place::Value && notation.quote.is_none();
+        let sign = if place == Place::Call { notation.assign } else { notation.colon };
+        let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
+        let written = self.notated_names(of_class, place);
+        let exprs = &mut self.builder.exprs;
+        let known: Vec<&str> = known.iter().map(|member| member.name).collect();
+        let known = exprs.literals(&known);
+        let others = exprs.not(known);
+        let mut name = exprs.and(&[written, others]);
         if !excludes.is_empty() {
             name = FreeText::of(exprs, name, &[], &excludes).unended(exprs);
         }
@@ -670,10 +687,14 @@ impl<'a> Lowering<'a> {
         // Of all names there are more than are known and excluded.
         let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
         if every == Some(of_class) && self.options.excludes.is_empty() {
-            return Some(self.builder.lexeme(key));
+            return Some(self.builder.live_lexeme(key));
         }
         let (checker, copy) = self.checker(key);
-        let is_live = checker.is_live(copy).unwrap_or(true);
-        is_live.then(|| self.builder.lexeme(key))
+        match checker.is_live(copy) {
+            Ok(true) => Some(self.builder.live_lexeme(key)),
+            Ok(false) => None,
+            // Where that takes too long to tell, the grammar as a whole is told of it.
+            Err(_) => Some(self.builder.lexeme(key)),
+        }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Notation {
 }
 
 /// Where members stand: as the arguments of the call, or within a value.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Call,
     Value,
@@ -41,6 +41,8 @@ pub(crate) struct Notated<'a> {
     /// Strings as they are, in exchange with those in JSON.
     pub(super) strings: Strings,
     pub(super) patterns: Map<&'a str, ExprId>,
+    /// The names of a class that can be written, for each place.
+    pub(super) names: Map<(ExprId, Place), ExprId>,
     /// Where the object stands that is laid out.
     pub(super) place: Place,
     /// Whether every string is written in one way: elements that must differ are told apart by how they are written.
@@ -67,6 +69,7 @@ impl<'a> Notated<'a> {
             notation,
             strings: Strings::new(Spelling::Bare),
             patterns: Map::default(),
+            names: Map::default(),
             place: Place::Call,
             in_one_way: false,
             values: [Map::default(), Map::default()],

@@ -83,15 +83,19 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// One grammar of several schemas, one after the other, and the node of each.
-    pub(crate) fn together(&mut self, roots: &[SchemaId]) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
+    /// One grammar of several schemas, one after the other, and the node of each; with this report, if there is one.
+    pub(crate) fn together(
+        &mut self,
+        roots: &[SchemaId],
+        report: Option<KeptReport>,
+    ) -> Result<(Grammar, Vec<NodeId>), GrammarError> {
         self.builder.limit_exprs(self.options.max_exprs);
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         let mut nodes = Vec::with_capacity(roots.len());
         for &root in roots {
             nodes.push(self.root_of(root)?);
         }
-        let report = self.report();
+        let report = report.unwrap_or_else(|| self.report());
         let root = self.builder.sequence(&nodes);
         Ok((std::mem::take(&mut self.builder).finish(root, report)?, nodes))
     }

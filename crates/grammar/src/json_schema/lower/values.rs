@@ -233,11 +233,7 @@ impl<'a> Lowering<'a> {
     /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
         let Parts { scalars, texts, numbers, containers, branches } = parts;
-        let written = Written {
-            kind: self.number_kind(merged),
-            spelling: self.options.spelling,
-            readable: self.options.integers_as_digits,
-        };
+        let of_types = self.number_kind(merged);
         let Some(values) = &merged.values else { return Ok(()) };
         let mut misfit = None;
         let mut fits = false;
@@ -251,10 +247,17 @@ impl<'a> Lowering<'a> {
             match self.schemas.document.get(value) {
                 Json::String(text) => texts.push(text),
                 Json::Array(_) | Json::Object(_) => containers.push(Container::Value(value)),
-                Json::Number(text)
-                    if Decimal::parse(text)
-                        .is_some_and(|number| plain_texts(&mut self.builder.exprs, &number, written, numbers)) => {}
-                _ => scalars.push(self.literal_scalar(value, written.kind)?),
+                Json::Number(text) => {
+                    let kind = self.kind_of_value(text, of_types);
+                    let (spelling, readable) = (self.options.spelling, self.options.integers_as_digits);
+                    let written = Written { kind, spelling, readable };
+                    let exprs = &mut self.builder.exprs;
+                    let number = Decimal::parse(text);
+                    if !number.is_some_and(|number| plain_texts(exprs, &number, written, numbers)) {
+                        scalars.push(self.literal_scalar(value, kind)?);
+                    }
+                }
+                _ => scalars.push(self.literal_scalar(value, of_types)?),
             }
         }
         branches.push(match misfit {

@@ -6,7 +6,7 @@ use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
 use crate::json::layout::GapPatterns;
 use crate::json_schema::options::JsonSchemaOptions;
-use crate::json_schema::reported;
+use crate::json_schema::part;
 use crate::notations::combine;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
@@ -57,7 +57,7 @@ impl Expansion<'_, '_> {
         }
         let mut options = layout(schema).map_err(|message| SyntaxError::at(place, message))?;
         options.documents = self.names.symbols.documents();
-        let grammar = reported(schema, &options).map_err(|error| SyntaxError {
+        let grammar = part(schema, &options, None).map_err(|error| SyntaxError {
             kind: error.kind,
             offset: place,
             message: error.described(),

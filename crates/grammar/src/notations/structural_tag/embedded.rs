@@ -8,14 +8,20 @@ use super::styles::Style;
 use super::tree::{Format, Tree};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, NodeId};
+use crate::ir::report::KeptReport;
 use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::{arguments, from_values, reported};
+use crate::json_schema::{arguments, from_values, part};
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 impl<'a> Lowering<'a> {
+    /// The report that a part is to have: none is worked out where nobody reads it.
+    fn report_of_parts(&self) -> Option<KeptReport> {
+        (!self.reports).then(KeptReport::default)
+    }
+
     /// Refuses a part that is longer than it may be on its own.
     fn check_length(&self, part: &str, what: &str, at: JsonId) -> Result<(), GrammarError> {
         if part.len() <= self.max_bytes {
@@ -38,8 +44,11 @@ impl<'a> Lowering<'a> {
         Ok(self.add(&grammar))
     }
 
-    pub(super) fn regex(&mut self, pattern: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+    pub(super) fn regex(&mut self, pattern: &'a str, at: JsonId) -> Result<NodeId, GrammarError> {
         self.check_length(pattern, "the pattern", at)?;
+        if let Some(&known) = self.regexes.get(pattern) {
+            return Ok(known);
+        }
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         let expr = parse_pattern(&mut self.builder.exprs, pattern, &options, &mut Utf8).map_err(|inner| {
             let kind = match inner.kind {
@@ -50,7 +59,9 @@ impl<'a> Lowering<'a> {
             let place = format!("{}/pattern", self.document.pointer(at));
             GrammarError::new(kind, place, format!("offset {}: {}", inner.offset, inner.message))
         })?;
-        Ok(self.builder.lexeme(expr))
+        let node = self.builder.lexeme(expr);
+        self.regexes.insert(pattern, node);
+        Ok(node)
     }
 
     /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
@@ -82,7 +93,8 @@ impl<'a> Lowering<'a> {
         for ((style, ..), group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, style.arguments()) else {
+            let (written, report) = (style.arguments(), self.report_of_parts());
+            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, written, report) else {
                 continue;
             };
             self.report.append(std::mem::take(&mut grammar.report));
@@ -113,8 +125,8 @@ impl<'a> Lowering<'a> {
         let place = self.document.pointer(at);
         let options = &JsonSchemaOptions { max_bytes: self.max_bytes, ..options.clone() };
         let grammar = match style.arguments() {
-            None => reported(text, options),
-            Some(written) => arguments(text, written, options),
+            None => part(text, options, self.report_of_parts()),
+            Some(written) => arguments(text, written, options, self.report_of_parts()),
         };
         let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
         self.report.absorb(&grammar.report, &place, "#");

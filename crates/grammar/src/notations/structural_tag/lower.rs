@@ -24,6 +24,8 @@ pub(super) struct Lowering<'a> {
     /// Longest part in another notation.
     pub(super) max_bytes: usize,
     pub(super) builder: GrammarBuilder,
+    /// Whether the report is worked out.
+    pub(super) reports: bool,
     pub(super) report: KeptReport,
     names: HashSet<String>,
     nodes: Vec<Option<NodeId>>,
@@ -31,6 +33,8 @@ pub(super) struct Lowering<'a> {
     /// Schemas that were lowered together, before all others.
     pub(super) plain: FxHashMap<JsonId, NodeId>,
     literals: HashMap<&'a str, NodeId>,
+    /// Patterns that were read.
+    pub(super) regexes: HashMap<&'a str, NodeId>,
     /// The beginnings of tags that are patterns.
     patterns: FxHashMap<JsonId, NodeId>,
 }
@@ -42,18 +46,39 @@ impl<'a> Lowering<'a> {
             text,
             max_bytes,
             builder: GrammarBuilder::default(),
+            reports: false,
             report: KeptReport::default(),
             names: HashSet::default(),
             nodes: Vec::new(),
             schemas: HashMap::default(),
             plain: FxHashMap::default(),
             literals: HashMap::default(),
+            regexes: HashMap::default(),
             patterns: FxHashMap::default(),
         }
     }
 
-    /// The grammar of the whole tree.
-    pub(super) fn grammar(mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<Grammar, GrammarError> {
+    /// The grammar of the whole tree, with this report.
+    pub(super) fn grammar(
+        mut self,
+        tree: &Tree<'a>,
+        max_exprs: usize,
+        report: KeptReport,
+    ) -> Result<Grammar, GrammarError> {
+        let root = self.root(tree, max_exprs)?;
+        let grammar = self.builder.finish(root, report);
+        grammar
+            .map_err(|error| if error.place.is_empty() { GrammarError { place: "#".into(), ..error } } else { error })
+    }
+
+    /// The report on the whole tree.
+    pub(super) fn report_alone(mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<KeptReport, GrammarError> {
+        self.reports = true;
+        self.root(tree, max_exprs)?;
+        Ok(self.report)
+    }
+
+    fn root(&mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<NodeId, GrammarError> {
         self.builder.limit_exprs(max_exprs);
         self.nodes = vec![None; tree.slots.len()];
         self.plain_schemas(tree, max_exprs);
@@ -66,10 +91,7 @@ impl<'a> Lowering<'a> {
             })?;
             self.nodes[index] = Some(node);
         }
-        let root = self.whole(tree, FormatId(0));
-        let grammar = self.builder.finish(root, self.report);
-        grammar
-            .map_err(|error| if error.place.is_empty() { GrammarError { place: "#".into(), ..error } } else { error })
+        Ok(self.whole(tree, FormatId(0)))
     }
 
     /// What a format was lowered to; of a tag, what follows its beginning.

@@ -13,9 +13,14 @@ mod styles;
 mod texts;
 mod tree;
 
+use lower::Lowering;
+use stencilm_regex::memory;
+use tree::Tree;
+
 use crate::error::GrammarError;
 use crate::ir::builder::MAX_EXPRS;
 use crate::ir::grammar::Grammar;
+use crate::ir::report::{KeptReport, Later};
 use crate::json_schema::options::MAX_BYTES;
 use crate::json_schema::read::parse::parse;
 
@@ -46,8 +51,37 @@ impl Grammar {
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) where no text matches, each at its JSON pointer;
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is too large.
     pub fn from_structural_tag(text: &str, options: &StructuralTagOptions) -> Result<Grammar, GrammarError> {
-        let document = parse(text, &[], options.max_bytes.saturating_mul(MOST_PARTS))?;
-        let tree = read::read(&document)?;
-        lower::Lowering::new(&document, text, options.max_bytes).grammar(&tree, options.max_exprs)
+        // Few ask for the report, and to read the tag once more costs them little.
+        let later = KeptReport::later(Again { text: text.into(), options: *options });
+        read(text, options, |lowering, tree| lowering.grammar(tree, options.max_exprs, later))
+    }
+}
+
+/// Reads a structural tag, and goes on with what it says.
+fn read<T>(
+    text: &str,
+    options: &StructuralTagOptions,
+    then: impl for<'a> FnOnce(Lowering<'a>, &Tree<'a>) -> Result<T, GrammarError>,
+) -> Result<T, GrammarError> {
+    let document = parse(text, &[], options.max_bytes.saturating_mul(MOST_PARTS))?;
+    let tree = read::read(&document)?;
+    then(Lowering::new(&document, text, options.max_bytes), &tree)
+}
+
+/// What it takes to read a structural tag again, for its report.
+#[derive(Debug)]
+struct Again {
+    text: Box<str>,
+    options: StructuralTagOptions,
+}
+
+impl Later for Again {
+    fn report(&self) -> KeptReport {
+        read(&self.text, &self.options, |lowering, tree| lowering.report_alone(tree, self.options.max_exprs))
+            .expect("what has been read can be read again")
+    }
+
+    fn memory_bytes(&self) -> usize {
+        memory::of_shared::<Again>(1) + memory::allocated(self.text.len())
     }
 }

@@ -90,6 +90,9 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
         r#""pattern": "-1", "minLength": 3, "maxLength": 90"#,
         r#""pattern": "^.*-[^1\n\r\u2028\u2029]+a$""#,
         r#""pattern": "é|日""#,
+        r#""pattern": "a1$""#,
+        r#""pattern": "a1$", "minLength": 5"#,
+        r#""allOf": [{"pattern": "a1$"}, {"pattern": "-|b"}]"#,
     ];
     let others = [
         r#""maxLength": 4"#,
@@ -97,6 +100,8 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
         r#""pattern": "^[a-z1]{2}-.*$""#,
         r#""pattern": "^[^a\\\\]+$""#,
         r#""pattern": "a1", "maxLength": 5"#,
+        r#""allOf": [{"pattern": "a1$"}, {"pattern": "[1b]$"}]"#,
+        r#""allOf": [{"pattern": "a1$"}, {"pattern": "-|b"}], "maxLength": 40"#,
         r#""pattern": "^\\S+( \\S+){0,2}$""#,
     ];
     for (index, keywords) in open.iter().chain(&others).enumerate() {
@@ -120,7 +125,7 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
             }
             let near = lexeme_cache.base_of(residual).and_then(|base| {
                 let larger = row_of(&mut lexeme_cache, &vocabulary, base)?;
-                Some(lexeme_cache.row_near(&vocabulary, from, base, &larger).unwrap())
+                Some(lexeme_cache.row_near(&vocabulary, from, base, &larger).unwrap().expect("a base is larger"))
             });
             let bounded = bounded_row(&mut lexeme_cache, &vocabulary, residual);
             let owned = [run, open_run, near].into_iter().flatten().map(Arc::new);
@@ -285,4 +290,71 @@ fn a_row_is_made_from_simpler_ones() {
             }
         }
     }
+}
+
+/// Texts in which something must not occur, from every state that some beginnings lead to: by the characters that matter alone.
+#[test]
+fn the_row_of_a_text_without_something_is_that_of_a_walk() {
+    let vocabulary = vocabulary_of(&["a", "b", "1", "\"", "\",", "\\\"", "\\u00", "61", "é", "日本", "\\", "\\n"], 4);
+    assert!(vocabulary.trie().len() > FEW_NODES);
+    let keywords = [
+        r#""not": {"pattern": "ab"}"#,
+        r#""not": {"pattern": "a"}"#,
+        r#""not": {"pattern": "ab$"}"#,
+        r#""not": {"pattern": "ab1|ba"}"#,
+        r#""not": {"pattern": "é|日"}"#,
+        r#""not": {"pattern": "日本a"}"#,
+        r#""not": {"pattern": "[ab]1"}"#,
+        r#""not": {"pattern": "\n|a\""}"#,
+        r#""not": {"pattern": "ab"}, "pattern": "1b""#,
+        r#""not": {"anyOf": [{"pattern": "ab"}, {"pattern": "1"}]}"#,
+        r#""not": {"anyOf": [{"pattern": "ab"}, {"enum": ["a", "b1", "éa"]}]}"#,
+        r#""not": {"pattern": "a.b"}, "minLength": 4"#,
+    ];
+    let (mut apart, mut near) = (0, 0);
+    for keywords in keywords {
+        let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+        let (grammar, expr) = string_lexeme(keywords);
+        let expr = lexeme_cache.import(grammar.exprs(), expr).expect("nothing ends it");
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        for text in [
+            "",
+            "a",
+            "1",
+            "b",
+            "\u{E9}",
+            "\u{65E5}",
+            "\u{65E5}\u{672C}",
+            "\\",
+            "\\u00",
+            "\\u006",
+            "bbbb",
+            "\u{E9}1b\\n",
+            "11b",
+        ] {
+            let mut state = StateId::START;
+            for byte in [b"\"", text.as_bytes()].concat() {
+                state = lexeme_cache.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+            match lexeme_cache.usual_of(residual).unwrap() {
+                Some(usual) if usual == residual => {
+                    let Some(base) = lexeme_cache.base_of(residual) else { continue };
+                    let larger = row_of(&mut lexeme_cache, &vocabulary, base).unwrap();
+                    let from = Start { dfa, state, one: true };
+                    apart += u32::from(lexeme_cache.row_apart(&vocabulary, from, base, &larger).unwrap().is_some());
+                }
+                Some(_) => near += 1,
+                None => {}
+            }
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let RowHere { row, .. } = lexeme_cache.row(&vocabulary, dfa, state).unwrap();
+            assert!(said(&row, &vocabulary).0 == said(&walked, &vocabulary).0, "{keywords} behind {text}");
+            if row.unkept.is_empty() && walked.unkept.is_empty() {
+                assert!(said(&row, &vocabulary).1 == said(&walked, &vocabulary).1, "{keywords} behind {text}");
+            }
+        }
+    }
+    assert!(apart > 10 && near > 10, "{apart} texts at where they usually are, {near} elsewhere");
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from stencilm.errors import MatcherError
-from stencilm.guiding.lookup import Lookup, Odds
+from stencilm.generation.lookup import Lookup, Odds
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.tokenizers import TokenizerInfo
 
@@ -55,6 +55,13 @@ class Guesser:
             self._length += 1
             self._recent = [*self._recent, token][-_LONG:]
         self._lookup.extend(tokens)
+
+    def go_back(self, tokens: Sequence[int]) -> None:
+        """Stand at the end of these tokens, which were learnt from; nothing is forgotten."""
+        self._offers.clear()
+        self._recent = list(tokens[-_LONG:])
+        self._length = len(tokens)
+        self._lookup.go_back(tokens)
 
     def guess(self, matcher: GrammarMatcher, stops: Collection[int], room: int) -> list[int]:
         """Tokens that may come next, that the grammar allows, and that do not end the text."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import stencilm
 from stencilm import Grammar, GrammarMatcher, TokenizerInfo
-from stencilm.guiding.guesses import Guesser
-from stencilm.guiding.lookup import Lookup, Odds
+from stencilm.generation.guesses import Guesser
+from stencilm.generation.lookup import Lookup, Odds
 from stencilm.matching.texts import compiler_of
 
 TEXTS = [*(bytes([byte]) for byte in range(256)), b'": "', b'", "', b"ab", b"cd", b"</s>"]

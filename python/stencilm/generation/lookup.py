@@ -76,6 +76,10 @@ class Lookup:
                     self._followers[key] = token
             self._recent = (*self._recent, token)[-_REACH:]
 
+    def go_back(self, tokens: Sequence[int]) -> None:
+        """Stand at the end of these tokens, which are in the index."""
+        self._recent = tuple(tokens[-_REACH:])
+
     def best(self, guesses: Sequence[int] = ()) -> tuple[int, float] | None:
         """What may follow the text and these guesses, and how probable that is."""
         found: tuple[int, float] | None = None

@@ -1,0 +1,371 @@
+//! Rows from those of larger languages that differ in few tokens.
+//!
+//! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a greatest count nearly
+//! the same without: both are walked together, and no further than they may differ ([`LexemeCache::row_near`]). A text in which
+//! something must not occur is where it was after nearly every character: only the other characters are looked for in the
+//! vocabulary ([`LexemeCache::row_apart`]). And in the middle of what must not occur it is there again after nearly every one:
+//! such a state is near that one, too.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::find::order::Start;
+use crate::lexeme::mask::Row;
+use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::{BETWEEN_CHECKS, WalkError};
+
+/// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
+const MIN_AGREEMENT: u32 = 4;
+
+/// So deep below each other parts of an expression are looked at for complements.
+const MAX_DEPTH: usize = 8;
+
+/// With more nodes behind the characters that matter than this part of all, a walk that takes characters together is cheaper.
+const FEW_OF_NODES: usize = 8;
+
+/// A character has no more bytes.
+const BYTES_OF_CHARACTER: usize = 4;
+
+/// States of a lexeme and of a larger language after the same text.
+type Pair = (StateId, StateId);
+
+impl LexemeCache {
+    /// A larger and simpler language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
+    /// repetition with a greatest count nearly the same without.
+    pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
+        let exprs = &mut self.deriver.exprs;
+        let base = if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
+            let relaxed = self.relaxation.apply(exprs, residual);
+            (relaxed.agreement >= MIN_AGREEMENT).then_some(relaxed.expr)
+        } else {
+            Some(without_complements(exprs, residual, 0)).filter(|&base| base != ExprId::NOTHING)
+        };
+        base.filter(|&base| self.is_simpler(base, residual))
+    }
+
+    /// What is left of a residual after most of its bytes, where the same is left of that after most of its own.
+    pub(crate) fn usual_of(&mut self, residual: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
+        let Some(usual) = self.after_most(residual)? else { return Ok(None) };
+        Ok((self.after_most(usual)? == Some(usual) && self.deriver.is_live(usual)?).then_some(usual))
+    }
+
+    fn after_most(&mut self, residual: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
+        let derivatives = self.deriver.derivatives(residual)?;
+        let living = derivatives.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
+        let all: usize = living.clone().map(|(bytes, _)| bytes.len()).sum();
+        let most = living.max_by_key(|(bytes, _)| bytes.len());
+        Ok(most.filter(|(bytes, _)| 2 * bytes.len() >= all).map(|&(_, rest)| rest))
+    }
+
+    /// The row of a residual from that of a larger language: both are walked together, and no further than they may
+    /// differ. `None` where the other language turns out not to be larger.
+    pub(crate) fn row_near(
+        &mut self,
+        vocabulary: &Tokens,
+        from: Start,
+        base: ExprId,
+        larger: &Row,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let (own, whole) = (from.dfa, self.dfa(&[base])?);
+        let trie = vocabulary.trie();
+        let mut inside = larger.to_set(vocabulary.vocab_size());
+        // By state: the last one of the larger language that it was seen with, and for how long they agree.
+        let mut agreements: Vec<(StateId, u32)> = Vec::new();
+        // Nodes at which only the larger one ends.
+        let mut not_here: Vec<u32> = Vec::new();
+        let mut dead: Vec<u32> = Vec::new();
+        let mut is_larger = true;
+        trie.walk(
+            (from.state, StateId::START),
+            |(state, other), byte, node| {
+                let (other, other_ends) = self.step(whole, other, byte)?;
+                let (state, ends) =
+                    if state == StateId::DEAD { (StateId::DEAD, false) } else { self.step(own, state, byte)? };
+                is_larger &= (other != StateId::DEAD || state == StateId::DEAD) && (other_ends || !ends);
+                if other == StateId::DEAD {
+                    return Ok(None);
+                }
+                if other_ends && !ends {
+                    not_here.push(node as u32);
+                }
+                if state != StateId::DEAD {
+                    let known = state.0 as usize;
+                    if known >= agreements.len() {
+                        agreements.resize(known + 1, (StateId::DEAD, 0));
+                    }
+                    if agreements[known].0 != other {
+                        agreements[known] = (other, self.agreement(own, state, whole, other));
+                    }
+                    let height = trie.height(node);
+                    let agreement = agreements[known].1;
+                    if agreement == u32::MAX || (height < u8::MAX && agreement >= u32::from(height)) {
+                        return Ok(None);
+                    }
+                }
+                Ok::<_, LimitExceeded>(Some((state, other)))
+            },
+            |token, (state, _)| {
+                if state == StateId::DEAD {
+                    dead.push(token);
+                }
+            },
+        )?;
+        for token in dead {
+            token_set::clear(inside.words_mut(), token);
+        }
+        Ok(is_larger.then(|| without_ends(vocabulary, larger, inside, &not_here)))
+    }
+
+    /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
+    pub(crate) fn agreement(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId) -> u32 {
+        let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
+            return 0;
+        };
+        if residual == larger {
+            return u32::MAX;
+        }
+        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, residual);
+        if relaxed.expr == larger { relaxed.agreement } else { 0 }
+    }
+
+    /// The row of a residual from that of a larger language, where after nearly every character both are where they were: only
+    /// what begins with another one is walked. `None` where that is not so, or the other language turns out not to be larger.
+    pub(crate) fn row_apart(
+        &mut self,
+        vocabulary: &Tokens,
+        from: Start,
+        base: ExprId,
+        larger: &Row,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        if larger.crossings.is_none() || !larger.unkept.is_empty() {
+            return Ok(None);
+        }
+        let whole = self.dfa(&[base])?;
+        let Some(mut both) = Both::new(self, (from.dfa, from.state), whole)? else { return Ok(None) };
+        let trie = vocabulary.trie();
+        let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / FEW_OF_NODES) else { return Ok(None) };
+        // Nodes that are not where both are where they were, as far as they may be met again.
+        let mut passed = TokenSet::empty(trie.len());
+        let mut inside = larger.to_set(vocabulary.vocab_size());
+        let mut not_here: Vec<u32> = Vec::new();
+        let mut pairs = vec![0; trie.max_depth() + 1];
+        let mut looked = 0usize;
+        for first in apart {
+            if passed.contains(first) {
+                continue;
+            }
+            let first = first as usize;
+            let (mut node, end) = (first, first + trie.size(first));
+            pairs[trie.depth(first) - 1] = 0;
+            while node < end {
+                looked += 1;
+                if looked.is_multiple_of(BETWEEN_CHECKS) {
+                    LimitExceeded::check()?;
+                }
+                let depth = trie.depth(node);
+                let below = node..node + trie.size(node);
+                let before = pairs[depth - 1];
+                if !both.matter[before].contains(trie.byte(node)) {
+                    node = below.end;
+                    continue;
+                }
+                passed.insert(node as u32);
+                let relation = match both.step(both.pairs[before], trie.byte(node))? {
+                    None => Relation::Back,
+                    Some((pair, ends_alike)) => {
+                        if !ends_alike {
+                            not_here.push(node as u32);
+                        }
+                        both.relation(pair, 0)?
+                    }
+                };
+                match relation {
+                    Relation::Other(number) => {
+                        pairs[depth] = number;
+                        both.find_what_matters(number)?;
+                        node += 1;
+                        continue;
+                    }
+                    Relation::Back => {}
+                    Relation::Same => passed.insert_range(below.start as u32..below.end as u32),
+                    Relation::Dead => {
+                        passed.insert_range(below.start as u32..below.end as u32);
+                        trie.entries_below(node).for_each(|token| token_set::clear(inside.words_mut(), token));
+                        let ends = &larger.ends[larger.ends.partition_point(|&end| (end as usize) < node)..];
+                        not_here.extend(ends.iter().take_while(|&&end| (end as usize) < below.end));
+                    }
+                }
+                node = below.end;
+            }
+        }
+        if !both.is_larger {
+            return Ok(None);
+        }
+        not_here.sort_unstable();
+        not_here.dedup();
+        Ok(Some(without_ends(vocabulary, larger, inside, &not_here)))
+    }
+}
+
+/// The same, where nothing is ruled out of what comes first, or of an alternative of it.
+fn without_complements(exprs: &mut ExprSet, expr: ExprId, depth: usize) -> ExprId {
+    if depth > MAX_DEPTH || exprs.complexity(expr).0 == 0 {
+        return expr;
+    }
+    match exprs.get(expr).clone() {
+        Expr::And(parts) => {
+            let kept: Vec<ExprId> =
+                parts.iter().copied().filter(|&part| !matches!(exprs.get(part), Expr::Not(_))).collect();
+            if kept.is_empty() { expr } else { exprs.and(&kept) }
+        }
+        Expr::Concat { head, tail } => {
+            let head = without_complements(exprs, head, depth + 1);
+            exprs.concat(head, tail)
+        }
+        Expr::Or(parts) => {
+            let parts: Vec<ExprId> = parts.iter().map(|&part| without_complements(exprs, part, depth + 1)).collect();
+            exprs.or(&parts)
+        }
+        _ => expr,
+    }
+}
+
+/// The row of these tokens with the ends of another one, but for some nodes, which are sorted.
+fn without_ends(vocabulary: &Tokens, larger: &Row, inside: TokenSet, not_here: &[u32]) -> Row {
+    let ends = match not_here.is_empty() {
+        true => larger.ends.clone(),
+        false => larger.ends.iter().copied().filter(|node| not_here.binary_search(node).is_err()).collect(),
+    };
+    // Without crossing tokens a row is used only where nothing follows.
+    let crossings = larger.crossings.as_ref().map(|crossings| match not_here.is_empty() {
+        true => crossings.clone(),
+        false => Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, not_here)).collect()),
+    });
+    Row::of_set(inside, crossings, larger.unkept.clone()).with_ends(ends)
+}
+
+/// A lexeme and a larger language, read together.
+struct Both<'a> {
+    lexeme_cache: &'a mut LexemeCache,
+    own: DfaId,
+    whole: DfaId,
+    /// Where they are after most characters, and then the pairs that differ in some other way.
+    pairs: Vec<Pair>,
+    /// For each pair the bytes after which they are not just where they usually are, and those after which they are not when they
+    /// come from there; none where that was not asked yet.
+    matter: Vec<ByteSet>,
+    relations: FxHashMap<Pair, Relation>,
+    /// Whether nothing was seen that only the lexeme reads.
+    is_larger: bool,
+}
+
+/// How the states of a pair differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// They do not before both are where they usually are, where the rest of a character leads, or there is no more to read.
+    Back,
+    /// Not at all.
+    Same,
+    /// Only the larger language reads on.
+    Dead,
+    /// In some other way, as the pair of this number.
+    Other(usize),
+}
+
+impl Both<'_> {
+    /// For a state that most characters lead back to, and where a larger language begins; `None` where these lead elsewhere.
+    fn new(
+        lexeme_cache: &mut LexemeCache,
+        (own, state): (DfaId, StateId),
+        whole: DfaId,
+    ) -> Result<Option<Both<'_>>, LimitExceeded> {
+        let usual = (state, StateId::START);
+        let mut both = Both {
+            lexeme_cache,
+            own,
+            whole,
+            pairs: vec![usual],
+            matter: vec![ByteSet::EMPTY],
+            relations: FxHashMap::default(),
+            is_larger: true,
+        };
+        both.find_what_matters(0)?;
+        let live = both.lexeme_cache.live_bytes(whole, usual.1)?;
+        let are_few = 2 * both.matter[0].len() < live.len();
+        Ok(are_few.then_some(both))
+    }
+
+    /// The states after a byte, and whether both match there or neither; `None` where the larger language reads it not.
+    fn step(&mut self, (state, other): Pair, byte: u8) -> Result<Option<(Pair, bool)>, LimitExceeded> {
+        let (other, other_ends) = self.lexeme_cache.step(self.whole, other, byte)?;
+        let (state, ends) = self.lexeme_cache.step(self.own, state, byte)?;
+        self.is_larger &= (other != StateId::DEAD || state == StateId::DEAD) && (other_ends || !ends);
+        Ok((other != StateId::DEAD).then_some(((state, other), ends == other_ends)))
+    }
+
+    /// The bytes that one of a pair reads.
+    fn live_bytes(&mut self, (state, other): Pair) -> Result<ByteSet, LimitExceeded> {
+        let live = *self.lexeme_cache.live_bytes(self.whole, other)?;
+        Ok(live.union(self.lexeme_cache.live_bytes(self.own, state)?))
+    }
+
+    fn find_what_matters(&mut self, number: usize) -> Result<(), LimitExceeded> {
+        if !self.matter[number].is_empty() {
+            return Ok(());
+        }
+        let pair = self.pairs[number];
+        let mut matter = self.matter[0];
+        for byte in self.live_bytes(pair)?.iter() {
+            let Some((next, ends_alike)) = self.step(pair, byte)? else { continue };
+            if !ends_alike || self.relation(next, 0)? != Relation::Back {
+                matter.insert(byte);
+            }
+        }
+        self.matter[number] = matter;
+        Ok(())
+    }
+
+    fn relation(&mut self, pair: Pair, depth: usize) -> Result<Relation, LimitExceeded> {
+        if pair == self.pairs[0] {
+            return Ok(Relation::Back);
+        }
+        if pair.0 == StateId::DEAD {
+            return Ok(Relation::Dead);
+        }
+        if let Some(&known) = self.relations.get(&pair) {
+            return Ok(known);
+        }
+        let relation = if self.comes_back(pair, depth)? {
+            Relation::Back
+        } else if self.lexeme_cache.agreement(self.own, pair.0, self.whole, pair.1) == u32::MAX {
+            Relation::Same
+        } else {
+            self.pairs.push(pair);
+            self.matter.push(ByteSet::EMPTY);
+            Relation::Other(self.pairs.len() - 1)
+        };
+        self.relations.insert(pair, relation);
+        Ok(relation)
+    }
+
+    /// Whether all that either reads leads back, by bytes that nothing begins with where both usually are.
+    fn comes_back(&mut self, pair: Pair, depth: usize) -> Result<bool, LimitExceeded> {
+        let usual = *self.lexeme_cache.live_bytes(self.whole, self.pairs[0].1)?;
+        let live = self.live_bytes(pair)?;
+        if depth + 1 >= BYTES_OF_CHARACTER || !live.intersect(&usual).is_empty() {
+            return Ok(false);
+        }
+        for byte in live.iter() {
+            let Some((pair, ends_alike)) = self.step(pair, byte)? else { return Ok(false) };
+            if !ends_alike || self.relation(pair, depth + 1)? != Relation::Back {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

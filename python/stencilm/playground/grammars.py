@@ -1,0 +1,133 @@
+"""The grammar that a state of the page describes.
+
+One idea: what stands in the editors is untrusted text, also where it is SQL. Tables are made in a
+database in memory by a connection that may do nothing else: it attaches no file, loads no code,
+and ends when its time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.holes import HOLE
+from stencilm.grammars.sql import sql
+from stencilm.grammars.symbols import SymbolTable
+from stencilm.limits import Limits
+from stencilm.playground.questions import State
+
+SECONDS_FOR_TABLES = 2.0
+_MOST_VALUE_BYTES = 1 << 20
+_STEPS_BETWEEN_LOOKS = 10_000
+_OF_TABLES = frozenset(
+    {
+        sqlite3.SQLITE_CREATE_TABLE,
+        sqlite3.SQLITE_CREATE_INDEX,
+        sqlite3.SQLITE_CREATE_VIEW,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_INSERT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_REINDEX,
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_UPDATE,
+    }
+)
+
+
+def grammar_of(state: State, limits: Limits) -> Grammar:
+    """The grammar; that of the hole, where text stands behind one.
+
+    Raises:
+        StencilError: The grammar, the names or the tables are not well formed, or nothing fits
+            before the text behind the hole.
+    """
+    grammar = _whole(state, limits)
+    return grammar.fill([HOLE, state.behind]) if state.behind else grammar
+
+
+def _whole(state: State, limits: Limits) -> Grammar:
+    if state.notation == "sql":
+        with _tables(state.grammar) as connection:
+            try:
+                return sql(connection, limits=limits)
+            except ValueError as error:  # such as that there are no tables
+                raise GrammarSyntaxError(str(error)) from error
+    symbols = _symbols(state.names)
+    if state.notation == "json-schema":
+        return Grammar.from_json_schema(
+            state.grammar,
+            any_whitespace=not state.compact,
+            separators=(",", ":") if state.compact else None,
+            strict_mode=state.strict,
+            on_unsupported="relax" if state.relax else "error",
+            symbols=symbols,
+            limits=limits,
+        )
+    with_names: dict[str, Callable[..., Grammar]] = {
+        "ebnf": Grammar.from_ebnf,
+        "lark": Grammar.from_lark,
+    }
+    if state.notation in with_names:
+        return with_names[state.notation](state.grammar, symbols=symbols, limits=limits)
+    others: dict[str, Callable[..., Grammar]] = {
+        "regex": Grammar.from_regex,
+        "structural-tag": Grammar.from_structural_tag,
+    }
+    return others[state.notation](state.grammar, limits=limits)
+
+
+def _symbols(names: str) -> dict[str, SymbolTable] | None:
+    """The tables of names, from a JSON object with a list of names for each."""
+    if not names.strip():
+        return None
+    try:
+        found: Any = json.loads(names)
+    except (ValueError, RecursionError) as error:
+        raise GrammarSyntaxError(
+            f'the names are no JSON ({error}): write them like {{"people": ["ada", "grace"]}}'
+        ) from error
+    if not isinstance(found, dict) or not all(isinstance(each, list) for each in found.values()):
+        raise GrammarSyntaxError(
+            'the names must be an object with a list for each table: {"people": ["ada", "grace"]}'
+        )
+    tables = {}
+    for name, each in found.items():
+        try:
+            tables[name] = SymbolTable(each)
+        except (TypeError, ValueError) as error:
+            raise GrammarSyntaxError(f"the names {name!r}: {error}") from error
+    return tables
+
+
+@contextmanager
+def _tables(script: str) -> Iterator[sqlite3.Connection]:
+    """A database in memory that has the tables and views of a script."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE_BYTES)
+        deadline = time.monotonic() + SECONDS_FOR_TABLES
+        connection.set_progress_handler(
+            lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_LOOKS
+        )
+        connection.set_authorizer(
+            lambda action, *_: sqlite3.SQLITE_OK if action in _OF_TABLES else sqlite3.SQLITE_DENY
+        )
+        try:
+            connection.executescript(script)
+        except sqlite3.OperationalError as error:
+            if time.monotonic() > deadline:
+                raise LimitExceeded(
+                    f"making the tables took more than {SECONDS_FOR_TABLES:.0f} s: leave out rows"
+                ) from error
+            raise GrammarSyntaxError(f"the tables cannot be made: {error}") from error
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            raise GrammarSyntaxError(
+                f"the tables cannot be made ({error}): give CREATE TABLE and CREATE VIEW alone"
+            ) from error
+        connection.set_authorizer(None)
+        yield connection
