@@ -341,15 +341,13 @@ impl Lexemes {
         }
     }
 
-    /// What is left of an expression after one byte: of each part only that byte is asked for.
+    /// What is left of an expression after one byte. Of a choice that stands behind a hole only that byte is asked for.
     fn after(&mut self, rest: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
-        let mut left = Vec::new();
-        for part in self.parts(rest) {
-            // Every count leaves something new, and a text reads one byte of it.
-            left.push(match self.deriver.after_a_count(part, byte)? {
-                Some(after) => after,
-                None => self.deriver.after(part, byte)?,
-            });
+        let Expr::Or(parts) = self.deriver.exprs.get(rest) else { return self.deriver.after(rest, byte) };
+        let parts = parts.clone();
+        let mut left = Vec::with_capacity(parts.len());
+        for &part in &parts {
+            left.push(self.deriver.after(part, byte)?);
         }
         Ok(self.deriver.exprs.or(&left))
     }
