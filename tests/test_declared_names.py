@@ -23,6 +23,7 @@ from stencilm import (
 )
 from stencilm.errors import StencilError, UnsupportedFeature
 from stencilm.grammars.holes import Hole
+from tokenizer_folders import tokenizer_info
 
 LETTERS = "abxy"
 _TOKENS = [
@@ -415,6 +416,29 @@ def test_what_does_not_go_together_is_said() -> None:
         TokenIndex.from_grammar(Grammar.from_ebnf(plain), BYTES)
     with pytest.raises(StencilError, match="declares names and has captures"):
         BYTE_COMPILER.compile_grammar(f'{plain} more\nmore[capture] ::= "x"?')
+    with pytest.raises(StencilError, match="declares names and has parts with max_tokens"):
+        BYTE_COMPILER.compile_grammar(f'{plain} more\nmore[max_tokens=3] ::= "x"+')
+    compiled = GrammarCompiler(tokenizer_info("tiny")).compile_grammar(Grammar.from_ebnf(plain))
+    with pytest.raises(StencilError, match="declares names where only canonical tokens may come"):
+        GrammarMatcher(compiled, canonical=True)
+
+
+def test_a_batch_gives_the_masks_of_its_matchers() -> None:
+    """Each row knows the names of its own text."""
+    grammar = Grammar.from_ebnf('root ::= (%declares("s": "a" | "b" | "ab") "x")+ %refers("s")')
+    compiled = COMPILER.compile(grammar)
+    texts = ["ax", "bx", "abx", "axbx", "", "abxax"]
+    matchers = [GrammarMatcher(compiled) for _ in texts]
+    for matcher, text in zip(matchers, texts, strict=True):
+        assert matcher.accept_string(text)
+    batch = stencilm.BatchGrammarMatcher(max_threads=2)
+    rows = stencilm.allocate_token_bitmask(len(texts), INFO.vocab_size)
+    batch.batch_fill_next_token_bitmask(matchers, rows)
+    for row, (matcher, text) in enumerate(zip(matchers, texts, strict=True)):
+        alone = stencilm.allocate_token_bitmask(1, INFO.vocab_size)
+        matcher.fill_next_token_bitmask(alone)
+        assert np.array_equal(np.asarray(rows)[row], np.asarray(alone)[0]), text
+        assert np.asarray(rows)[row].any(), text
 
 
 REQUIRED = json.loads(json.dumps(GRAPH))

@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import pickle
+import random
 import re
 from typing import Any
 
@@ -308,3 +309,81 @@ def test_models_fill_holes() -> None:
     person = json.loads("".join(pieces))
     assert isinstance(person["name"], str)
     assert isinstance(person["age"], int)
+
+
+def matches(pieces: list[Any], text: str) -> re.Match[str] | None:
+    """The text as the pieces with something in each hole, the first in a group."""
+    parts = [re.escape(piece) if isinstance(piece, str) else "(.*)" for piece in pieces]
+    return re.fullmatch("".join(parts), text, re.DOTALL)
+
+
+@pytest.mark.parametrize("order", ["declared", "any"])
+def test_members_with_cut_keys_against_all_objects(info: TokenizerInfo, order: str) -> None:
+    """Keys that a hole may make any of several, required and counted, are told apart exactly."""
+    draw = random.Random(3)
+    names = ["aa", "ab", "ba", "bb", "c"]
+    compiler = GrammarCompiler(info)
+    answered = 0
+    for _ in range(150):
+        required = [name for name in names if draw.random() < 0.3]
+        counts = {"minProperties": draw.randint(0, 3)} if draw.random() < 0.3 else {}
+        if draw.random() < 0.3:
+            counts["maxProperties"] = draw.randint(max(1, counts.get("minProperties", 0)), 5)
+        least, most = counts.get("minProperties", 0), counts.get("maxProperties", 5)
+        subsets = [
+            chosen
+            for count in range(least, most + 1)
+            for chosen in itertools.combinations(names, count)
+            if set(required) <= set(chosen)
+        ]
+        if order == "any":
+            subsets = [listed for chosen in subsets for listed in itertools.permutations(chosen)]
+        texts = ["{" + ", ".join(f'"{name}": 1' for name in chosen) + "}" for chosen in subsets]
+        if not texts:
+            continue
+        value = {
+            "properties": {name: {"const": 1} for name in names},
+            "required": required,
+            "additionalProperties": False,
+            **counts,
+        }
+        grammar = schema({"type": "object", **value}, property_order=order)
+        for _ in range(4):
+            text = draw.choice(texts)
+            cuts = sorted(draw.sample(range(len(text) + 1), min(2 * draw.randint(1, 3), len(text))))
+            ends = [0, *cuts, len(text)] if len(cuts) % 2 == 0 else [0, *cuts[:-1], len(text)]
+            pieces: list[Any] = []
+            for start, end in zip(ends[::2], ends[1::2], strict=True):
+                pieces += [text[start:end], HOLE]
+            pieces.pop()
+            if draw.random() < 0.4:  # another text, which may not fit
+                pieces[-1] = draw.choice(texts)[-len(pieces[-1]) :] if pieces[-1] else ""
+            found = [match for match in (matches(pieces, text) for text in texts) if match]
+            try:
+                assert grammar.is_completable(pieces) == bool(found), (value, pieces)
+                if not found:
+                    continue
+                matcher = GrammarMatcher(compiler.compile(grammar.fill(pieces)))
+            except UnsupportedFeature:
+                continue
+            answered += 1
+            fills = {match[1] for match in found}
+            for fill in {*fills, *(fill[:-1] for fill in fills), '"c": 1', ', "ab": 1', "a", "b"}:
+                expected = any(matches([pieces[0], fill, *pieces[2:]], text) for text in texts)
+                fits = matcher.accept_string(fill) and matcher.is_completed()
+                assert fits == expected, (value, pieces, fill)
+                matcher.reset()
+    assert answered > 200
+
+
+def test_counts_that_several_holes_share() -> None:
+    """What is counted is one interval behind a hole, whatever the bounds."""
+    grammar = schema({"type": "string", "minLength": 5, "maxLength": 12})
+    # None of these letters can be part of an escape.
+    pieces = ['"xyz', HOLE, "ghi", HOLE, "jkl", HOLE, 'mop"']
+    assert grammar.is_completable(pieces)
+    assert not grammar.is_completable([*pieces[:-1], 'mopq"'])
+    long = schema({"type": "string", "maxLength": 300})
+    assert long.is_completable(['"x', HOLE, "y", HOLE, "z" * 290, HOLE, '"'])
+    assert not long.is_completable(['"x', HOLE, "y", HOLE, "z" * 300, HOLE, '"'])
+    assert not long.is_completable(['"' + "a" * 150, HOLE, "y" * 151, HOLE, '"'])

@@ -14,6 +14,7 @@ pub mod holes;
 pub mod interrupt;
 pub mod lark;
 pub mod minimize;
+pub mod names;
 pub mod notations;
 pub mod oracle;
 pub mod questions;

@@ -8,7 +8,9 @@ use crate::choices::Choices;
 use crate::setting::ask;
 use crate::source::{self, Source};
 use crate::walks::Case;
-use crate::{Counts, ambiguous, canonical, canonical_twin, holes, questions, repetitions, sequences, show, written};
+use crate::{
+    Counts, ambiguous, canonical, canonical_twin, holes, names, questions, repetitions, sequences, show, written,
+};
 
 /// A grammar where the choices make one, and what it was made of.
 type Made = (Option<Grammar>, String);
@@ -100,6 +102,13 @@ pub const TARGETS: &[Target] = &[
         about: "masks of grammars that read one text in very many ways",
         grammar: ambiguous::grammar,
         check: ambiguous::check,
+        recurses: false,
+    },
+    Target {
+        name: "names",
+        about: "masks of grammars that declare names, against all of their texts",
+        grammar: names::grammar,
+        check: names::check,
         recurses: false,
     },
     asks("canonical", "canonical masks against the encoder", canonical::check),

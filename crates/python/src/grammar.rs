@@ -289,7 +289,7 @@ impl Grammar {
             let kept = slot().take();
             let mut holes = match kept {
                 Some(holes) => holes,
-                None => Box::new(Holes::new(self.inner.clone())?),
+                None => Box::new(Holes::new(self.inner.clone())),
             };
             let answer = question(&mut holes, &pieces);
             *slot() = Some(holes);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_grammar::common_exprs;
 use stencilm_regex::{
-    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Saturation, StateId,
-    Tag, memory,
+    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Map, Relaxation, Saturation,
+    StateId, Tag, memory,
 };
 
 use crate::extensions::Extensions;
@@ -182,6 +182,19 @@ impl LexemeCache {
         self.deriver.exprs.import_in_time(exprs, expr)
     }
 
+    /// Copies one of many expressions of a grammar; `known` are those copied before.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub fn import_once(
+        &mut self,
+        exprs: &ExprSet,
+        expr: ExprId,
+        known: &mut Map<ExprId, ExprId>,
+    ) -> Result<ExprId, LimitExceeded> {
+        self.deriver.exprs.import_once(exprs, expr, known)
+    }
+
     /// One expression after the other.
     pub fn concat(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         self.deriver.exprs.concat(head, tail)
@@ -307,9 +320,11 @@ impl LexemeCache {
         Ok(!self.live_bytes(dfa, state)?.is_empty())
     }
 
-    /// Whether many bytes lead on.
+    /// Whether many bytes lead on, and not each to something else, as where one of many names comes.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        Ok(self.live_bytes(dfa, state)?.len() >= WIDE_BYTES)
+        let is_wide = self.live_bytes(dfa, state)?.len() >= WIDE_BYTES;
+        let exprs = &self.deriver.exprs;
+        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_told_by_first_byte(residual)))
     }
 
     /// The residual expressions of a state with their tags.

@@ -1,7 +1,7 @@
 //! The words of the machine: frames, what their registers say, and what is pushed.
 
 use stencilm_grammar::{ItemsId, MembersId, NodeId};
-use stencilm_regex::ExprId;
+use stencilm_regex::{ByteSet, ExprId};
 
 use crate::lexeme::whitespace::Blanks;
 
@@ -164,3 +164,16 @@ pub struct ExpansionId(pub u32);
 
 /// Frames to push, the bottom one first.
 pub type Continuation = Box<[(FrameId, Register)]>;
+
+/// With what a frame begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Begins {
+    /// The bytes with which it may begin, perhaps some more.
+    pub bytes: ByteSet,
+    /// Whether it may match nothing, said also of some that may not.
+    pub nullable: bool,
+}
+
+impl Begins {
+    pub const NOTHING: Begins = Begins { bytes: ByteSet::EMPTY, nullable: true };
+}

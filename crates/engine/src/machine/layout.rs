@@ -18,6 +18,7 @@ use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::declared_names::DeclaredNames;
 use crate::machine::expansion::{Automaton, Expansion, Ways};
+use crate::machine::frame::Begins;
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
 use crate::machine::marks::Marks;
@@ -53,7 +54,10 @@ pub struct Machine {
     named_keys: Vec<bool>,
     /// The alternatives that may come in arrays that count, by place and counters.
     pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
+    /// The lexemes as the lexeme cache knows them, and parts of them.
     lexemes: Map<ExprId, ExprId>,
+    /// See [`Machine::begins`].
+    pub(crate) begins: Map<FrameId, Option<Begins>>,
     /// See [`Machine::do_blanks_decide`].
     blanks_decide: Option<bool>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
@@ -88,6 +92,7 @@ impl Machine {
             named_keys: Vec::new(),
             allowed_elements: Map::default(),
             lexemes: Map::default(),
+            begins: Map::default(),
             extensions: Extensions::default(),
             blanks_decide: None,
             text_fork: None,
@@ -128,6 +133,7 @@ impl Machine {
             + self.objects.memory_bytes()
             + self.allowed_elements.memory_bytes()
             + self.lexemes.memory_bytes()
+            + self.begins.memory_bytes()
             + self.extensions.memory_bytes()
             + self.names.memory_bytes();
         let owned = counts.sum::<usize>() + known.sum::<usize>();
@@ -466,12 +472,7 @@ impl Machine {
     /// # Errors
     /// Where it takes too long to take it over.
     pub(crate) fn lexeme(&mut self, lexeme_cache: &mut LexemeCache, lexeme: ExprId) -> Result<ExprId, EngineError> {
-        if let Some(&known) = self.lexemes.get(&lexeme) {
-            return Ok(known);
-        }
-        let imported = lexeme_cache.import(self.grammar.exprs(), lexeme)?;
-        self.lexemes.insert(lexeme, imported);
-        Ok(imported)
+        Ok(lexeme_cache.import_once(self.grammar.exprs(), lexeme, &mut self.lexemes)?)
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a

@@ -18,6 +18,7 @@ pub(crate) mod capturing;
 pub(crate) mod declared_names;
 pub(crate) mod expansion;
 pub(crate) mod first;
+pub(crate) mod first_bytes;
 pub(crate) mod frame;
 pub(crate) mod layout;
 pub(crate) mod left_corner;

@@ -11,9 +11,9 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, StateId};
+use stencilm_regex::{ByteSet, StateId, Tag};
 
-use crate::distinct::reserved_names::ReservedScratch;
+use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -179,14 +179,38 @@ impl Run<'_> {
             has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
+        self.add_crossings(suffixes, (thread, expansion), here, &taken, draft)?;
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
+        Ok(())
+    }
+
+    /// Adds the tokens with which a wide thread leaves its lexeme and goes on behind it, but for those that are taken.
+    fn add_crossings(
+        &mut self,
+        suffixes: &mut KnownSuffixes,
+        (thread, expansion): (Entry, &Expansion),
+        here: &RowHere,
+        taken: &ReservedTokens,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), EngineError> {
+        let trie = draft.vocabulary.trie();
         let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
         for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
+            let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
+            let mut nodes = None;
+            if !expansion.free
+                && let Some(first) = self.first_behind(expansion, &tags, thread)?
+            {
+                nodes = crossings.next_nodes(trie, first, FEW_NEXT_NODES);
+                if nodes.as_ref().is_some_and(Vec::is_empty) {
+                    // No token goes on with what may follow, and nothing of that need be laid out.
+                    continue;
+                }
+            }
             let mut threads = Vec::new();
             self.doubt = Doubt::default();
-            for &residual in &crossings.residuals {
-                for tag in here.tags_of(residual) {
-                    self.follow(expansion, tag, thread, &mut threads)?;
-                }
+            for tag in tags {
+                self.follow(expansion, tag, thread, &mut threads)?;
             }
             // Of the key that ends here more is known elsewhere.
             let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
@@ -197,11 +221,14 @@ impl Run<'_> {
                     draft.note(token, doubt, false);
                 }
             };
-            let mut first = ByteSet::EMPTY;
-            for &thread in &threads {
-                first = first.union(&self.first_bytes(thread)?);
+            if nodes.is_none() {
+                let mut first = ByteSet::EMPTY;
+                for &thread in &threads {
+                    first = first.union(&self.first_bytes(thread)?);
+                }
+                nodes = crossings.next_nodes(trie, first, FEW_NEXT_NODES);
             }
-            if let Some(nodes) = crossings.next_nodes(trie, first, FEW_NEXT_NODES)
+            if let Some(nodes) = nodes
                 && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
             {
                 continue;
@@ -215,7 +242,6 @@ impl Run<'_> {
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
         Ok(())
     }
 

@@ -76,6 +76,9 @@ pub(crate) struct WalkScratch {
     contexts: Vec<Context>,
     index: FxHashMap<(Entry, Doubt), u32>,
     behind: FxHashMap<Spot, Behind>,
+    /// The bytes with which anything goes on behind the lexemes that are complete at a spot; `None` where only laying it out
+    /// tells them.
+    first_behind: FxHashMap<Spot, Option<ByteSet>>,
     followers: Vec<Spot>,
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
@@ -91,12 +94,14 @@ impl Extension for WalkScratch {}
 impl WalkScratch {
     /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
     fn emptied(mut self) -> WalkScratch {
-        if self.index.capacity() + self.behind.capacity() + self.done.capacity() > MAX_KEPT {
+        let places = self.index.capacity() + self.behind.capacity() + self.first_behind.capacity();
+        if places + self.done.capacity() > MAX_KEPT {
             return WalkScratch::default();
         }
         self.contexts.clear();
         self.index.clear();
         self.behind.clear();
+        self.first_behind.clear();
         self.followers.clear();
         self.jobs.clear();
         self.done.clear();
@@ -335,7 +340,11 @@ impl<'r, 'a> Walk<'r, 'a> {
         // What is behind one of them adds to the room, but no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
         for (node, state) in ends.drain(..) {
-            let Behind { start, end, doubt, ends_spent, ends_text } = self.behind(Spot { state, ..spot })?;
+            let spot = Spot { state, ..spot };
+            if !free && !self.may_go_on(trie, node as usize, spot)? {
+                continue;
+            }
+            let Behind { start, end, doubt, ends_spent, ends_text } = self.behind(spot)?;
             if ends_spent {
                 self.ends_spent.push(node);
             }
@@ -360,6 +369,26 @@ impl<'r, 'a> Walk<'r, 'a> {
         }
         self.scratch.ends = ends;
         Ok(true)
+    }
+
+    /// Whether some string may go on below a node behind the lexemes that are complete at a spot. Most end within a word of the
+    /// vocabulary: to lay out what follows them took longer than all the rest of a walk.
+    fn may_go_on(&mut self, trie: &Trie, node: usize, spot: Spot) -> Result<bool, EngineError> {
+        if self.scratch.behind.contains_key(&spot) || self.spent_at.is_some() || self.complete.is_some() {
+            return Ok(true);
+        }
+        let first = match self.scratch.first_behind.get(&spot) {
+            Some(&known) => known,
+            None => {
+                let context = &self.scratch.contexts[spot.context as usize];
+                let (expansion, thread) = (context.expansion.clone(), context.thread);
+                let tags = expansion.accepts(self.run.lexeme_cache, spot.state).to_vec();
+                let first = self.run.first_behind(&expansion, &tags, thread)?;
+                self.scratch.first_behind.insert(spot, first);
+                first
+            }
+        };
+        Ok(first.is_none_or(|first| trie.goes_on_with(node, &first)))
     }
 
     /// Walks all threads together.

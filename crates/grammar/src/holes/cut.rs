@@ -18,6 +18,8 @@ pub(super) struct Quotient<'q, 'a> {
     rules: FxHashMap<(NodeId, u32), RuleId>,
     pub work: Vec<(NodeId, u32, RuleId)>,
     imported: FxHashMap<ExprId, ExprId>,
+    /// By expression and place what was found of it; only what could be decided.
+    cuts: FxHashMap<(ExprId, u32), ExprId>,
     /// The node that is being cut.
     pub current: NodeId,
     /// Whether something was left out that could not be decided, or not be written as a grammar.
@@ -29,9 +31,9 @@ pub(super) struct Quotient<'q, 'a> {
 impl<'q, 'a> Quotient<'q, 'a> {
     pub fn new(recogniser: &'q mut Recogniser<'a>) -> Quotient<'q, 'a> {
         let builder = GrammarBuilder::from_grammar(recogniser.grammar.clone());
-        let (rules, work, imported, refused) = Default::default();
+        let (rules, work, imported, cuts, refused) = Default::default();
         let current = recogniser.grammar.root();
-        Quotient { recogniser, builder, rules, work, imported, current, is_doubtful: false, refused }
+        Quotient { recogniser, builder, rules, work, imported, cuts, current, is_doubtful: false, refused }
     }
 
     /// The beginnings of a node, none of them empty, that the text up to a place completes; `None` where there is none.
@@ -98,16 +100,22 @@ impl<'q, 'a> Quotient<'q, 'a> {
 
     /// The same as an expression of the builder.
     pub fn cut_expr(&mut self, expr: ExprId, end: u32) -> Result<ExprId, GrammarError> {
+        if let Some(&known) = self.cuts.get(&(expr, end)) {
+            return Ok(known);
+        }
         let lexemes = &mut *self.recogniser.lexemes;
         match lexemes.cut(expr, self.recogniser.template, end).map_err(limit)? {
-            Some(ExprId::NOTHING) => Ok(ExprId::NOTHING),
             Some(cut) => {
-                if let Some(&known) = self.imported.get(&cut) {
-                    return Ok(known);
-                }
-                let exprs = &lexemes.deriver.exprs;
-                let imported = self.builder.exprs.import_in_time(exprs, cut).map_err(limit)?;
+                let known = self.imported.get(&cut).copied().or((cut == ExprId::NOTHING).then_some(cut));
+                let imported = match known {
+                    Some(known) => known,
+                    None => {
+                        let exprs = &lexemes.deriver.exprs;
+                        self.builder.exprs.import_in_time(exprs, cut).map_err(limit)?
+                    }
+                };
                 self.imported.insert(cut, imported);
+                self.cuts.insert((expr, end), imported);
                 Ok(imported)
             }
             None => {

@@ -1,7 +1,7 @@
 //! What is known of a grammar before there is a text: which nodes read alike, and which bytes their texts may end with.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, LimitExceeded};
+use stencilm_regex::ByteSet;
 
 use super::lexemes::Lexemes;
 use crate::ir::grammar::{Grammar, Mark, Node, NodeId};
@@ -20,7 +20,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub fn new(grammar: &Grammar, lexemes: &mut Lexemes) -> Result<Facts, LimitExceeded> {
+    pub fn new(grammar: &Grammar, lexemes: &mut Lexemes) -> Facts {
         let Bases { base, marked, refers } = bases(grammar);
         let nullable = grammar.nullable_nodes();
         let mut last = vec![ByteSet::EMPTY; grammar.nodes.len()];
@@ -31,7 +31,7 @@ impl Facts {
                 if base[index].0 as usize != index {
                     continue;
                 }
-                let found = last_from(grammar, lexemes, &base, &nullable, &last, index)?;
+                let found = last_from(grammar, lexemes, &base, &nullable, &last, index);
                 grows |= found != last[index];
                 last[index] = found;
             }
@@ -39,7 +39,7 @@ impl Facts {
                 break;
             }
         }
-        Ok(Facts { base, marked, refers, last, nullable })
+        Facts { base, marked, refers, last, nullable }
     }
 
     /// Bytes of memory held, about.
@@ -129,10 +129,10 @@ fn last_from(
     nullable: &[bool],
     last: &[ByteSet],
     index: usize,
-) -> Result<ByteSet, LimitExceeded> {
+) -> ByteSet {
     let of = |node: &NodeId| last[base[node.0 as usize].0 as usize];
-    Ok(match &grammar.nodes[index] {
-        Node::Lexeme(expr) => lexemes.last(*expr)?,
+    match &grammar.nodes[index] {
+        Node::Lexeme(expr) => lexemes.last(*expr),
         Node::Token(_) => ByteSet::EMPTY,
         Node::Sequence(parts) => {
             let mut found = ByteSet::EMPTY;
@@ -152,22 +152,22 @@ fn last_from(
             for free in grammar.members(*id).free.iter().filter(|free| free.last.is_some()) {
                 found = found.union(&of(&free.value));
                 if nullable[free.value.0 as usize] {
-                    found = found.union(&lexemes.last(free.key)?);
+                    found = found.union(&lexemes.last(free.key));
                 }
             }
             found
         }
         Node::Members(id) => {
             let surface = grammar.members(*id).surface;
-            lexemes.last(surface.close)?.union(&lexemes.last(surface.empty)?)
+            lexemes.last(surface.close).union(&lexemes.last(surface.empty))
         }
         Node::Items(id) => {
             let items = grammar.items(*id);
-            let signs = lexemes.last(items.surface.close)?.union(&lexemes.last(items.surface.empty)?);
+            let signs = lexemes.last(items.surface.close).union(&lexemes.last(items.surface.empty));
             match items.is_bare() {
                 true => items.elements().fold(signs, |all, element| all.union(&of(&element.value))),
                 false => signs,
             }
         }
-    })
+    }
 }

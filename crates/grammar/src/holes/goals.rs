@@ -8,14 +8,15 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ExprId, LimitExceeded};
 
+use super::alike::Alike;
 use super::elements::{ArrayState, ArrayStates};
 use super::facts::Facts;
 use super::lexemes::Lexemes;
-use super::members::{MemberList, MemberLists, ObjectForms, Within};
+use super::members::{Member, MemberList, MemberLists, ObjectForms, Within};
 use super::place::Place;
 use super::template::Template;
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{Grammar, Node, NodeId};
+use crate::ir::grammar::{Grammar, MembersId, Node, NodeId};
 
 /// Most states of all goals together, each some sixty bytes.
 const MAX_STATES: usize = 4_000_000;
@@ -54,6 +55,9 @@ pub(super) enum Step {
 /// How much of a node is read, and up to where.
 pub(super) type State = (Step, Place);
 
+/// Keys that end at a place, each with where it begins.
+type KeyWays = Rc<[(Member, Place)]>;
+
 pub(super) struct Goal {
     node: NodeId,
     end: u32,
@@ -72,10 +76,13 @@ pub(super) struct Recogniser<'a> {
     pub template: &'a Template,
     pub objects: &'a mut ObjectForms,
     pub lists: MemberLists,
+    pub alike: Alike,
     pub arrays: ArrayStates,
     pub goals: Vec<Goal>,
     index: FxHashMap<(NodeId, u32), GoalId>,
     lexeme_starts: FxHashMap<(ExprId, u32), Rc<[Place]>>,
+    /// By object, group of members and place: the keys of the group that may end there, with where they begin.
+    pub key_ways: FxHashMap<(MembersId, u32, u32), KeyWays>,
     pub work: Vec<(GoalId, State)>,
     states: usize,
     /// A hole, and the nodes that are in doubt where it is in them.
@@ -97,10 +104,12 @@ impl<'a> Recogniser<'a> {
             template,
             objects,
             lists: MemberLists::default(),
+            alike: Alike::default(),
             arrays: ArrayStates::default(),
             goals: Vec::new(),
             index: FxHashMap::default(),
             lexeme_starts: FxHashMap::default(),
+            key_ways: FxHashMap::default(),
             work: Vec::new(),
             states: 0,
             doubted: None,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{
-    ByteSet, Deriver, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Relaxed, Reversal, check_time, split,
+    ByteSet, Deriver, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Reversal, check_time, split,
 };
 
 use super::place::Place;
@@ -17,8 +17,12 @@ use super::template::Template;
 
 /// Most pairs of a place and a residual that one lexeme is followed through forwards.
 const MAX_FORWARD: usize = 10_000;
-/// The same from its end on.
+/// Most residuals that are left of one lexeme in a hole.
 const MAX_REACHED: usize = 500_000;
+/// Most parts of residuals that are put together for one hole.
+const MAX_WORK: usize = 10_000_000;
+/// With more parts than this at its end, a lexeme may end with anything.
+const MAX_LOOKED_AT: usize = 100_000;
 
 /// A place that a lexeme is followed to from its end.
 #[derive(Clone, Copy)]
@@ -59,6 +63,8 @@ pub(super) struct Lexemes {
     fillings: FxHashMap<ExprId, Arc<Filling>>,
     before_fillings: FxHashMap<(ExprId, u8), Rests>,
     filling_bytes: usize,
+    /// See [`Lexemes::filled`].
+    filled: FxHashMap<ExprId, ExprId>,
     last: FxHashMap<ExprId, ByteSet>,
     /// Those that could not be cut: whatever has a hole in one of them is in doubt.
     pub undecided: FxHashSet<ExprId>,
@@ -67,8 +73,17 @@ pub(super) struct Lexemes {
 impl Lexemes {
     pub fn new(exprs: &ExprSet) -> Lexemes {
         let deriver = Deriver::over(exprs.clone(), Limits::default());
-        let (reversal, relaxation, fillings, before_fillings, last, undecided) = Default::default();
-        Lexemes { deriver, reversal, relaxation, fillings, before_fillings, filling_bytes: 0, last, undecided }
+        Lexemes {
+            deriver,
+            reversal: Reversal::default(),
+            relaxation: Relaxation::default(),
+            fillings: FxHashMap::default(),
+            before_fillings: FxHashMap::default(),
+            filling_bytes: 0,
+            filled: FxHashMap::default(),
+            last: FxHashMap::default(),
+            undecided: FxHashSet::default(),
+        }
     }
 
     /// Bytes of memory held, about.
@@ -77,16 +92,10 @@ impl Lexemes {
         derived + self.filling_bytes
     }
 
-    /// The bytes with which a match may end.
-    pub fn last(&mut self, expr: ExprId) -> Result<ByteSet, LimitExceeded> {
-        if let Some(&known) = self.last.get(&expr) {
-            return Ok(known);
-        }
-        let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?.expr;
-        let derivatives = self.deriver.derivatives(reversed)?;
-        let last = derivatives.iter().fold(ByteSet::EMPTY, |all, (set, _)| all.union(set));
-        self.last.insert(expr, last);
-        Ok(last)
+    /// The bytes with which a match may end, perhaps some more.
+    pub fn last(&mut self, expr: ExprId) -> ByteSet {
+        let exprs = &self.deriver.exprs;
+        *self.last.entry(expr).or_insert_with(|| exprs.may_end_with(expr, MAX_LOOKED_AT).unwrap_or(ByteSet::ALL))
     }
 
     /// Where a match that ends at a place may begin.
@@ -96,7 +105,7 @@ impl Lexemes {
         }
         if !template.is_hole(end) {
             let goes_on = match template.before(end) {
-                Some(byte) => self.last(expr)?.contains(byte),
+                Some(byte) => self.last(expr).contains(byte),
                 None => false,
             };
             if !goes_on {
@@ -122,33 +131,45 @@ impl Lexemes {
 
     /// Where matches of an expression that is read backwards may begin.
     fn places(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<u32>, LimitExceeded> {
-        // In a hole every count of a long repetition would be a residual of its own, and without greatest counts there are few. What
-        // is no longer than both read alike is no different.
-        let mut relaxed = Relaxed { expr: reversed, agreement: u32::MAX };
-        if template.has_holes() {
-            relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed);
+        if let Some(places) = self.places_without_counts(reversed, template, end)? {
+            return Ok(places);
         }
-        let mut is_same = true;
+        let walked = self.walk(reversed, template, end)?;
+        let starts = walked.into_iter().filter(|(_, rest)| self.deriver.exprs.is_nullable(*rest));
+        let mut places: Vec<u32> = starts.map(|(place, _)| place).collect();
+        places.reverse();
+        Ok(places)
+    }
+
+    /// The same without the greatest counts of the expression: each count that is left in a hole would be a residual of its
+    /// own, and without them there are few. `None` where there are none, or where they may make a difference: what
+    /// is no longer than both read alike is none.
+    fn places_without_counts(
+        &mut self,
+        reversed: ExprId,
+        template: &Template,
+        end: u32,
+    ) -> Result<Option<Vec<u32>>, LimitExceeded> {
+        if !template.has_hole(0, end) {
+            return Ok(None);
+        }
+        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed);
+        if relaxed.expr == reversed {
+            return Ok(None);
+        }
         let mut starts: FxHashMap<u32, u32> = FxHashMap::default();
-        for Reached { place, rest, filled } in self.walk(relaxed.expr, template, end)? {
+        for Reached { place, rest, filled } in self.reached(relaxed.expr, template, end)? {
             if self.deriver.exprs.is_nullable(rest) {
                 let shortest = starts.entry(place).or_insert(filled);
                 *shortest = filled.min(*shortest);
             }
         }
-        for (place, filled) in &starts {
-            is_same &= (end - place).saturating_add(*filled) <= relaxed.agreement;
+        if starts.iter().any(|(place, filled)| (end - place).saturating_add(*filled) > relaxed.agreement) {
+            return Ok(None);
         }
-        let mut places: Vec<u32> = match is_same {
-            true => starts.into_keys().collect(),
-            false => {
-                let walked = self.walk(reversed, template, end)?;
-                walked.iter().filter(|one| self.deriver.exprs.is_nullable(one.rest)).map(|one| one.place).collect()
-            }
-        };
+        let mut places: Vec<u32> = starts.into_keys().collect();
         places.sort_unstable();
-        places.dedup();
-        Ok(places)
+        Ok(Some(places))
     }
 
     /// As [`Lexemes::starts`] for the keys of an object that are not named: each start with what holes are to the key.
@@ -227,23 +248,21 @@ impl Lexemes {
     /// The texts, none of them empty, that the bytes up to a place behind the first complete to a match: an expression of
     /// [`Lexemes::deriver`]. `None` where that cannot be said.
     pub fn cut(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<Option<ExprId>, LimitExceeded> {
-        if !template.is_hole(end)
-            && !template.before(end).is_some_and(|byte| self.last(expr).is_ok_and(|last| last.contains(byte)))
-        {
+        if !template.is_hole(end) && !template.before(end).is_some_and(|byte| self.last(expr).contains(byte)) {
             return Ok(Some(ExprId::NOTHING));
         }
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
-        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr);
-        if template.has_holes() && !self.walk(relaxed.expr, template, end)?.iter().any(|reached| reached.place == 0) {
+        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr).expr;
+        if template.has_hole(0, end)
+            && relaxed != reversed.expr
+            && !self.reached(relaxed, template, end)?.iter().any(|reached| reached.place == 0)
+        {
             return Ok(Some(ExprId::NOTHING));
         }
-        let mut rests = Vec::new();
-        for Reached { place, rest, .. } in self.walk(reversed.expr, template, end)? {
-            if place == 0 && self.deriver.is_live(rest)? {
-                rests.push(rest);
-            }
-        }
-        let rest = self.deriver.exprs.or(&rests);
+        let rest = match self.walk(reversed.expr, template, end)?.last() {
+            Some(&(0, rest)) if self.deriver.is_live(rest)? => rest,
+            _ => return Ok(Some(ExprId::NOTHING)),
+        };
         let heads = self.reversal.of(&mut self.deriver.exprs, rest)?.expr;
         let heads = self.without_empty(heads)?;
         if reversed.is_exact || heads == ExprId::NOTHING {
@@ -302,15 +321,91 @@ impl Lexemes {
         Ok(self.deriver.exprs.or(&parts))
     }
 
-    /// Every place that a reversed expression is followed to from its end, and what is left of it there, the shortest way first.
-    fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
+    /// Every place that a reversed expression is followed to from its end, and what is left of it there. In a hole that is all
+    /// that any bytes leave, as one expression: counts that differ are an interval there, and not a way each.
+    fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<(u32, ExprId)>, LimitExceeded> {
+        let (mut place, mut rest) = (end, reversed);
+        let mut found = Vec::new();
+        loop {
+            check_time()?;
+            if template.is_hole(place) {
+                rest = self.filled(rest)?;
+            }
+            found.push((place, rest));
+            let Some(byte) = template.before(place) else { return Ok(found) };
+            rest = self.after(rest, byte)?;
+            if rest == ExprId::NOTHING {
+                return Ok(found);
+            }
+            place -= 1;
+        }
+    }
+
+    /// What is left of an expression after one byte. Of a choice that stands behind a hole only that byte is asked for.
+    fn after(&mut self, rest: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
+        let Expr::Or(parts) = self.deriver.exprs.get(rest) else { return self.deriver.after(rest, byte) };
+        let parts = parts.clone();
+        let mut left = Vec::with_capacity(parts.len());
+        for &part in &parts {
+            left.push(self.deriver.after(part, byte)?);
+        }
+        Ok(self.deriver.exprs.or(&left))
+    }
+
+    /// All that is left of an expression behind any bytes, none among them.
+    fn filled(&mut self, rest: ExprId) -> Result<ExprId, LimitExceeded> {
+        if let Some(&known) = self.filled.get(&rest) {
+            return Ok(known);
+        }
+        let mut all = rest;
+        let mut new: Vec<ExprId> = self.parts(rest);
+        let mut derived: FxHashSet<ExprId> = FxHashSet::default();
+        let mut work = 0;
+        while !new.is_empty() {
+            // Each round looks at all that is left by then.
+            work += self.parts(all).len();
+            if derived.len() > MAX_REACHED || work > MAX_WORK {
+                return Err(LimitExceeded::States(MAX_REACHED));
+            }
+            let mut left = vec![all];
+            for part in new {
+                check_time()?;
+                if derived.insert(part) {
+                    for &(_, after) in self.deriver.derivatives(part)?.iter() {
+                        if self.deriver.is_live(after)? {
+                            left.push(after);
+                        }
+                    }
+                }
+            }
+            left.sort_unstable();
+            left.dedup();
+            all = self.deriver.exprs.or(&left);
+            // What was joined with others to an interval is new, and what others hold is gone.
+            new = self.parts(all);
+            new.retain(|part| !derived.contains(part));
+        }
+        self.filled.insert(rest, all);
+        Ok(all)
+    }
+
+    /// The parts of a choice; else the expression itself.
+    fn parts(&self, expr: ExprId) -> Vec<ExprId> {
+        match self.deriver.exprs.get(expr) {
+            Expr::Or(parts) => parts.to_vec(),
+            _ => vec![expr],
+        }
+    }
+
+    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest way
+    /// first.
+    fn reached(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
         let mut found: Vec<Reached> = Vec::new();
-        // Without holes each place is met once.
         let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();
         let mut work = VecDeque::from([Reached { place: end, rest: reversed, filled: 0 }]);
         while let Some(reached @ Reached { place, rest, filled }) = work.pop_front() {
             check_time()?;
-            if template.has_holes() && !seen.insert((place, rest)) {
+            if !seen.insert((place, rest)) {
                 continue;
             }
             if found.len() > MAX_REACHED {

@@ -274,7 +274,7 @@ fn has_few(members: &Members) -> bool {
 }
 
 /// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
-fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
+pub(super) fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
     let KeySpace::Few(count) = free.space else { return 0 };
     let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
     count.saturating_sub(listed.iter().filter(is_one).count() as u32)

@@ -15,6 +15,7 @@
 //! Behind a hole stands `1}`. Of the object `{"a": 12}` this ends the integer, whose beginnings are then `-?([1-9][0-9]*)?`,
 //! and the object, of which `{"a": ` and such a beginning may stand before it.
 
+mod alike;
 mod arrays;
 mod cut;
 mod elements;

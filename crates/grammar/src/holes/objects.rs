@@ -1,6 +1,9 @@
 //! Objects against a text with holes: their members from the last one on.
 //!
-//! Which members there are decides whether an object is complete, so a state holds the list of those that were read.
+//! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or another one
+//! that decides the same ([`super::alike`]).
+
+use std::rc::Rc;
 
 use stencilm_regex::ExprId;
 
@@ -40,7 +43,7 @@ impl Recogniser<'_> {
         match step {
             Step::Last(class) => {
                 let mut found = Vec::new();
-                self.free_keys(members, (class, false), at, &mut found)?;
+                self.free_keys(members, (class, false), place, &mut found)?;
                 for (member, start) in found {
                     let list = self.lists.with(MemberList::default(), member);
                     self.go_on(goal, Step::Key(list), start.after(at));
@@ -99,12 +102,40 @@ impl Recogniser<'_> {
         within: Within,
         at: Place,
     ) -> Result<Vec<(MemberList, Place)>, GrammarError> {
+        let end = at.position();
+        let found = match self.key_ways.get(&(id, group, end)) {
+            Some(known) => known.clone(),
+            None => {
+                let found: Rc<[(Member, Place)]> = self.find_keys(id, members, group, end)?.into();
+                self.key_ways.insert((id, group, end), found.clone());
+                found
+            }
+        };
+        // Members that stand wholly within a hole are listed together.
+        let is_outside = |start: Place| within == Within::default() || start.position() != end;
+        let mut with = Vec::new();
+        for &(member, start) in found.iter() {
+            if is_outside(start)
+                && self.allows(members, list, member)
+                && let Some(list) = self.alike.with(&mut self.lists, (id, members), list, member)
+            {
+                with.push((list, start.after(at)));
+            }
+        }
+        Ok(with)
+    }
+
+    /// Every way to read a key of a group that ends at a place, whatever members stand behind it.
+    fn find_keys(
+        &mut self,
+        id: MembersId,
+        members: &Members,
+        group: u32,
+        end: u32,
+    ) -> Result<Vec<(Member, Place)>, GrammarError> {
         let groups = self.objects.of(id, members, self.facts);
         let group = &groups[group as usize];
         let mut found: Vec<(Member, Place)> = Vec::new();
-        let end = at.position();
-        // Members that stand wholly within a hole are listed together.
-        let is_outside = |start: Place| within == Within::default() || start.position() != end;
         let longest = group.lengths.last().map_or(0, |length| length + 2) as u32;
         let looks_up = !self.template.has_hole(end.saturating_sub(longest), end);
         if looks_up {
@@ -120,20 +151,22 @@ impl Recogniser<'_> {
         }
         for &index in &group.known {
             let known = &members.known[index as usize];
-            if (known.key.is_none() && looks_up) || !self.allows(members, list, Member::Known(index)) {
-                continue;
-            }
-            let key = self.key_of(known);
-            for start in self.lexeme_starts(key, end)?.iter().copied().filter(|&start| is_outside(start)) {
-                found.push((Member::Known(index), start));
+            match known.key {
+                Some(key) => {
+                    let starts = self.lexeme_starts(key, end)?;
+                    found.extend(starts.iter().map(|&start| (Member::Known(index), start)));
+                }
+                None if looks_up => {}
+                None => {
+                    let starts = self.template.starts_of(plainly_written(known).as_bytes(), end);
+                    found.extend(starts.into_iter().map(|start| (Member::Known(index), Place::new(start))));
+                }
             }
         }
         for &(class, meets) in group.free.iter().filter(|(class, _)| members.free[*class as usize].last.is_none()) {
-            self.free_keys(members, (class, meets), at, &mut found)?;
+            self.free_keys(members, (class, meets), end, &mut found)?;
         }
-        found.retain(|&(member, start)| is_outside(start) && self.allows(members, list, member));
-        let with = found.into_iter().map(|(member, start)| (self.lists.with(list, member), start.after(at)));
-        Ok(with.collect())
+        Ok(found)
     }
 
     /// Every way to read a key of a class of others that ends at a place.
@@ -141,10 +174,10 @@ impl Recogniser<'_> {
         &mut self,
         members: &Members,
         (class, meets): (u32, bool),
-        at: Place,
+        end: u32,
         found: &mut Vec<(Member, Place)>,
     ) -> Result<(), GrammarError> {
-        let (free, end) = (&members.free[class as usize], at.position());
+        let free = &members.free[class as usize];
         for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
             if holes != KeyHoles::None {
                 let is_certain = holes == KeyHoles::Endless && free.space == KeySpace::Endless;
@@ -164,10 +197,7 @@ impl Recogniser<'_> {
 
     /// How a known key is written, as an expression of the lexemes.
     pub(super) fn key_of(&mut self, known: &KnownMember) -> ExprId {
-        known.key.unwrap_or_else(|| {
-            let written = ["\"", &known.name, "\""].concat();
-            self.lexemes.deriver.exprs.literal(written.as_bytes())
-        })
+        known.key.unwrap_or_else(|| self.lexemes.deriver.exprs.literal(plainly_written(known).as_bytes()))
     }
 
     /// Whether a member may stand before those listed.
@@ -198,4 +228,9 @@ impl Recogniser<'_> {
             _ => false,
         })
     }
+}
+
+/// A known key without a way of its own to be written.
+pub(super) fn plainly_written(known: &KnownMember) -> String {
+    ["\"", &known.name, "\""].concat()
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::cut::Quotient;
 use super::facts::Facts;
-use super::goals::{Recogniser, limit};
+use super::goals::Recogniser;
 use super::lexemes::Lexemes;
 use super::members::ObjectForms;
 use super::template::{Piece, Template};
@@ -28,13 +28,10 @@ pub struct Holes {
 
 impl Holes {
     /// The holes of the texts of a grammar.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Limit`] where its lexemes are too large.
-    pub fn new(grammar: Arc<Grammar>) -> Result<Holes, GrammarError> {
+    pub fn new(grammar: Arc<Grammar>) -> Holes {
         let mut lexemes = Lexemes::new(grammar.exprs());
-        let facts = Facts::new(&grammar, &mut lexemes).map_err(limit)?;
-        Ok(Holes { grammar, lexemes, facts, objects: ObjectForms::default() })
+        let facts = Facts::new(&grammar, &mut lexemes);
+        Holes { grammar, lexemes, facts, objects: ObjectForms::default() }
     }
 
     /// The grammar.
@@ -78,7 +75,7 @@ impl Holes {
         let behind = &pieces[hole..];
         let first = behind.iter().position(|piece| !matches!(piece, Piece::Hole | Piece::Text([])));
         let Some(first) = first else { return Ok((*self.grammar).clone()) };
-        self.begin()?;
+        self.begin();
         let template = Template::of(&behind[first..])?;
         let Holes { grammar, lexemes, facts, objects } = self;
         let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
@@ -125,7 +122,7 @@ impl Holes {
 
     /// Whether the pieces can be completed, for certain or in doubt, as everything is in which these nodes hold the first hole.
     fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
-        self.begin()?;
+        self.begin();
         let begun = self.grammar.clone();
         let pieces: Vec<Piece<'_>> =
             std::iter::once(Piece::Text(begun.begun())).chain(pieces.iter().copied()).collect();
@@ -140,12 +137,11 @@ impl Holes {
     }
 
     /// Begins a question.
-    fn begin(&mut self) -> Result<(), GrammarError> {
+    fn begin(&mut self) {
         if self.memory_bytes() > MAX_KEPT_BYTES {
-            *self = Holes::new(self.grammar.clone())?;
+            *self = Holes::new(self.grammar.clone());
         }
         self.lexemes.deriver.begin();
-        Ok(())
     }
 }
 

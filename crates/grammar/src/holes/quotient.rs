@@ -10,6 +10,7 @@ use super::elements::{Elements, Slot, alternatives};
 use super::goals::{Step, limit};
 use super::heads::Heads;
 use super::members::{Member, MemberList, is_complete};
+use super::objects::plainly_written;
 use super::place::Place;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{ArraySurface, Items, MembersId, Node, NodeId};
@@ -148,10 +149,7 @@ impl Quotient<'_, '_> {
                 Step::Colon(list, index, _) => {
                     let group = &groups[index as usize];
                     for &known in &group.known {
-                        let key = self.recogniser.key_of(&members.known[known as usize]);
-                        if let Some(key) = self.cut_lexeme(key, place)? {
-                            ways.extend(self.with_key(id, list, Member::Known(known), key)?);
-                        }
+                        ways.extend(self.cut_known_key(id, list, known, place)?);
                     }
                     for &(class, meets) in &group.free {
                         ways.extend(self.cut_key(id, list, (class, meets), place)?);
@@ -168,6 +166,26 @@ impl Quotient<'_, '_> {
             ways.extend(self.with_last(id, list, member, ending)?);
         }
         Ok(())
+    }
+
+    /// An object that ends with what is left of a known key, whose other part ends at a place.
+    fn cut_known_key(
+        &mut self,
+        id: MembersId,
+        list: MemberList,
+        known: u32,
+        place: u32,
+    ) -> Result<Option<NodeId>, GrammarError> {
+        let member = &self.recogniser.grammar.members(id).known[known as usize];
+        let template = self.recogniser.template;
+        if member.key.is_none() && !template.is_begun_before(plainly_written(member).as_bytes(), place) {
+            return Ok(None);
+        }
+        let key = self.recogniser.key_of(member);
+        match self.cut_lexeme(key, place)? {
+            Some(key) => self.with_key(id, list, Member::Known(known), key),
+            None => Ok(None),
+        }
     }
 
     fn cut_array(&mut self, items: &Items, node: NodeId, end: u32, ways: &mut Vec<NodeId>) -> Result<(), GrammarError> {

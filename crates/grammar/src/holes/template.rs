@@ -54,11 +54,6 @@ impl Template {
         self.holes.iter().min().copied()
     }
 
-    /// Whether there is any hole.
-    pub fn has_holes(&self) -> bool {
-        !self.holes.is_empty()
-    }
-
     /// Whether any bytes may stand at a place.
     pub fn is_hole(&self, place: u32) -> bool {
         !self.holes.is_empty() && self.holes.contains(&place)
@@ -77,6 +72,39 @@ impl Template {
     /// The byte that begins at a place.
     pub fn after(&self, place: u32) -> Option<u8> {
         self.bytes.get(place as usize).copied()
+    }
+
+    /// Where a text, which is not empty, may begin that ends at a place.
+    pub fn starts_of(&self, text: &[u8], end: u32) -> Vec<u32> {
+        let (starts, _) = self.matched(text, end);
+        starts
+    }
+
+    /// Whether a text that ends at a place may have begun before the first byte.
+    pub fn is_begun_before(&self, text: &[u8], end: u32) -> bool {
+        let (_, is_begun) = self.matched(text, end);
+        is_begun
+    }
+
+    /// See [`Template::starts_of`] and [`Template::is_begun_before`].
+    fn matched(&self, text: &[u8], end: u32) -> (Vec<u32>, bool) {
+        // How many of its bytes may be left to match at a place, ascending.
+        let (mut place, mut left, mut starts) = (end, vec![text.len()], Vec::new());
+        loop {
+            if self.is_hole(place) {
+                left = (0..=left.last().copied().unwrap_or(0)).collect();
+            }
+            if left.first() == Some(&0) {
+                starts.push(place);
+            }
+            let Some(byte) = self.before(place) else { return (starts, left.iter().any(|&left| left > 0)) };
+            left.retain(|&left| left > 0 && text[left - 1] == byte);
+            left.iter_mut().for_each(|left| *left -= 1);
+            if left.is_empty() {
+                return (starts, false);
+            }
+            place -= 1;
+        }
     }
 
     /// The bytes between two places.

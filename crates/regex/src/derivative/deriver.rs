@@ -15,6 +15,7 @@ use crate::expr::byte_classes::ByteClasses;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
 use crate::expr::expr_set::ExprSet;
+use crate::expr::heads::Head;
 use crate::expr::node::{Expr, ExprId};
 use crate::expr::required_bytes::Needs;
 use crate::limits::Limits;
@@ -116,13 +117,19 @@ impl Deriver {
                 work.pop();
                 continue;
             }
-            let before = work.len();
-            self.for_each_needed(id, &mut work);
-            if work.len() > before {
-                continue;
-            }
+            let computed = match self.exprs.heads(id) {
+                // Of one of many names no part need be derived on its own.
+                Some(heads) => self.derivatives_of_heads(&heads),
+                None => {
+                    let before = work.len();
+                    self.for_each_needed(id, &mut work);
+                    if work.len() > before {
+                        continue;
+                    }
+                    self.compute(id)
+                }
+            };
             work.pop();
-            let computed = self.compute(id);
             self.pairs += computed.len();
             self.derivatives.insert(id, computed);
             self.limits.check_exprs(self.exprs.len() - self.before)?;
@@ -146,6 +153,19 @@ impl Deriver {
             }
             _ => self.exprs.for_each_child(id, need),
         }
+    }
+
+    /// Derivatives of an expression that begins in these ways.
+    fn derivatives_of_heads(&mut self, heads: &[Head]) -> Derivatives {
+        let mut found: Vec<(ByteSet, ExprId)> = Vec::with_capacity(heads.len());
+        for head in heads {
+            let rest = self.exprs.concat(head.tail, head.behind);
+            match found.iter_mut().find(|(first, _)| *first == head.first) {
+                Some((_, known)) => *known = self.exprs.or(&[*known, rest]),
+                None => found.push((head.first, rest)),
+            }
+        }
+        found.into()
     }
 
     /// Derivatives of one node whose children are done.

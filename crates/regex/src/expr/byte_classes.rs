@@ -9,7 +9,7 @@ use crate::memory;
 use crate::numbers::Number;
 
 /// The classes of so large an expression are kept: it takes long to look through, and formats are met again and again.
-const MANY_NODES: usize = 500;
+const MANY_NODES: usize = 100;
 
 /// So are those of what is repeated, where it is as large as this: a character of a string, say, of which every string has its
 /// body.
@@ -31,6 +31,8 @@ pub(crate) struct ByteClasses {
     /// most automata are of a dozen: to clear a bit for each took longer than to look at these.
     met: Vec<u32>,
     round: u32,
+    /// Expressions that are still to be looked at: handed on from one look to the next.
+    work: Vec<ExprId>,
 }
 
 impl ByteClasses {
@@ -84,7 +86,8 @@ impl ByteClasses {
 
     /// What lies below some expressions, as far as its classes are not known.
     fn parts(&mut self, exprs: &ExprSet, roots: &[ExprId]) -> Parts {
-        let (mut parts, mut work) = (Parts::default(), roots.to_vec());
+        let (mut parts, mut work) = (Parts::default(), std::mem::take(&mut self.work));
+        work.extend_from_slice(roots);
         self.begin_round(exprs.len());
         while let Some(id) = work.pop() {
             if std::mem::replace(&mut self.met[id.index()], self.round) == self.round {
@@ -92,8 +95,12 @@ impl ByteClasses {
             }
             parts.nodes += 1;
             match exprs.get(id) {
-                Expr::Bytes(set) => parts.sets.push(*set),
-                Expr::Text(text) => parts.sets.extend(text.bytes().collect::<ByteSet>().iter().map(ByteSet::of)),
+                Expr::Bytes(set) => match set.single() {
+                    // Most sets are a letter of some text.
+                    Some(byte) => parts.letters.insert(byte),
+                    None => parts.sets.push(*set),
+                },
+                Expr::Text(text) => parts.letters = parts.letters.union(&text.bytes().collect()),
                 Expr::Number(_) => {
                     let sets = Number::BYTES.iter().map(|bytes| bytes.iter().copied().collect::<ByteSet>());
                     parts.sets.extend(sets);
@@ -107,6 +114,7 @@ impl ByteClasses {
             }
             exprs.for_each_child(id, |child| work.push(child));
         }
+        self.work = work;
         parts
     }
 
@@ -127,6 +135,7 @@ impl ByteClasses {
         let mut classes = known.next().cloned().unwrap_or_default();
         known.for_each(|other| other.sets.iter().for_each(|set| classes.split(set)));
         parts.sets.iter().for_each(|set| classes.split(set));
+        parts.letters.iter().for_each(|byte| classes.split(&ByteSet::of(byte)));
         classes
     }
 }
@@ -134,6 +143,8 @@ impl ByteClasses {
 /// What lies below some expressions and splits the bytes.
 #[derive(Default)]
 struct Parts {
+    /// Bytes that stand alone.
+    letters: ByteSet,
     sets: Vec<ByteSet>,
     /// Expressions whose classes are known.
     known: Vec<ExprId>,
@@ -163,7 +174,6 @@ impl Classes {
     /// Splits every class into its part inside and its part outside of a set.
     fn split(&mut self, set: &ByteSet) {
         if let Some(byte) = set.single() {
-            // Most sets are a letter of some text.
             let class = usize::from(self.class_of[usize::from(byte)]);
             if self.sets[class] != *set {
                 self.part(class, *set);

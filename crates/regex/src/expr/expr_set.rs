@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::error::LimitExceeded;
 use crate::expr::arena::{Arena, SharedExprs};
 use crate::expr::byte_set::ByteSet;
+use crate::expr::hash_table::Map;
 use crate::expr::node::{Expr, ExprId, LONG_TEXT, pieces};
 use crate::watch::check;
 
@@ -506,7 +507,7 @@ impl ExprSet {
 
     /// Copies an expression of another set into this one. What both sets share is the same in both.
     pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
-        let Ok(copy) = self.import_while(other, root, || Ok::<_, Infallible>(()));
+        let Ok(copy) = self.import_while(other, root, &mut Map::default(), || Ok::<_, Infallible>(()));
         copy
     }
 
@@ -515,13 +516,33 @@ impl ExprSet {
     /// # Errors
     /// As [`check`](crate::check_time).
     pub fn import_in_time(&mut self, other: &ExprSet, root: ExprId) -> Result<ExprId, LimitExceeded> {
-        self.import_while(other, root, check)
+        self.import_while(other, root, &mut Map::default(), check)
+    }
+
+    /// As [`ExprSet::import_in_time`], for one of many expressions of a set. `known` are copies of this set's expressions: the
+    /// root's is added, and those of alternatives and repetitions, which others are likely to hold, too.
+    ///
+    /// # Errors
+    /// As [`check`](crate::check_time).
+    pub fn import_once(
+        &mut self,
+        other: &ExprSet,
+        root: ExprId,
+        known: &mut Map<ExprId, ExprId>,
+    ) -> Result<ExprId, LimitExceeded> {
+        if let Some(&copy) = known.get(&root) {
+            return Ok(copy);
+        }
+        let copy = self.import_while(other, root, known, check)?;
+        known.insert(root, copy);
+        Ok(copy)
     }
 
     fn import_while<E>(
         &mut self,
         other: &ExprSet,
         root: ExprId,
+        known: &mut Map<ExprId, ExprId>,
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
         let common = self.arena.common_with(&other.arena);
@@ -533,6 +554,12 @@ impl ExprSet {
         while let Some(&id) = work.last() {
             may_go_on()?;
             if done.contains_key(&id) {
+                work.pop();
+                continue;
+            }
+            let branches = matches!(other.get(id), Expr::Or(_) | Expr::And(_) | Expr::Repeat { .. });
+            if branches && let Some(&copy) = known.get(&id) {
+                done.insert(id, copy);
                 work.pop();
                 continue;
             }
@@ -573,6 +600,9 @@ impl ExprSet {
                 leaf => self.intern(leaf.clone()),
             };
             done.insert(id, copy);
+            if branches {
+                known.insert(id, copy);
+            }
         }
         Ok(done[&root])
     }

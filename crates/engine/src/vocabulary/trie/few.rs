@@ -18,6 +18,16 @@ impl Trie {
         self.sibling((child, end), byte)
     }
 
+    /// Whether some string goes on behind a node with one of these bytes.
+    pub fn goes_on_with(&self, node: usize, bytes: &ByteSet) -> bool {
+        if self.size(node) >= MANY_NODES
+            && let Some(children) = self.lists.parts.get(&(node as u32))
+        {
+            return !children.bytes.intersect(bytes).is_empty();
+        }
+        self.child_nodes(node).any(|child| bytes.contains(self.byte(child)))
+    }
+
     /// The root that a byte leads to.
     pub fn root(&self, byte: u8) -> Option<usize> {
         self.roots.get(usize::from(byte)).copied().flatten().map(|root| root as usize)

@@ -1,0 +1,54 @@
+//! With which bytes a thread goes on behind a lexeme, told from the frames on its stack without laying any of them out.
+
+use stencilm_regex::{ByteSet, Tag};
+
+use crate::error::EngineError;
+use crate::machine::expansion::{Expansion, Ways};
+use crate::machine::frame::FrameId;
+use crate::parse::stepper::Run;
+use crate::state::stacks::Entry;
+
+/// No more sets of stacks than these are looked at for one thread.
+const MAX_SETS: usize = 16;
+
+impl Run<'_> {
+    /// The bytes with which a thread may go on behind some of its lexemes, perhaps some more; `None` where only laying out what
+    /// follows tells them.
+    pub(crate) fn first_behind(
+        &mut self,
+        expansion: &Expansion,
+        tags: &[Tag],
+        thread: Entry,
+    ) -> Result<Option<ByteSet>, EngineError> {
+        let Ways::Listed(ways) = &expansion.ways else { return Ok(None) };
+        let (mut first, mut nullable) = (ByteSet::EMPTY, false);
+        for &tag in tags {
+            for continuation in &ways[tag as usize] {
+                let Some(begins) = self.machine.begins_behind(continuation) else { return Ok(None) };
+                first = first.union(&begins.bytes);
+                nullable |= begins.nullable;
+            }
+        }
+        let mut sets = if nullable { vec![thread.below] } else { Vec::new() };
+        let mut done = 0;
+        while let Some(&set) = sets.get(done) {
+            done += 1;
+            if done > MAX_SETS {
+                return Ok(None);
+            }
+            self.stacks.spend(self.stacks.entries(set).len() + 1)?;
+            self.stacks.look_at(set);
+            for &entry in self.stacks.entries(set) {
+                if entry == Entry::BOTTOM {
+                    continue;
+                }
+                let Some(begins) = self.machine.begins(FrameId(entry.head)) else { return Ok(None) };
+                first = first.union(&begins.bytes);
+                if begins.nullable && !sets.contains(&entry.below) {
+                    sets.push(entry.below);
+                }
+            }
+        }
+        Ok(Some(first))
+    }
+}

@@ -1,0 +1,152 @@
+//! Lists of members that decide the same for all that may stand before them: one stands for the others.
+//!
+//! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member that has its
+//! place in an order only those come that are before it in the order. So of the list behind it nothing matters but
+//! which of these it is, whether what is required behind it is there or may be in a hole, and how the holes there are filled:
+//! for each member of an order there are few lists, not one for each way to choose those behind it.
+
+use rustc_hash::FxHashMap;
+
+use super::members::{Gap, Member, MemberList, MemberLists, few_left};
+use crate::ir::grammar::{KeySpace, Members, MembersId};
+
+/// What a list decides that begins with a member which has its place in the order. Everything that is asked of lists with more
+/// members before is a function of it and of these ([`super::members::completed`], `members_before` in [`super::heads`]).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Decided {
+    /// The member.
+    first: u32,
+    /// For each class of others whether the value is there that one of it must have.
+    met: Box<[bool]>,
+    holes: DecidedHoles,
+    /// Whether a known member that is required is only in a hole.
+    needs: bool,
+    /// Whether a known member that may stand anywhere is not listed.
+    is_mixed_left: bool,
+    counts: Counts,
+}
+
+/// How the holes of a list may be filled.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct DecidedHoles {
+    any: bool,
+    any_mixed: bool,
+    any_others: bool,
+    /// How many take nothing but known members; 2 for more.
+    needy: u32,
+    /// Whether each of these has a member of its own that may be there in the order.
+    needy_are_filled: bool,
+    /// Whether no two of these that follow each other take the same members, and no two of all.
+    needy_are_apart: bool,
+    are_apart: bool,
+    /// Whether something may stand in each hole, and the same before it is counted how many others are left.
+    are_possible: bool,
+    are_fillable: bool,
+}
+
+/// What is counted, where a number of members is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+struct Counts {
+    listed: u32,
+    holes: u32,
+    missing: u32,
+    available: u32,
+    few: u32,
+}
+
+/// The lists of one recogniser that stand for others.
+#[derive(Default)]
+pub(super) struct Alike {
+    /// By object and what is decided the first list that decides it.
+    lists: FxHashMap<(MembersId, Decided), MemberList>,
+    /// By object and list the one that stands for it, where that was asked for.
+    stands_for: FxHashMap<(MembersId, MemberList), Option<MemberList>>,
+}
+
+impl Alike {
+    /// A list with one more member, or one that decides the same; `None` where no object has these members, whatever comes
+    /// before them.
+    pub fn with(
+        &mut self,
+        lists: &mut MemberLists,
+        (id, members): (MembersId, &Members),
+        behind: MemberList,
+        member: Member,
+    ) -> Option<MemberList> {
+        let list = lists.with(behind, member);
+        match member {
+            Member::Known(first) if (first as usize) < members.ordered => {
+                if let Some(&known) = self.stands_for.get(&(id, list)) {
+                    return known;
+                }
+                let listed: Vec<Member> = lists.members(list).collect();
+                let decided = Decided::of(members, first, &listed);
+                let found = decided.map(|decided| *self.lists.entry((id, decided)).or_insert(list));
+                self.stands_for.insert((id, list), found);
+                found
+            }
+            _ => Some(list),
+        }
+    }
+}
+
+impl Decided {
+    /// What a list decides; `None` where a required member is neither there nor may be in a hole.
+    fn of(members: &Members, first: u32, listed: &[Member]) -> Option<Decided> {
+        let is_hole = |at: &usize| matches!(listed[*at], Member::Some(_));
+        let gaps: Vec<Gap> = (0..listed.len()).filter(is_hole).map(|at| Gap::of(members, listed, at)).collect();
+        let mut used = vec![false; members.known.len()];
+        for member in listed {
+            if let Member::Known(index) = member {
+                used[*index as usize] = true;
+            }
+        }
+        let unused = |index: &u32| !used[*index as usize];
+        let behind = || (first + 1..members.known.len() as u32).filter(unused);
+        let may_come = |index: u32| gaps.iter().any(|gap| gap.allows(index));
+        let is_required = |index: &u32| members.known[*index as usize].required;
+        if behind().filter(is_required).any(|index| !may_come(index)) {
+            return None;
+        }
+        let few = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum::<u32>();
+        let mut counts = Counts::default();
+        if members.min > 0 || members.max.is_some() {
+            counts = Counts {
+                listed: listed.len() as u32,
+                holes: gaps.len() as u32,
+                missing: behind().filter(is_required).count() as u32,
+                available: behind().filter(|&index| may_come(index)).count() as u32,
+                few,
+            };
+        }
+        let met = |class: usize| listed.iter().any(|member| member.meets(class));
+        let met = (0..members.free.len()).map(|class| members.free[class].some.is_some() && met(class));
+        let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
+        let has_own = |gap: &Gap| gap.ordered().any(|index| unused(&index));
+        let is_possible =
+            |gap: &Gap| gap.takes_others() || behind().any(|index| gap.allows(index)) || (gap.is_mixed() && few > 0);
+        let is_mixed_left = behind().any(|index| index as usize >= members.ordered);
+        let has_few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
+        let is_fillable =
+            |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_few || is_mixed_left));
+        let holes = DecidedHoles {
+            any: !gaps.is_empty(),
+            any_mixed: gaps.iter().any(Gap::is_mixed),
+            any_others: gaps.iter().any(Gap::takes_others),
+            needy: needy.len().min(2) as u32,
+            needy_are_filled: needy.iter().all(|gap| has_own(gap)),
+            needy_are_apart: needy.windows(2).all(|pair| !pair[0].is_same(pair[1])),
+            are_apart: gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1])),
+            are_possible: gaps.iter().all(is_possible),
+            are_fillable: gaps.iter().all(is_fillable),
+        };
+        Some(Decided {
+            first,
+            met: met.collect(),
+            holes,
+            needs: behind().any(|index| is_required(&index) && may_come(index)),
+            is_mixed_left,
+            counts,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! Expressions of which the first byte alone tells which ways a match goes, as of one of many names.
+
+use rustc_hash::FxHashSet;
+
+use crate::expr::byte_set::ByteSet;
+use crate::expr::expr_set::ExprSet;
+use crate::expr::node::{Expr, ExprId};
+
+/// One way to begin: the byte is one of `first`; then come `tail` and `behind`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Head {
+    pub first: ByteSet,
+    pub tail: ExprId,
+    pub behind: ExprId,
+}
+
+impl ExprSet {
+    /// The ways to begin, where that is plain to see and the first bytes of any two are the same or apart; the empty match is
+    /// none.
+    pub(crate) fn heads(&self, id: ExprId) -> Option<Vec<Head>> {
+        let (mut heads, mut seen) = (Vec::new(), ByteSet::EMPTY);
+        let mut add = |part: ExprId, behind: ExprId| {
+            let (first, tail) = match *self.get(part) {
+                Expr::Bytes(first) => (first, ExprId::EMPTY),
+                Expr::Concat { head, tail } => match self.get(head) {
+                    Expr::Bytes(first) => (*first, tail),
+                    _ => return false,
+                },
+                Expr::Empty => return behind == ExprId::EMPTY,
+                _ => return false,
+            };
+            let is_apart = seen.intersect(&first).is_empty() || heads.iter().any(|head: &Head| head.first == first);
+            seen = seen.union(&first);
+            heads.push(Head { first, tail, behind });
+            is_apart
+        };
+        let are_plain = self.alternatives(&id).iter().all(|&part| match *self.get(part) {
+            // A choice, and something behind it.
+            Expr::Concat { head, tail } if matches!(self.get(head), Expr::Or(_)) => {
+                self.alternatives(&head).iter().all(|&part| add(part, tail))
+            }
+            _ => add(part, ExprId::EMPTY),
+        });
+        are_plain.then_some(heads)
+    }
+
+    /// Whether each way to begin begins with a single byte, as one of many names does, and a word of any letters does not.
+    pub fn is_told_by_first_byte(&self, id: ExprId) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut work = vec![id];
+        while let Some(id) = work.pop() {
+            match self.get(id) {
+                _ if !seen.insert(id) => {}
+                Expr::Bytes(set) if set.single().is_none() => return false,
+                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Text(_) => {}
+                &Expr::Concat { head, tail } => {
+                    work.push(head);
+                    if self.is_nullable(head) {
+                        work.push(tail);
+                    }
+                }
+                Expr::Or(parts) => work.extend_from_slice(parts),
+                Expr::Repeat { body, .. } => work.push(*body),
+                Expr::And(_) | Expr::Not(_) | Expr::Number(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// The parts of a choice; else the expression itself.
+    fn alternatives<'a>(&'a self, id: &'a ExprId) -> &'a [ExprId] {
+        match self.get(*id) {
+            Expr::Or(parts) => parts,
+            _ => std::slice::from_ref(id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PatternOptions, Utf8, parse_pattern};
+
+    #[test]
+    fn names_begin_with_a_byte_each() {
+        let mut exprs = ExprSet::new();
+        for (pattern, heads, is_told) in [
+            ("abc", Some(1), true),
+            ("abc|def|ghi", Some(3), true),
+            ("abc|abd|x", Some(3), true),
+            ("(abc|def)x|z", Some(3), true),
+            ("[a-c]x|d", Some(2), false),
+            ("a?", Some(1), true),
+            ("a?b", None, true),
+            ("ab|[a]c|d", Some(3), true),
+            ("[a-c]x|b", None, false),
+            ("a*|b", None, true),
+        ] {
+            let id = parse_pattern(&mut exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap();
+            assert_eq!(exprs.heads(id).map(|heads| heads.len()), heads, "{pattern}");
+            assert_eq!(exprs.is_told_by_first_byte(id), is_told, "{pattern}");
+        }
+    }
+}
