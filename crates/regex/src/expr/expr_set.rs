@@ -338,11 +338,16 @@ impl ExprSet {
                 _ => flat.push(part),
             }
         }
+        let mut has_intersection = false;
         flat.retain(|&part| match self.get(part) {
             Expr::Nothing => false,
             Expr::Bytes(set) => {
                 bytes = bytes.union(set);
                 false
+            }
+            Expr::And(_) => {
+                has_intersection = true;
+                true
             }
             _ => true,
         });
@@ -354,11 +359,13 @@ impl ExprSet {
         if flat.contains(&ExprId::ANYTHING) {
             return ExprId::ANYTHING;
         }
-        // `A | A & B` is `A`.
-        let is_there = |part: &ExprId| flat.binary_search(part).is_ok();
-        let absorbed = |part: &ExprId| matches!(self.get(*part), Expr::And(inner) if inner.iter().any(is_there));
-        let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
-        flat.retain(|part| absorbed.binary_search(part).is_err());
+        if has_intersection {
+            // `A | A & B` is `A`.
+            let is_there = |part: &ExprId| flat.binary_search(part).is_ok();
+            let absorbed = |part: &ExprId| matches!(self.get(*part), Expr::And(inner) if inner.iter().any(is_there));
+            let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
+            flat.retain(|part| absorbed.binary_search(part).is_err());
+        }
         self.merge_counters(&mut flat);
         if flat.contains(&ExprId::EMPTY) {
             self.make_nullable(&mut flat);
@@ -414,10 +421,15 @@ impl ExprSet {
             return Some(if all { ExprId::EMPTY } else { ExprId::NOTHING });
         }
         let mut bytes: Option<ByteSet> = None;
+        let mut has_alternation = false;
         flat.retain(|&part| match self.get(part) {
             Expr::Bytes(set) => {
                 bytes = Some(bytes.map_or(*set, |seen| seen.intersect(set)));
                 false
+            }
+            Expr::Or(_) => {
+                has_alternation = true;
+                true
             }
             _ => true,
         });
@@ -429,13 +441,15 @@ impl ExprSet {
             flat.push(set);
             flat.sort_unstable();
         }
-        // `A & (A | B)` is `A`.
-        let absorbed = |part: &ExprId| {
-            let is_in = |inner: &[ExprId]| flat.iter().any(|other| inner.binary_search(other).is_ok());
-            matches!(self.get(*part), Expr::Or(inner) if is_in(inner))
-        };
-        let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
-        flat.retain(|part| absorbed.binary_search(part).is_err());
+        if has_alternation {
+            // `A & (A | B)` is `A`.
+            let absorbed = |part: &ExprId| {
+                let is_in = |inner: &[ExprId]| flat.iter().any(|other| inner.binary_search(other).is_ok());
+                matches!(self.get(*part), Expr::Or(inner) if is_in(inner))
+            };
+            let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
+            flat.retain(|part| absorbed.binary_search(part).is_err());
+        }
         let contradicts = flat.iter().any(|&part| match *self.get(part) {
             Expr::Not(inner) => flat.binary_search(&inner).is_ok(),
             _ => false,

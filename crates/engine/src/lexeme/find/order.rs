@@ -125,24 +125,34 @@ impl LexemeCache {
         if !Switch::LexemeNear.is_on() {
             return self.row_walked(vocabulary, from);
         }
-        let usual = self.usual_of(residual)?;
-        // It leads nowhere else, so it is the last one of its complexity.
-        let usual_apart = usual.filter(|&usual| usual != residual);
-        if let Some(usual) = usual_apart.filter(|&usual| !self.is_simpler(residual, usual)) {
-            return Ok(Next::After(Larger::Near(usual)));
-        }
         let Some(base) = self.base_of(residual) else { return self.row_walked(vocabulary, from) };
         let dfa = self.dfa(&[base])?;
         if self.dfas[dfa.0 as usize].is_dead_at_start() {
             return self.row_walked(vocabulary, from);
         }
-        if usual == Some(residual) {
-            return Ok(Next::After(Larger::Apart(base)));
+        let exprs = &self.deriver.exprs;
+        if exprs.complexity(base).0 == exprs.complexity(residual).0 {
+            // What reads any number of the same comes no nearer to one without counts.
+            if self.returns(residual)? {
+                return self.row_walked(vocabulary, from);
+            }
+        } else {
+            match self.usual_of(residual)? {
+                Some(usual) if usual == residual => return Ok(Next::After(Larger::Apart(base))),
+                // It leads to itself, so it is the last one of its complexity.
+                Some(usual) if !self.is_simpler(residual, usual) => return Ok(Next::After(Larger::Near(usual))),
+                _ => {}
+            }
         }
         match self.row_by_walk(vocabulary, from, FEW_NODES)? {
             Some(row) => found(row),
             None => Ok(Next::After(Larger::Near(base))),
         }
+    }
+
+    /// Whether some byte leads from a residual back to it.
+    fn returns(&mut self, residual: ExprId) -> Result<bool, LimitExceeded> {
+        Ok(self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual))
     }
 
     fn row_walked(&mut self, vocabulary: &Tokens, from: Start) -> Result<Next, LimitExceeded> {
