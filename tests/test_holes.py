@@ -380,7 +380,7 @@ def test_counts_that_several_holes_share() -> None:
     """What is counted is one interval behind a hole, whatever the bounds."""
     grammar = schema({"type": "string", "minLength": 5, "maxLength": 12})
     # None of these letters can be part of an escape.
-    pieces = ['"xyz', HOLE, "ghi", HOLE, "jkl", HOLE, 'mop"']
+    pieces: list[Any] = ['"xyz', HOLE, "ghi", HOLE, "jkl", HOLE, 'mop"']
     assert grammar.is_completable(pieces)
     assert not grammar.is_completable([*pieces[:-1], 'mopq"'])
     long = schema({"type": "string", "maxLength": 300})
