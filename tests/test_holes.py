@@ -387,3 +387,23 @@ def test_counts_that_several_holes_share() -> None:
     assert long.is_completable(['"x', HOLE, "y", HOLE, "z" * 290, HOLE, '"'])
     assert not long.is_completable(['"x', HOLE, "y", HOLE, "z" * 300, HOLE, '"'])
     assert not long.is_completable(['"' + "a" * 150, HOLE, "y" * 151, HOLE, '"'])
+
+
+def test_a_later_hole_behind_a_key_makes_no_key_new() -> None:
+    """A key that ends where a hole begins is what it was, whatever stands in the hole."""
+    value = {
+        "type": "object",
+        "properties": {"b": {"const": "ab"}},
+        "required": ["b"],
+        "additionalProperties": {"const": 1},
+    }
+    grammar = schema(value, property_order="any")
+    assert grammar.is_completable(['{"b": "ab", "": 1, "ab"', HOLE, '": 1}'])
+    assert not grammar.is_completable(['{"b": "ab", "": 1, "b"', HOLE, '": 1}'])
+    compiler = GrammarCompiler(TokenizerInfo(BYTES, stop_token_ids=[0]))
+    matcher = GrammarMatcher(compiler.compile(grammar.fill([HOLE, 'b"', HOLE, '": 1}'])))
+    assert matcher.accept_string('{"b": "ab", "": 1, "')
+    assert not matcher.is_completed()
+    matcher.reset()
+    assert matcher.accept_string('{"b": "ab", "": 1, "a')
+    assert matcher.is_completed()

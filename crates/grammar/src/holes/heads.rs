@@ -141,18 +141,19 @@ impl Quotient<'_, '_> {
         }
         let template = self.recogniser.template;
         if template.has_hole(0, place) {
-            let is_endless = {
-                let lexemes = &mut self.recogniser.lexemes;
-                let starts = lexemes.key_starts(free.key, template, place).map_err(limit)?;
-                // What may stand in the later hole makes the key new, whatever stands in this one.
-                starts.iter().any(|&(_, holes)| holes == KeyHoles::Endless)
-            };
-            if !is_endless {
-                self.refuse();
-                return Ok(None);
+            match self.recogniser.lexemes.cut_key_holes(free.key, template, place).map_err(limit)? {
+                // A hole is only where the key ends.
+                KeyHoles::None => {}
+                KeyHoles::Some => {
+                    self.refuse();
+                    return Ok(None);
+                }
+                // What may stand in a later hole makes the key new, whatever stands in this one.
+                KeyHoles::Endless => {
+                    let key = self.builder.lexeme(key);
+                    return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
+                }
             }
-            let key = self.builder.lexeme(key);
-            return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
         }
         let Ok(behind) = str::from_utf8(template.between(0, place)) else {
             // The hole is within a character.

@@ -199,23 +199,57 @@ impl Lexemes {
         start: u32,
         end: u32,
     ) -> Result<Vec<KeyHoles>, LimitExceeded> {
+        let Some(rests) = self.key_rests(expr, template, start, end)? else { return Ok(vec![KeyHoles::Some]) };
+        let exprs = &self.deriver.exprs;
+        let mut kinds: Vec<KeyHoles> =
+            rests.into_iter().filter(|&(rest, _)| exprs.is_nullable(rest)).map(|(_, kind)| kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        // Of those with a part in a hole, endlessly many are as good as any.
+        if kinds.contains(&KeyHoles::Endless) {
+            kinds.retain(|kind| *kind != KeyHoles::Some);
+        }
+        Ok(kinds)
+    }
+
+    /// What later holes are to a key that ends at a place and was begun before the first byte, however it was begun.
+    pub fn cut_key_holes(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<KeyHoles, LimitExceeded> {
+        let rests = self.key_rests(expr, template, 0, end)?.unwrap_or_default();
+        if !rests.is_empty() && rests.iter().all(|&(_, kind)| kind == KeyHoles::None) {
+            return Ok(KeyHoles::None);
+        }
+        let endless: FxHashSet<ExprId> =
+            rests.iter().filter(|&&(_, kind)| kind == KeyHoles::Endless).map(|&(rest, _)| rest).collect();
+        let are_endless = !rests.is_empty() && rests.iter().all(|(rest, _)| endless.contains(rest));
+        Ok(if are_endless { KeyHoles::Endless } else { KeyHoles::Some })
+    }
+
+    /// What, read backwards, is left of a key that ends at one place before what it has from another on, each with what the holes
+    /// between are to it; `None` where that cannot be said.
+    fn key_rests(
+        &mut self,
+        expr: ExprId,
+        template: &Template,
+        start: u32,
+        end: u32,
+    ) -> Result<Option<Vec<(ExprId, KeyHoles)>>, LimitExceeded> {
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
         let first = (end, reversed.expr, KeyHoles::None);
         let mut seen = FxHashSet::from_iter([first]);
         let mut work = vec![first];
-        let mut kinds: Vec<KeyHoles> = Vec::new();
+        let mut rests: Vec<(ExprId, KeyHoles)> = Vec::new();
         while let Some((place, rest, mut kind)) = work.pop() {
             check_time()?;
             if seen.len() > MAX_FORWARD || !reversed.is_exact {
-                return Ok(vec![KeyHoles::Some]);
+                return Ok(None);
             }
             let derivatives = self.deriver.derivatives(rest)?;
             let mut next = Vec::new();
             if template.is_hole(place) {
                 if derivatives.iter().any(|&(_, after)| after == rest) {
                     // As well without what is read again and again: then the key is what it was.
-                    if kind == KeyHoles::None && place == start && self.deriver.exprs.is_nullable(rest) {
-                        kinds.push(KeyHoles::None);
+                    if kind == KeyHoles::None && place == start {
+                        rests.push((rest, KeyHoles::None));
                     }
                     if let Some(byte) = template.before(place).filter(|_| place > start && kind != KeyHoles::Endless) {
                         next.push((place - 1, self.deriver.after(rest, byte)?, kind));
@@ -224,8 +258,8 @@ impl Lexemes {
                 }
                 next.extend(derivatives.iter().map(|&(_, after)| (place, after, kind.max(KeyHoles::Some))));
             }
-            if place == start && self.deriver.exprs.is_nullable(rest) {
-                kinds.push(kind);
+            if place == start {
+                rests.push((rest, kind));
             }
             if let Some(byte) = template.before(place).filter(|_| place > start) {
                 next.push((place - 1, self.deriver.after(rest, byte)?, kind));
@@ -236,13 +270,7 @@ impl Lexemes {
                 }
             }
         }
-        kinds.sort_unstable();
-        kinds.dedup();
-        // Of those with a part in a hole, endlessly many are as good as any.
-        if kinds.contains(&KeyHoles::Endless) {
-            kinds.retain(|kind| *kind != KeyHoles::Some);
-        }
-        Ok(kinds)
+        Ok(Some(rests))
     }
 
     /// The texts, none of them empty, that the bytes up to a place behind the first complete to a match: an expression of

@@ -57,8 +57,8 @@ impl Holes {
         }
     }
 
-    /// The texts that may stand up to the end of the first hole: those of the grammar without what follows. What does not begin
-    /// with the text before that hole is among them, too. Without a hole, or with one at the end only, the grammar itself.
+    /// The texts that may stand up to the end of the first hole: those of the grammar without what follows. Some may be among
+    /// them that do not begin with the text before that hole. Without a hole, or with one at the end only, the grammar itself.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`] where the pieces cannot be completed; else as [`Holes::is_completable`].
