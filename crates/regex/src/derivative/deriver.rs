@@ -157,15 +157,16 @@ impl Deriver {
 
     /// Derivatives of an expression that begins in these ways.
     fn derivatives_of_heads(&mut self, heads: &[Head]) -> Derivatives {
-        let mut found: Vec<(ByteSet, ExprId)> = Vec::with_capacity(heads.len());
+        // By first bytes, which are few: thousands of names may begin alike, and are one choice made once.
+        let mut found: Vec<(ByteSet, Vec<ExprId>)> = Vec::new();
         for head in heads {
             let rest = self.exprs.concat(head.tail, head.behind);
             match found.iter_mut().find(|(first, _)| *first == head.first) {
-                Some((_, known)) => *known = self.exprs.or(&[*known, rest]),
-                None => found.push((head.first, rest)),
+                Some((_, rests)) => rests.push(rest),
+                None => found.push((head.first, vec![rest])),
             }
         }
-        found.into()
+        found.into_iter().map(|(first, rests)| (first, self.exprs.or(&rests))).collect()
     }
 
     /// Derivatives of one node whose children are done.
