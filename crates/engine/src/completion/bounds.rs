@@ -55,32 +55,16 @@ fn most_in_a_token(vocabulary: &Tokens, bytes: &ByteSet) -> usize {
 
 /// Whether every match of an expression has one of these bytes, as far as is plain to see.
 fn must_have(exprs: &ExprSet, root: ExprId, bytes: &ByteSet) -> bool {
-    let mut known: FxHashMap<ExprId, bool> = FxHashMap::default();
-    let mut work = vec![root];
-    while let Some(&id) = work.last() {
-        let before = work.len();
-        exprs.for_each_child(id, |child| {
-            if !known.contains_key(&child) {
-                work.push(child);
-            }
-        });
-        if work.len() > before {
-            continue;
-        }
-        let has = match exprs.get(id) {
-            Expr::Bytes(set) => set.union(bytes) == *bytes,
-            Expr::Concat { head, tail } => known[head] || known[tail],
-            Expr::Or(parts) => parts.iter().all(|part| known[part]),
-            Expr::And(parts) => parts.iter().any(|part| known[part]),
-            Expr::Repeat { body, min, .. } => *min > 0 && known[body],
-            Expr::Number(_) => bytes.len() == 256,
-            Expr::Text(text) => text.bytes().any(|byte| bytes.contains(byte)),
-            Expr::Nothing | Expr::Empty | Expr::Not(_) => false,
-        };
-        known.insert(id, has);
-        work.pop();
-    }
-    known[&root]
+    exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, bool>| match expr {
+        Expr::Bytes(set) => set.union(bytes) == *bytes,
+        Expr::Concat { head, tail } => known[head] || known[tail],
+        Expr::Or(parts) => parts.iter().all(|part| known[part]),
+        Expr::And(parts) => parts.iter().any(|part| known[part]),
+        Expr::Repeat { body, min, .. } => *min > 0 && known[body],
+        Expr::Number(_) => bytes.len() == 256,
+        Expr::Text(text) => text.bytes().any(|byte| bytes.contains(byte)),
+        Expr::Nothing | Expr::Empty | Expr::Not(_) => false,
+    })
 }
 
 /// Whether the keys of each class may go on endlessly wherever they are.

@@ -41,31 +41,16 @@ fn readable_bytes(grammar: &Grammar) -> ByteSet {
 
 /// The bytes of the matches of an expression, perhaps some more.
 fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<ExprId, ByteSet>) -> ByteSet {
-    let mut work = vec![root];
-    while let Some(&id) = work.last() {
-        let before = work.len();
-        exprs.for_each_child(id, |child| {
-            if !known.contains_key(&child) {
-                work.push(child);
-            }
-        });
-        if work.len() > before {
-            continue;
-        }
-        let bytes = match exprs.get(id) {
-            Expr::Nothing | Expr::Empty => ByteSet::EMPTY,
-            Expr::Bytes(set) => *set,
-            Expr::Text(text) => text.bytes().collect(),
-            Expr::Concat { head, tail } => known[head].union(&known[tail]),
-            Expr::Or(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&known[part])),
-            Expr::And(parts) => parts.iter().fold(ByteSet::ALL, |all, part| all.intersect(&known[part])),
-            Expr::Repeat { body, .. } => known[body],
-            Expr::Not(_) | Expr::Number(_) => ByteSet::ALL,
-        };
-        known.insert(id, bytes);
-        work.pop();
-    }
-    known[&root]
+    exprs.fold(root, known, |expr, known| match expr {
+        Expr::Nothing | Expr::Empty => ByteSet::EMPTY,
+        Expr::Bytes(set) => *set,
+        Expr::Text(text) => text.bytes().collect(),
+        Expr::Concat { head, tail } => known[head].union(&known[tail]),
+        Expr::Or(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&known[part])),
+        Expr::And(parts) => parts.iter().fold(ByteSet::ALL, |all, part| all.intersect(&known[part])),
+        Expr::Repeat { body, .. } => known[body],
+        Expr::Not(_) | Expr::Number(_) => ByteSet::ALL,
+    })
 }
 
 #[cfg(test)]

@@ -90,33 +90,16 @@ impl Alphabet for OneLetter {
     }
 }
 
-/// From the parts to the whole, without recursion.
 fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
-    let mut known: FxHashMap<ExprId, Lengths> = FxHashMap::default();
-    let mut work = vec![root];
-    while let Some(&id) = work.last() {
-        let before = work.len();
-        exprs.for_each_child(id, |child| {
-            if !known.contains_key(&child) {
-                work.push(child);
-            }
-        });
-        if work.len() > before {
-            continue;
-        }
-        work.pop();
-        let lengths = match exprs.get(id) {
-            Expr::Empty => Lengths { min: 0, max: Some(0) },
-            Expr::Bytes(_) => Lengths { min: 1, max: Some(1) },
-            Expr::Text(text) => Lengths { min: text.len() as u64, max: Some(text.len() as u64) },
-            Expr::Concat { head, tail } => known[head].then(known[tail]),
-            Expr::Or(parts) => parts.iter().map(|part| known[part]).reduce(Lengths::or).unwrap_or(Lengths::ANY),
-            Expr::Repeat { body, min, max } => known[body].times(*min, *max),
-            Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => Lengths::ANY,
-        };
-        known.insert(id, lengths);
-    }
-    known[&root]
+    exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, Lengths>| match expr {
+        Expr::Empty => Lengths { min: 0, max: Some(0) },
+        Expr::Bytes(_) => Lengths { min: 1, max: Some(1) },
+        Expr::Text(text) => Lengths { min: text.len() as u64, max: Some(text.len() as u64) },
+        Expr::Concat { head, tail } => known[head].then(known[tail]),
+        Expr::Or(parts) => parts.iter().map(|part| known[part]).reduce(Lengths::or).unwrap_or(Lengths::ANY),
+        Expr::Repeat { body, min, max } => known[body].times(*min, *max),
+        Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => Lengths::ANY,
+    })
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ impl LexemeCache {
     }
 }
 
-/// The same, where nothing is ruled out of what comes first, or of an alternative of it.
+/// A larger language: an expression, where nothing is ruled out of what comes first, or of an alternative of it.
 fn without_complements(exprs: &mut ExprSet, expr: ExprId, depth: usize) -> ExprId {
     if depth > MAX_DEPTH || exprs.complexity(expr).0 == 0 {
         return expr;

@@ -32,8 +32,9 @@ impl LexemeCache {
     /// The row of a state.
     ///
     /// A row may be made from the row of a larger language, and that one from a still larger one. The languages get
-    /// simpler on the way by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked, so this ends;
-    /// and they are a list here, so that no input makes it recurse.
+    /// simpler on the way by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked, or are at least as simple and
+    /// lead to themselves, after which they do get simpler. So this ends; and they are a list here, so that no input makes it
+    /// recurse.
     pub fn row(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
         let (distinct, tags) = self.distinct(dfa, state);
         let key = (distinct, None);
