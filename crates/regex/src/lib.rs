@@ -18,6 +18,7 @@ mod watch;
 
 pub use analysis::completions::Completions;
 pub use analysis::shortest::Shortest;
+pub use analysis::suffixes::Suffixes;
 pub use analysis::texts::Texts;
 pub use derivative::deriver::{Derivatives, Deriver};
 pub use derivative::dfa::{Dfa, StateId, Tag};

@@ -9,5 +9,6 @@ pub(crate) mod completions;
 pub(crate) mod first_bytes;
 pub(crate) mod fold;
 pub(crate) mod shortest;
+pub(crate) mod suffixes;
 pub(crate) mod texts;
 pub(crate) mod witness;
