@@ -249,13 +249,17 @@ impl Endings {
 }
 
 impl Run<'_> {
-    /// What completes the text behind any one token, at most, and by how much more one token may put off the end.
+    /// What completes the text behind any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
+    /// some byte is no token, since a text that is short in bytes may be none of tokens then.
     pub fn most_behind_a_token(
         &mut self,
         endings: &mut Endings,
         configuration: SetId,
         is_canonical: bool,
     ) -> Result<(u64, u64), EngineError> {
+        if !endings.counts.has_all_bytes {
+            return Ok((NEVER, NEVER));
+        }
         if is_canonical {
             let (nodes, bounds) = endings.in_bytes(self)?;
             let mut costs = Costs::in_bytes_of(nodes.clone());
@@ -492,6 +496,7 @@ impl Run<'_> {
             let hangs_on_keys = is_doubtful || self.writes_free_key(place);
             let spare = if hangs_on_keys { NEW_KEY } else { 0 };
             let at_most = match endings.bounds.is_exact {
+                _ if !endings.counts.has_all_bytes => NEVER,
                 true => cost.saturating_add(spare),
                 false if self.stacks.has_bottom(place) => 0,
                 // What waits tells too little of elements that count and keys that must be new.
