@@ -59,7 +59,6 @@ impl Encoding {
             let Known { places, sure, blanks, leaving, .. } = &mut *known;
             (*places, *sure, *blanks, *leaving) = Default::default();
         }
-        known.places.forced.forget_if_full();
         known
     }
 

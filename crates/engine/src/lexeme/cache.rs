@@ -12,6 +12,7 @@ use stencilm_regex::{
     StateId, Tag, memory,
 };
 
+use crate::bounded::Recent;
 use crate::extensions::Extensions;
 use crate::lexeme::crossing::{MAX_EXITS, Suffixes};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
@@ -41,7 +42,7 @@ pub struct LexemeCache {
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
     pub(crate) behind_runs: Behind,
     /// See [`LexemeCache::without_limits`].
-    pub(crate) unlimited: Vec<DfaId>,
+    pub(crate) unlimited: Recent<DfaId>,
     pub(crate) rows_bytes: usize,
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
@@ -73,7 +74,7 @@ impl LexemeCache {
             rows: FxHashMap::default(),
             classes: FxHashMap::default(),
             behind_runs: Behind::default(),
-            unlimited: Vec::new(),
+            unlimited: Recent::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
@@ -145,7 +146,7 @@ impl LexemeCache {
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
-            + memory::of_table::<((DfaId, ExprId, StateId), Option<Box<[StateId]>>)>(self.behind_runs.capacity());
+            + self.behind_runs.memory_bytes();
         if told > self.measured.0 + self.measured.0 / 8 {
             self.measured = (told, self.memory_bytes_apart());
         }

@@ -16,13 +16,11 @@ use std::thread::JoinHandle;
 
 use stencilm_regex::{after_freeing, before_waiting};
 
+use crate::bounded::RECENT;
 use crate::cpus::available_cpus;
 use crate::lexeme::cache::LexemeCache;
 use crate::limits::LexiconLimits;
 use crate::locks::{Guard, Mutex, lock, try_lock};
-
-/// More generations than these are not kept, however small they are.
-const MAX_GENERATIONS: usize = 8;
 
 /// More lanes than these are not had: what several grammars need is found once in each.
 const MAX_LANES: usize = 4;
@@ -297,7 +295,7 @@ impl SharedLexemes {
             (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
         excess + being_taken_apart() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
-            || generations.len() > MAX_GENERATIONS.max(2 * self.lanes.load(Ordering::Relaxed))
+            || generations.len() > RECENT.max(2 * self.lanes.load(Ordering::Relaxed))
     }
 }
 

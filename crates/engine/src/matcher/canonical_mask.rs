@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bounded::BUDGET;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict, FEW_TOKENS};
 use crate::canonical::viability::crossing::SuffixesBehind;
@@ -169,7 +170,8 @@ impl Layout {
         // The slow twin of what is taken over from elsewhere: asked for anew.
         debug_assert!(
             !is_taken_over || {
-                let lexemes = (&mut cache.in_lexemes, &mut SuffixesBehind::new(self.vocabulary.trie().max_depth()));
+                let lexemes =
+                    (&mut cache.in_lexemes, &mut SuffixesBehind::new(BUDGET, self.vocabulary.trie().max_depth()));
                 let twin = run.untracked(|run| run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked))?;
                 found.tells_the_same(&twin, encoding, token, asked.fitting, asked.mask)
             }

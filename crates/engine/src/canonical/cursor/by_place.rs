@@ -2,19 +2,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 /// So many bytes of forced text are looked at.
 pub(crate) const MAX_BYTES: usize = 8;
 /// A text that shows that a token keeps its end has at most one character more.
 pub(crate) const MAX_CHARACTERS: usize = 3;
-/// So many texts, and so many answers, are kept.
-const MAX_TEXTS: usize = 4_000;
-const MAX_ANSWERS: usize = 50_000;
-
-/// So much is kept of each kind of answers for all grammars.
-pub(crate) const MAX_KEPT: usize = 256;
 
 /// The number of a cursor, good as long as its [`Places`] are not emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,35 +57,4 @@ pub(crate) struct Text {
     pub len: u8,
     /// The bytes that may come behind it, perhaps some more.
     pub behind: ByteSet,
-}
-
-/// What is known of tokens before forced texts.
-#[derive(Default)]
-pub(crate) struct ForcedTexts {
-    pub numbers: FxHashMap<Text, u32>,
-    pub texts: Vec<Text>,
-    /// By place behind a token, token and text: whether something leads on; `None` where the text does not tell.
-    pub answers: FxHashMap<(Place, u32, u32), Option<bool>>,
-}
-
-impl ForcedTexts {
-    pub fn number(&mut self, text: Text) -> u32 {
-        let next = self.texts.len() as u32;
-        *self.numbers.entry(text).or_insert_with(|| {
-            self.texts.push(text);
-            next
-        })
-    }
-
-    /// Begins anew where there are many. Numbers are good within one operation, so none may have begun.
-    pub fn forget_if_full(&mut self) {
-        if self.texts.len() > MAX_TEXTS || self.answers.len() > MAX_ANSWERS {
-            *self = ForcedTexts::default();
-        }
-    }
-
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        self.texts.len() * (2 * size_of::<Text>() + 8) + self.answers.len() * 20
-    }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::by_place::Text;
 use super::next::Next;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
@@ -27,8 +28,8 @@ pub(crate) struct Listed {
 /// What is known of one configuration.
 struct Known {
     next: Option<Next>,
-    /// The number of the text that is forced there; `None` inside where there is none.
-    forced: Option<Option<u32>>,
+    /// The text that is forced there; `None` inside where there is none.
+    forced: Option<Option<Text>>,
     /// The tokens that are read there, where they are few.
     read: Option<Option<Listed>>,
     /// The bytes that were read from there: how many, the last of them among all steps, and the table of those of many.
@@ -162,8 +163,8 @@ impl Ahead {
         self.tables[known.table as usize][usize::from(byte)] = next;
     }
 
-    /// The number of the text that is forced at a configuration, where it was looked for.
-    pub fn forced(&mut self, configuration: SetId) -> &mut Option<Option<u32>> {
+    /// The text that is forced at a configuration, where it was looked for.
+    pub fn forced(&mut self, configuration: SetId) -> &mut Option<Option<Text>> {
         let number = self.number(configuration);
         &mut self.known[number].forced
     }

@@ -8,14 +8,12 @@ use rustc_hash::FxHashMap;
 use super::by_place::Place;
 use super::class_strings::Shapes;
 use super::table::{Places, Reading};
+use crate::bounded::LARGE_BUDGET;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::facts::Kind;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-
-/// Bytes that rows may take.
-const BUDGET: usize = 48 << 20;
 
 /// The tokens that fit a cursor.
 struct Fitting {
@@ -45,7 +43,7 @@ impl Rows {
     fn forget(&mut self, encoding: &Encoder) {
         self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
-        if self.bytes > BUDGET / 2 {
+        if self.bytes > LARGE_BUDGET / 2 {
             (self.fitting, self.bytes) = Default::default();
         }
     }
@@ -83,7 +81,7 @@ impl Rows {
         {
             return row.clone();
         }
-        if self.bytes > BUDGET {
+        if self.bytes > LARGE_BUDGET {
             self.forget(encoding);
         }
         self.lay_out(encoding, places, cursor);

@@ -8,15 +8,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::by_place::{Followers, ForcedTexts, Place, Shown, Walk};
+use super::by_place::{Followers, Place, Shown, Text, Walk};
 use super::state::{CursorKey, length_of};
+use crate::bounded::{Bounded, LARGE_BUDGET};
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::encoder::facts::Encoder;
-
-/// With more cursors than this all are forgotten when the next operation begins.
-const MAX_PLACES: usize = 20_000;
-/// The same with more steps.
-const MAX_STEPS: usize = 500_000;
 
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
@@ -64,13 +60,14 @@ pub(crate) struct Places {
     begun: Vec<[u32; 8]>,
     may_end: FxHashMap<Place, bool>,
     /// By place behind a token, and by what merges with the token: see [`Encoder::keeps_end`].
-    pub shown: FxHashMap<(Place, u32), Shown>,
+    pub shown: Bounded<(Place, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
-    pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
+    pub followers: Bounded<(Place, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
-    pub telling: FxHashMap<Place, Arc<[u32]>>,
-    /// What is known of tokens before texts that come in any case.
-    pub forced: ForcedTexts,
+    pub telling: Bounded<Place, Arc<[u32]>>,
+    /// By place behind a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
+    /// not tell.
+    pub forced: Bounded<(Place, u32, Text), Option<bool>>,
     /// Where all shapes of tokens lead from some places.
     pub walks: Vec<Walk>,
 }
@@ -78,18 +75,14 @@ pub(crate) struct Places {
 impl Places {
     /// Whether there are so many that it is time to begin anew.
     pub fn are_full(&self) -> bool {
-        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS
+        self.memory_bytes() > LARGE_BUDGET
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 8));
-        let telling = self.telling.values().map(|telling| 32 + telling.len() * 4);
-        let walks = self.walks.iter().map(Walk::memory_bytes);
-        followers.chain(telling).chain(walks).sum::<usize>()
-            + self.cursors.len() * (size_of::<Cursor>() + 640)
-            + self.forced.memory_bytes()
-            + (self.steps.len() + self.shown.len()) * 24
+        let by_cursor = self.cursors.len() * (size_of::<Cursor>() + 640) + self.steps.len() * 24;
+        let kept = self.followers.memory_bytes() + self.telling.memory_bytes() + self.shown.memory_bytes();
+        by_cursor + kept + self.forced.memory_bytes() + self.walks.iter().map(Walk::memory_bytes).sum::<usize>()
     }
 
     /// The number of a cursor.

@@ -19,8 +19,6 @@ use crate::state::stacks::SetId;
 
 /// Masks of more tokens are not listed.
 pub(crate) const FEW_TOKENS: usize = 600;
-/// For so many cursors something is kept.
-const MAX_CURSORS: usize = 4_000;
 
 /// A cursor and the token before it.
 pub(crate) type Before = (CursorKey, Option<u32>);
@@ -36,14 +34,14 @@ pub(crate) struct CanonicalMasks {
 }
 
 impl CanonicalMasks {
-    /// Nothing yet. No token has more bytes than `horizon`.
-    pub fn new(horizon: usize) -> CanonicalMasks {
+    /// Nothing yet, and so many bytes of each kind at most. No token has more bytes than `horizon`.
+    pub fn new(max_bytes: usize, horizon: usize) -> CanonicalMasks {
         CanonicalMasks {
-            few: DependencyCaches::new(MAX_CURSORS, horizon),
-            dead_ends: DependencyCaches::new(MAX_CURSORS, horizon),
-            dead_ends_behind: DependencyCaches::new(MAX_CURSORS, horizon),
+            few: DependencyCaches::new(max_bytes, horizon),
+            dead_ends: DependencyCaches::new(max_bytes, horizon),
+            dead_ends_behind: DependencyCaches::new(max_bytes, horizon),
             in_lexemes: BlanksInLexemes::default(),
-            behind: SuffixesBehind::new(horizon),
+            behind: SuffixesBehind::new(max_bytes, horizon),
         }
     }
 
@@ -52,6 +50,7 @@ impl CanonicalMasks {
         self.few.memory_bytes()
             + self.dead_ends.memory_bytes()
             + self.dead_ends_behind.memory_bytes()
+            + self.in_lexemes.memory_bytes()
             + self.behind.memory_bytes()
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::in_lexeme::{Within, sure_within};
-use crate::canonical::cursor::by_place::MAX_KEPT;
+use crate::bounded::LARGE_BUDGET;
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::table::Places;
 use crate::canonical::encoder::facts::Encoder;
@@ -27,9 +27,6 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
-
-/// Bytes that all that is known of rows may take.
-const BUDGET: usize = 64 << 20;
 
 /// Near the end of a bounded run, where a class tells nothing of more tokens than this, all of the row are judged.
 const MAX_OTHERS: usize = 1_000;
@@ -226,7 +223,7 @@ impl Run<'_> {
         let name = Arc::as_ptr(&here.row) as usize;
         let lexeme_cache = &mut *self.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
-        if sure.bytes > BUDGET {
+        if sure.bytes > LARGE_BUDGET {
             (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
         if !sure.rows.contains_key(&name) {
@@ -240,6 +237,9 @@ impl Run<'_> {
         let mut open = Vec::new();
         if let Some(class) = &row.class {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
+            if !class.at.contains_key(&place) {
+                sure.bytes += set_bytes;
+            }
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
             for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
                 let mut bits = within & !known;
@@ -249,7 +249,6 @@ impl Run<'_> {
                 }
             }
             surely.1 = Some(known);
-            sure.bytes += set_bytes;
         }
         let mut more = Vec::new();
         let mut within = Within::new(encoding, places, lexeme_cache, &reader);
@@ -297,9 +296,6 @@ impl SureClass {
                 if within.leads_on(StateId::START.0, place, token)?.1 {
                     tokens.insert(token);
                 }
-            }
-            if self.at.len() >= MAX_KEPT {
-                self.at.clear();
             }
             self.at.insert(place, Arc::new(tokens));
         }

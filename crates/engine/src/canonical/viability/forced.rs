@@ -26,21 +26,20 @@ impl Search<'_> {
         token: u32,
         place: Place,
     ) -> Result<Option<bool>, EngineError> {
-        let Some(number) = self.forced_text(run, configuration)? else { return Ok(None) };
-        let key = (place, token, number);
-        if let Some(&known) = self.places.forced.answers.get(&key) {
+        let Some(text) = self.forced_text(run, configuration)? else { return Ok(None) };
+        let key = (place, token, text);
+        if let Some(&known) = self.places.forced.get(&key) {
             return Ok(known);
         }
-        let text = self.places.forced.texts[number as usize];
         let mut tries = 0;
         let bytes = &text.bytes[..usize::from(text.len)];
         let found = leads_on(self.encoding, self.places, (token, place), (bytes, &text.behind), &mut tries);
-        self.places.forced.answers.insert(key, found);
+        self.places.forced.insert(key, found, 0);
         Ok(found)
     }
 
-    /// The number of the text that is forced at a configuration, one byte or more.
-    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<u32>, EngineError> {
+    /// The text that is forced at a configuration, one byte or more.
+    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<Text>, EngineError> {
         if let Some(known) = *self.found.ahead.forced(configuration) {
             return Ok(known);
         }
@@ -56,9 +55,9 @@ impl Search<'_> {
             text.len += 1;
             (text.behind, may_end) = self.next_bytes(run, here)?;
         }
-        let number = (here != SetId::EMPTY).then(|| self.places.forced.number(text));
-        *self.found.ahead.forced(configuration) = Some(number);
-        Ok(number)
+        let text = (here != SetId::EMPTY).then_some(text);
+        *self.found.ahead.forced(configuration) = Some(text);
+        Ok(text)
     }
 }
 

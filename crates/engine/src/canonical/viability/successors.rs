@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::ByteSet;
+use stencilm_regex::{ByteSet, memory};
 
 use super::search::{Search, is_other};
 use crate::canonical::cursor::by_place::{Followers, Place};
@@ -19,8 +19,6 @@ const FEW_NODES: usize = 64;
 const MANY_BYTES: usize = 48;
 /// So many that may follow a token are tried one by one.
 const FEW_FOLLOWERS: usize = 64;
-/// For so many tokens those that may follow them are kept.
-const MAX_FOLLOWERS: usize = 20_000;
 
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.
@@ -78,11 +76,9 @@ impl Search<'_> {
         if let Some(known) = self.places.followers.get(&key) {
             return known.clone();
         }
-        let found = self.find_few_that_follow((token, place), bytes).map(Arc::from);
-        if self.places.followers.len() >= MAX_FOLLOWERS {
-            self.places.followers.clear();
-        }
-        self.places.followers.insert(key, found.clone());
+        let found: Option<Followers> = self.find_few_that_follow((token, place), bytes).map(Arc::from);
+        let owned = found.as_deref().map_or(0, |few| memory::of_shared::<(u32, Place)>(few.len()));
+        self.places.followers.insert(key, found.clone(), owned);
         found
     }
 

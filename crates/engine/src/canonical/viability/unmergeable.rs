@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::ByteSet;
+use stencilm_regex::{ByteSet, memory};
 
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::state::Cursor;
@@ -47,7 +47,7 @@ impl Encoding {
             return known.clone();
         }
         let found: Arc<[u32]> = self.find_telling(places, place, without).into();
-        places.telling.insert(place, found.clone());
+        places.telling.insert(place, found.clone(), memory::of_shared::<u32>(found.len()));
         found
     }
 

@@ -3,7 +3,7 @@
 use stencilm_regex::{ByteSet, StateId};
 
 use super::json::{JSON_BLANKS, json_blanks};
-use super::runs::{BeforeBlanks, BlanksInLexemes, MAX_KNOWN, without_blanks};
+use super::runs::{BeforeBlanks, BlanksInLexemes, without_blanks};
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
@@ -52,14 +52,11 @@ impl Run<'_> {
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             let (state, left) = match thread.state & IN_BLANKS {
                 0 => {
-                    if in_lexemes.len() >= MAX_KNOWN {
-                        in_lexemes.clear();
-                    }
                     let left = match in_lexemes.get(&(thread.head, thread.state)) {
                         Some(&known) => known,
                         None => {
                             let found = self.blanks_in_lexeme(&expansion, thread.state)?;
-                            in_lexemes.insert((thread.head, thread.state), found);
+                            in_lexemes.insert((thread.head, thread.state), found, 0);
                             found
                         }
                     };

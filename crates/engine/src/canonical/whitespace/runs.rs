@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::json::{JSON_BLANKS, json_blanks};
+use crate::bounded::Bounded;
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::table::Places;
 use crate::canonical::encoder::facts::Encoder;
@@ -42,7 +43,7 @@ impl BeforeBlanks {
 }
 
 /// By the bytes that may follow, the place behind a token of blanks, and what merges with the token.
-pub(crate) type KnownWays = FxHashMap<(ByteSet, Place, u32), KnownWay>;
+pub(crate) type KnownWays = Bounded<(ByteSet, Place, u32), KnownWay>;
 
 /// Where the tokens of blanks lead from a place. Those behind which the tokenizer stands at the same place, and which merge
 /// with the same, are one kind.
@@ -77,10 +78,7 @@ impl BlanksAt {
 }
 
 /// By expansion and state: how many blanks a lexeme may go on with, see [`Run::blanks_in_lexeme`].
-pub(crate) type BlanksInLexemes = FxHashMap<(u32, u32), Option<usize>>;
-
-/// So many of both are kept.
-pub(crate) const MAX_KNOWN: usize = 20_000;
+pub(crate) type BlanksInLexemes = Bounded<(u32, u32), Option<usize>>;
 
 /// Tokens of blanks that fit somewhere, by whether they lead on.
 pub(crate) struct ToldBlanks {
@@ -116,6 +114,11 @@ impl FittingBlank {
 }
 
 impl ToldBlanks {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&self.leading[..]) + size_of_val(&self.open[..]) + size_of::<ToldBlanks>()
+    }
+
     /// What is known of fitting tokens.
     pub fn of(fitting: &[FittingBlank], known: &KnownBlanks, before: &BeforeBlanks) -> ToldBlanks {
         let mut told = ToldBlanks { leading: Vec::new(), open: Vec::new() };
@@ -237,11 +240,8 @@ impl KnownWay {
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
         let way = KnownWay::new(encoding, places, next, token, behind);
-        known.insert(key, way);
+        known.insert(key, way, 0);
         way
     }
 

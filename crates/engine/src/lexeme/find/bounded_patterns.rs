@@ -200,9 +200,6 @@ const MIN_SURE: u32 = 8;
 /// So many bytes may come behind the longest token, for those who look on behind tokens.
 const BYTES_BEHIND: u32 = 4 * CHARACTERS_BEHIND;
 
-/// So many automata of texts without limits are looked through for a state that is known.
-const MAX_UNLIMITED: usize = 8;
-
 /// An expression without its limits of length.
 pub(crate) struct Limited {
     /// A larger language.
@@ -268,7 +265,7 @@ impl LexemeCache {
 
     /// Where to start reading a text without limits: most texts have been met within the same ones.
     pub(crate) fn start_unlimited(&mut self, expr: ExprId) -> Result<(DfaId, StateId), LimitExceeded> {
-        let known = self.unlimited.iter().rev().find_map(|&dfa| {
+        let known = self.unlimited.iter().find_map(|&dfa| {
             let state = self.dfas[dfa.0 as usize].known_state(&[(0, expr)])?;
             Some((dfa, state))
         });
@@ -276,9 +273,6 @@ impl LexemeCache {
             return Ok(known);
         }
         let dfa = self.dfa(&[expr])?;
-        if self.unlimited.len() == MAX_UNLIMITED {
-            self.unlimited.remove(0);
-        }
         self.unlimited.push(dfa);
         Ok((dfa, StateId::START))
     }
