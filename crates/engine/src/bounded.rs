@@ -15,6 +15,9 @@ pub(crate) const BUDGET: usize = 4 << 20;
 /// Bytes that a cache may hold which is kept for all grammars of a vocabulary, and whose entries may have a bit for each token.
 pub(crate) const LARGE_BUDGET: usize = 48 << 20;
 
+/// Scratch with more entries than this is not handed on to the next operation: emptying it takes longer than most operations do.
+pub(crate) const SCRATCH: usize = 4_000;
+
 /// As many as a look-up goes through from end to end.
 pub(crate) const RECENT: usize = 8;
 

@@ -12,7 +12,7 @@ use stencilm_regex::{
     StateId, Tag, memory,
 };
 
-use crate::bounded::Recent;
+use crate::bounded::{BUDGET, Recent};
 use crate::extensions::Extensions;
 use crate::lexeme::crossing::{MAX_EXITS, Suffixes};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
@@ -26,9 +26,6 @@ use crate::vocabulary::tokens::Tokens;
 /// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
 /// not a choice between a few.
 const WIDE_BYTES: usize = 10;
-
-/// No more bytes of rows than these are taken over from a lexeme cache that is replaced.
-const MAX_TAKEN_OVER: usize = 8 << 20;
 
 /// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
@@ -107,7 +104,7 @@ impl LexemeCache {
         let mut in_rows = 0;
         for (_, key, row) in common {
             in_rows += row.memory_bytes();
-            if in_rows > MAX_TAKEN_OVER {
+            if in_rows > BUDGET {
                 in_rows -= row.memory_bytes();
                 break;
             }

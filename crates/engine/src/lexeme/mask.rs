@@ -21,6 +21,9 @@ const FEW_TOKENS: usize = 100;
 /// So many characters are looked at behind a token, to see how its tokenizer goes on.
 pub const CHARACTERS_BEHIND: u32 = 4;
 
+/// As many bytes at most.
+pub const BYTES_BEHIND: u32 = 4 * CHARACTERS_BEHIND;
+
 /// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
 #[derive(Clone)]
 pub struct RunsInside {

@@ -25,9 +25,6 @@ use crate::locks::{Guard, Mutex, lock, try_lock};
 /// More lanes than these are not had: what several grammars need is found once in each.
 const MAX_LANES: usize = 4;
 
-/// Grammars that are gone are looked for when so many have come, and then when they are twice as many.
-const FEW_USERS: usize = 64;
-
 /// To take more than this apart takes too long to be done by the way.
 const LARGE: usize = 1 << 20;
 
@@ -129,7 +126,7 @@ struct Generation {
 
 impl Generation {
     fn of(lane: Lane, lexeme_cache: LexemeCache) -> Generation {
-        Generation { lane, lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: FEW_USERS }
+        Generation { lane, lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: 0 }
     }
 }
 
@@ -233,7 +230,7 @@ impl SharedLexemes {
         };
         if generation.users.len() >= generation.look_at {
             generation.users.retain(|user| user.strong_count() > 0);
-            generation.look_at = FEW_USERS.max(2 * generation.users.len());
+            generation.look_at = 2 * generation.users.len();
         }
         generation.users.push(user);
         true

@@ -86,7 +86,7 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, rows, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, rows, search);
         Ok(search.leads_on(self, configuration, token, place)? != Some(false))
     }
 }

@@ -148,7 +148,7 @@ impl Run<'_> {
         }
         let mut found = DeadEnds::default();
         let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
-        let mut search = Search::new(self, encoding, places, row_cache, search);
+        let mut search = Search::new(encoding, places, row_cache, search);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, blanks.is_some());
         if let Some(blanks) = &blanks {

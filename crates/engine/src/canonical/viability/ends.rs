@@ -18,7 +18,7 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 
 /// So many ways to go on are tried behind a token.
-const MAX_TRIES: usize = 200;
+pub(crate) const MAX_TRIES: usize = 200;
 
 /// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
 #[derive(Default)]

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 
 use stencilm_regex::ByteSet;
 
+use super::ends::MAX_TRIES;
 use super::search::Search;
 use crate::canonical::cursor::by_place::{MAX_BYTES, Place, Text};
 use crate::canonical::cursor::table::Places;
@@ -15,8 +16,6 @@ use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
-/// So many tokens that the text may go on with are tried.
-const MAX_TRIES: usize = 200;
 impl Search<'_> {
     /// Whether something leads on behind a token, where text is forced there and tells.
     pub(crate) fn by_forced_text(
@@ -40,7 +39,7 @@ impl Search<'_> {
 
     /// The text that is forced at a configuration, one byte or more.
     fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<Text>, EngineError> {
-        if let Some(known) = *self.found.ahead.forced(configuration) {
+        if let Some(known) = self.found.ahead.of(configuration).forced {
             return Ok(known);
         }
         let (next, mut may_end) = self.next_bytes(run, configuration)?;
@@ -56,7 +55,7 @@ impl Search<'_> {
             (text.behind, may_end) = self.next_bytes(run, here)?;
         }
         let text = (here != SetId::EMPTY).then_some(text);
-        *self.found.ahead.forced(configuration) = Some(text);
+        self.found.ahead.of(configuration).forced = Some(text);
         Ok(text)
     }
 }

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use crate::bounded::SCRATCH;
 use crate::canonical::cursor::by_place::Place;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::{Ahead, Listed};
@@ -29,8 +30,6 @@ pub(crate) const MAX_STEPS_OF_MASK: usize = 10_000;
 const MANY_NODES: usize = 512;
 /// So many tokens are looked ahead.
 const MAX_DEPTH: usize = 24;
-/// Scratch for more than so many answers is given back.
-const MUCH_ROOM: usize = 10_000;
 
 /// What was found so far within one operation, for which numbers of configurations are good.
 #[derive(Default)]
@@ -42,14 +41,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Forgets everything, but keeps the room for as much: most masks ask, and each little. Sets from this one on are not made
-    /// yet.
-    fn begin(&mut self, first: u32) {
-        if self.ahead.len().max(self.known.capacity()) > MUCH_ROOM {
-            *self = Found::default();
+    /// Forgets everything, but keeps the room for as much: most masks ask, and each little.
+    fn begin(&mut self) {
+        if self.known.capacity() > SCRATCH {
+            self.known = FxHashMap::default();
         }
         self.known.clear();
-        self.ahead.begin(first);
+        self.ahead.begin();
     }
 }
 
@@ -76,14 +74,8 @@ pub(crate) struct Search<'e> {
 
 impl<'e> Search<'e> {
     /// A search of an operation, which has found nothing yet.
-    pub fn new(
-        run: &Run<'_>,
-        encoding: &'e Encoder,
-        places: &'e mut Places,
-        rows: &'e mut Rows,
-        found: &'e mut Found,
-    ) -> Search<'e> {
-        found.begin(run.stacks.num_sets());
+    pub fn new(encoding: &'e Encoder, places: &'e mut Places, rows: &'e mut Rows, found: &'e mut Found) -> Search<'e> {
+        found.begin();
         Search {
             encoding,
             places,

@@ -32,7 +32,7 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, rows, blanks: kept_blanks, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, rows, search);
         let (mut kept, mut told) = (Vec::new(), None);
         let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
         if let Some(blanks) = &blanks {

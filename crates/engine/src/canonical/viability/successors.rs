@@ -13,12 +13,8 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
 
-/// Where the grammar reads tokens within so many nodes, they are listed.
-const FEW_NODES: usize = 64;
-/// Where so many bytes may come, it is more, as behind the first byte of a character.
-const MANY_BYTES: usize = 48;
-/// So many that may follow a token are tried one by one.
-const FEW_FOLLOWERS: usize = 64;
+/// Where the grammar reads tokens within so many nodes, they are listed; so many that may follow a token are tried one by one.
+const FEW: usize = 64;
 
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.
@@ -27,13 +23,13 @@ impl Search<'_> {
         run: &mut Run<'_>,
         configuration: SetId,
     ) -> Result<Option<Listed>, EngineError> {
-        if let Some(known) = self.found.ahead.read(configuration) {
+        if let Some(known) = &self.found.ahead.of(configuration).read {
             return Ok(known.clone());
         }
         let vocabulary = self.encoding.tokens();
         let trie = vocabulary.trie();
         let bytes = self.next_bytes(run, configuration)?.0;
-        if bytes.len() >= MANY_BYTES {
+        if bytes.len() >= FEW {
             return Ok(None);
         }
         let mut path = vec![(configuration, bytes, false)];
@@ -51,7 +47,7 @@ impl Search<'_> {
                     continue;
                 }
                 looked += 1;
-                if looked > FEW_NODES {
+                if looked > FEW {
                     found = None;
                     break 'nodes;
                 }
@@ -66,7 +62,7 @@ impl Search<'_> {
             }
         }
         let found = found.map(|tokens| Listed { tokens: tokens.into(), some_beyond });
-        *self.found.ahead.read(configuration) = Some(found.clone());
+        self.found.ahead.of(configuration).read = Some(found.clone());
         Ok(found)
     }
 
@@ -95,7 +91,7 @@ impl Search<'_> {
                     found.push(entry);
                 }
                 found.extend(vocabulary.same_bytes(entry).iter().copied().filter(|&next| token_set::get(&row, next)));
-                if found.len() > FEW_FOLLOWERS {
+                if found.len() > FEW {
                     return None;
                 }
             }

@@ -140,7 +140,7 @@ impl Run<'_> {
         let (place, without) = (places.of(cursor), places.of(without));
         let telling = encoding.telling(places, place, without);
         let mut found = known_there.but_for(&telling);
-        let mut search = Search::new(self, encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, rows, search);
         // Also those that the grammar does not allow: that is a part of what is read here.
         for &token in telling.iter() {
             if !token_set::get(fitting, token) {

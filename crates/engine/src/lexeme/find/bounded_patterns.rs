@@ -15,12 +15,12 @@ use stencilm_regex::{Expr, ExprId, LimitExceeded, StateId};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::{CHARACTERS_BEHIND, Row};
+use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Where more tokens come near the bound, a walk meets few states, because there is little room left.
+/// Where more tokens and ends come near the bound, a walk meets few states, because there is little room left, and is no dearer.
 const MAX_NEAR: usize = 2_000;
 
 /// A run of characters with a greatest length that also matches something else.
@@ -191,14 +191,8 @@ impl LexemeCache {
     }
 }
 
-/// Where more tokens and ends are longer, a walk is no dearer.
-const MAX_LONGER: usize = 2_000;
-
 /// Within so few bytes nearly every token comes near a limit.
 const MIN_SURE: u32 = 8;
-
-/// So many bytes may come behind the longest token, for those who look on behind tokens.
-const BYTES_BEHIND: u32 = 4 * CHARACTERS_BEHIND;
 
 /// An expression without its limits of length.
 pub(crate) struct Limited {
@@ -291,10 +285,10 @@ impl LexemeCache {
         }
         let Some(crossings) = larger.crossings.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };
         let longer = vocabulary.lengths().longer(limited.sure);
-        let longer: Vec<u32> = longer.filter(|&token| larger.has(token)).take(MAX_LONGER + 1).collect();
+        let longer: Vec<u32> = longer.filter(|&token| larger.has(token)).take(MAX_NEAR + 1).collect();
         let sure = limited.sure as usize;
         let far: Vec<u32> = larger.ends.iter().copied().filter(|&node| trie.depth(node as usize) > sure).collect();
-        if longer.len() + far.len() > MAX_LONGER {
+        if longer.len() + far.len() > MAX_NEAR {
             return Ok(None);
         }
         let mut not_here = Vec::new();

@@ -11,9 +11,6 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 /// So deep below each other parts of an expression are looked at.
 const MAX_DEPTH: usize = 48;
 
-/// So many alternatives are looked at for one that can always go on.
-const MAX_ALTERNATIVES: usize = 1_000;
-
 /// So many steps are taken to find out what a lexeme reads.
 const MAX_STEPS: usize = 100_000;
 
@@ -29,7 +26,7 @@ pub struct Open {
 pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Open> {
     // Parts of which any may come first; what follows each is not empty, for it has no intersections.
     let mut first = vec![residual];
-    for _ in 0..MAX_ALTERNATIVES {
+    for _ in 0..MAX_STEPS {
         let expr = first.pop()?;
         let found = match exprs.get(expr) {
             Expr::Or(parts) => {
