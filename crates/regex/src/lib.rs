@@ -16,6 +16,7 @@ pub mod syntax;
 mod thread_time;
 mod watch;
 
+pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
 pub use analysis::completions::Completions;
 pub use analysis::shortest::Shortest;
 pub use analysis::suffixes::Suffixes;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::bounded::{LARGE_BUDGET, Recent};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
@@ -50,12 +51,6 @@ const MAX_TOKENS: usize = 128;
 
 /// The places behind a configuration with more sets below it are not kept.
 const MAX_SETS: usize = 128;
-
-/// So many bytes of places are kept for one grammar.
-const MAX_KEPT_BYTES: usize = 1 << 24;
-
-/// For so many costs of references what is known is kept.
-const MAX_REFERENCE_COSTS: usize = 16;
 
 /// Counts are told apart however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
@@ -185,8 +180,7 @@ pub(crate) struct Endings {
 pub(crate) struct AllEndings {
     /// What is found before a text is read, once it was asked for: what lexemes take, and what declares names.
     counts: Option<(Arc<TokenCounts>, Option<Declarations>)>,
-    /// The one that was asked for last comes last.
-    known: Vec<(ReferenceCosts, Endings)>,
+    known: Recent<(ReferenceCosts, Endings)>,
 }
 
 impl AllEndings {
@@ -207,17 +201,10 @@ impl AllEndings {
             Some(declarations) => declarations.costs_of(run, vocabulary, configuration),
             None => ReferenceCosts::default(),
         };
-        match self.known.iter().position(|(known, _)| *known == references) {
-            Some(at) => self.known[at..].rotate_left(1),
-            None => {
-                let endings = Endings::new(run, counts.clone(), references)?;
-                if self.known.len() == MAX_REFERENCE_COSTS {
-                    self.known.remove(0);
-                }
-                self.known.push((references, endings));
-            }
+        if self.known.find(|(known, _)| *known == references).is_none() {
+            self.known.push((references, Endings::new(run, counts.clone(), references)?));
         }
-        Ok(&mut self.known.last_mut().expect("it was just put there").1)
+        Ok(&mut self.known.find(|(known, _)| *known == references).expect("it was there or is there now").1)
     }
 }
 
@@ -228,7 +215,7 @@ impl Endings {
         let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
         let nodes: Arc<[u64]> = node_costs(measured).into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
-        let places = DependencyCache::new(MAX_KEPT_BYTES, EVERY_COUNT);
+        let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
         Ok(Endings { counts, nodes, bounds, texts: Texts::default(), places, in_bytes: None })
     }
 

@@ -21,7 +21,7 @@ pub(crate) const NEW_KEY: u64 = 4;
 pub(crate) const MAX_STEPS: usize = 200_000;
 
 /// So many derivatives of one lexeme are looked at to find what completes its worst beginning.
-const MAX_PLACES: usize = 2_000;
+pub(crate) const MAX_PLACES: usize = 2_000;
 
 /// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
 pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>> {

@@ -5,6 +5,7 @@
 //! # Example
 //! The shortest match of the integer is one byte, `0`; after `-` one more byte is needed.
 
+pub(crate) mod cardinality;
 pub(crate) mod completions;
 pub(crate) mod first_bytes;
 pub(crate) mod fold;
