@@ -327,6 +327,36 @@ impl Run<'_> {
         }
     }
 
+    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the way for which it
+    /// was left, or one that is looked for as it was then. Another search may find a way first that takes more.
+    pub fn way_out_behind(
+        &mut self,
+        endings: &mut Endings,
+        before: SetId,
+        token: u32,
+        here: SetId,
+        most: u64,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
+        let places = self.places_behind(endings, before)?;
+        let mut place = places.0.iter().filter(|place| place.tokens.has(token));
+        let kept = place.next().and_then(|place| lock(&place.way).clone());
+        let mut pieces = None;
+        if let Some(kept) = kept.filter(|kept| kept.tokens <= most)
+            && self.leads_to_the_end(here, &kept.pieces)?
+        {
+            pieces = Some(kept.pieces.clone());
+        }
+        if pieces.is_none() {
+            let mut costs = endings.costs();
+            match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), MAX_LOOKED_AT) {
+                Ok(Completion::Found(found)) => pieces = Some(found),
+                Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pieces.and_then(|pieces| tokens_of(&endings.counts.vocabulary, &pieces)))
+    }
+
     /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text.
     pub fn narrow(
         &mut self,
