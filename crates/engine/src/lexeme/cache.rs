@@ -309,7 +309,10 @@ impl LexemeCache {
 
     /// Whether many bytes lead on.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        Ok(self.live_bytes(dfa, state)?.len() >= WIDE_BYTES)
+        // A language that a program tells reads any letters, and to find the bytes one by one takes long.
+        let exprs = &self.deriver.exprs;
+        let begins = |&(_, residual): &(Tag, ExprId)| exprs.begins_with_language(residual);
+        Ok(self.residuals(dfa, state).iter().any(begins) || self.live_bytes(dfa, state)?.len() >= WIDE_BYTES)
     }
 
     /// The residual expressions of a state with their tags.

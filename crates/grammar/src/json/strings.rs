@@ -56,6 +56,11 @@ impl Strings {
         Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
 
+    /// Whether letters and digits may be written with escapes.
+    pub(super) fn escapes_letters(&self) -> bool {
+        self.spelling == Spelling::Any && !self.is_minimal
+    }
+
     /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written with
     /// escapes. `without` are the strings that hold none, with their quotes.
     pub(crate) fn never(&mut self, texts: Box<[Box<str>]>, without: ExprId) {

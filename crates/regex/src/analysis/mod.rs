@@ -6,6 +6,7 @@
 //! The shortest match of the integer is one byte, `0`; after `-` one more byte is needed.
 
 pub(crate) mod completions;
+pub(crate) mod languages;
 pub(crate) mod shortest;
 pub(crate) mod texts;
 pub(crate) mod witness;

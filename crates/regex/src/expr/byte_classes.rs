@@ -94,6 +94,7 @@ impl ByteClasses {
             match exprs.get(id) {
                 Expr::Bytes(set) => parts.sets.push(*set),
                 Expr::Text(text) => parts.sets.extend(text.bytes().collect::<ByteSet>().iter().map(ByteSet::of)),
+                Expr::Language(rest) => parts.sets.extend(rest.classes()),
                 Expr::Number(_) => {
                     let sets = Number::BYTES.iter().map(|bytes| bytes.iter().copied().collect::<ByteSet>());
                     parts.sets.extend(sets);

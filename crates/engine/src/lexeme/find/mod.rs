@@ -1,7 +1,7 @@
 //! Finding a lexeme mask: the ways in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
-//! walked ([`char_runs`], [`unbounded_runs`], [`bounded_patterns`]); a state that resembles another takes its mask and mends the
+//! walked ([`char_runs`], [`unbounded_runs`], [`bounded_patterns`], [`language_runs`]); a state that resembles another takes its mask and mends the
 //! difference ([`by_runs`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
 //! hold.
 //!
@@ -14,5 +14,6 @@ pub(crate) mod bounded_patterns;
 pub(crate) mod by_runs;
 pub(crate) mod by_walk;
 pub(crate) mod char_runs;
+pub(crate) mod language_runs;
 pub(crate) mod order;
 pub(crate) mod unbounded_runs;

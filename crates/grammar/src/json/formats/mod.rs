@@ -3,9 +3,11 @@
 //! Dates and times follow RFC 3339 section 5.6 with its restrictions: days that the calendar has, and a leap second only
 //! where it is 23:59 in UTC. Hosts and mailboxes are in [`addresses`], URIs and their kin in [`uri`], and so on.
 
+mod a_labels;
 mod addresses;
 mod ecma;
 mod idn;
+mod letters;
 #[cfg(test)]
 mod tests;
 mod uri;
@@ -20,6 +22,8 @@ use super::format::Format;
 use super::spelling::Spelling;
 use super::strings::Strings;
 use whole::whole;
+
+pub(crate) use a_labels::language;
 
 /// Months by length, then the last day of February: years divisible by 4, but centuries only by 400.
 const DATE: &str = r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
@@ -78,10 +82,7 @@ fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
             let time = strings.format(exprs, Format::Time);
             return exprs.concat_all(&[date, mark, time]);
         }
-        Format::Hostname => {
-            let labels = whole(exprs, strings, &addresses::labels());
-            return addresses::short_enough(exprs, strings, labels);
-        }
+        Format::Hostname => return addresses::hostname(exprs, strings),
         Format::IdnHostname => return idn::hostname(exprs, strings),
         Format::Regex => return ecma::pattern(exprs, strings),
         Format::Date => DATE.into(),
