@@ -43,9 +43,35 @@ impl ExprSet {
             },
             _ => return None,
         };
+        let mut parts = parts.to_vec();
+        self.flatten(&mut parts);
         let (at, ways) = parts.iter().enumerate().find_map(|(at, &part)| Some((at, self.language_ways(part)?)))?;
-        let others = parts.iter().enumerate().filter(|&(other, _)| other != at).map(|(_, &part)| part);
-        Some((ways, others.collect(), behind))
+        parts.remove(at);
+        Some((ways, parts, behind))
+    }
+
+    /// Takes intersections with one more byte behind them apart: where that is the last byte, each part has it behind.
+    fn flatten(&mut self, parts: &mut Vec<ExprId>) {
+        let mut at = 0;
+        while let Some(&part) = parts.get(at) {
+            let inner = match *self.get(part) {
+                Expr::Concat { head, tail } if matches!(self.get(tail), Expr::Bytes(_)) => match self.get(head) {
+                    Expr::And(inner) => Some((inner.clone(), tail)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            match inner {
+                Some((inner, tail)) => {
+                    parts.swap_remove(at);
+                    for &part in &inner {
+                        let part = self.concat(part, tail);
+                        parts.push(part);
+                    }
+                }
+                None => at += 1,
+            }
+        }
     }
 
     /// Whether an expression, or a part of an intersection, begins with what is left of a language which a program tells, of
@@ -118,6 +144,14 @@ impl Deriver {
         if !self.exprs.has_boolean(id) {
             return Ok(None);
         }
+        if let Some(alternatives) = self.alternatives_with_language(id) {
+            for way in alternatives {
+                if self.is_live(way)? {
+                    return Ok(Some(true));
+                }
+            }
+            return Ok(Some(false));
+        }
         let Some((ways, others, behind)) = self.exprs.beside_languages(id) else { return Ok(None) };
         let mut any = false;
         for (rest, then) in ways {
@@ -149,6 +183,20 @@ impl Deriver {
             }
         }
         Ok((!any).then_some(false))
+    }
+
+    /// The alternatives of an expression, each with what follows them, where some begin with languages.
+    fn alternatives_with_language(&mut self, id: ExprId) -> Option<Vec<ExprId>> {
+        let (parts, behind) = match *self.exprs.get(id) {
+            Expr::Or(ref parts) => (parts.clone(), ExprId::EMPTY),
+            Expr::Concat { head, tail } => match self.exprs.get(head) {
+                Expr::Or(parts) => (parts.clone(), tail),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let begins = parts.iter().any(|&part| self.exprs.has_boolean(part) && self.exprs.has_language(part));
+        begins.then(|| parts.iter().map(|&part| self.exprs.concat(part, behind)).collect())
     }
 
     /// Whether anything matches what follows a text and what is left of others behind it together, without a language of which
@@ -208,26 +256,34 @@ impl Deriver {
 
     /// Whether an expression only counts the bytes of a language, perhaps with a byte behind that is none of it.
     fn only_counts(&mut self, limit: ExprId, rest: &LanguageRest) -> Result<bool, LimitExceeded> {
-        let run = match *self.exprs.get(limit) {
-            Expr::Concat { head, .. } => head,
-            _ => limit,
-        };
-        match (self.room_in(limit, rest), self.exprs.limit_of_run(run)) {
-            (Some(_), Some((character, _))) => self.reads_each(character, &rest.bytes()),
-            _ => Ok(false),
+        match self.counting(limit, rest).and_then(|run| self.exprs.limit_of_run(run)) {
+            Some((character, _)) => {
+                self.reads_each(character, &rest.bytes().intersect(&ByteSet::of(b'\\').complement()))
+            }
+            None => Ok(false),
         }
     }
 
     /// The greatest number of bytes with which an expression lets a language go on, where it is a limit of length, perhaps with a
     /// byte behind that is none of the language.
     fn room_in(&self, limit: ExprId, rest: &LanguageRest) -> Option<u32> {
-        let run = match *self.exprs.get(limit) {
-            Expr::Concat { head, tail } => match self.exprs.get(tail) {
-                Expr::Bytes(set) if set.intersect(&rest.bytes()).is_empty() => head,
-                _ => return None,
-            },
+        let run = self.counting(limit, rest)?;
+        Some(self.exprs.limit_of_run(run)?.1.saturating_add(rest.begun()))
+    }
+
+    /// What counts characters in an expression, behind one that was begun.
+    fn counting(&self, limit: ExprId, rest: &LanguageRest) -> Option<ExprId> {
+        let counting = match *self.exprs.get(limit) {
+            Expr::Concat { tail, .. } if rest.begun() > 0 => tail,
+            _ if rest.begun() > 0 => return None,
             _ => limit,
         };
-        Some(self.exprs.limit_of_run(run)?.1)
+        match *self.exprs.get(counting) {
+            Expr::Concat { head, tail } => match self.exprs.get(tail) {
+                Expr::Bytes(set) if set.intersect(&rest.bytes()).is_empty() => Some(head),
+                _ => None,
+            },
+            _ => Some(counting),
+        }
     }
 }

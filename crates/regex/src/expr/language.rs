@@ -36,6 +36,9 @@ pub trait Language: Send + Sync {
     /// So many bytes, or fewer, complete every beginning of a member.
     fn most(&self) -> u32;
 
+    /// How many bytes a character takes that was begun; 0 where none was.
+    fn begun(&self, read: &[u8]) -> u32;
+
     /// A class of bytes and a number: so many of them, at least, may come, whichever they are.
     fn run(&self, read: &[u8]) -> Option<(ByteSet, u32)>;
 }
@@ -95,6 +98,11 @@ impl LanguageRest {
     /// See [`Language::most`].
     pub fn most(&self) -> u32 {
         self.language.most()
+    }
+
+    /// See [`Language::begun`].
+    pub fn begun(&self) -> u32 {
+        self.language.begun(&self.read)
     }
 
     /// See [`Language::run`].

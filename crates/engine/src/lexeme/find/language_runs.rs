@@ -66,7 +66,7 @@ impl LexemeCache {
             .copied()
             .collect();
         nodes.sort_unstable();
-        self.drop_too_long(vocabulary, &begun, &mut inside);
+        drop_too_long(vocabulary, &begun, &mut inside)?;
         let ends = self.ends_of_language(vocabulary, &begun, &nodes, &mut inside)?;
         let from = Start { dfa: self.dfa(&[byte])?, state: StateId::START, one: true };
         Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
@@ -101,42 +101,6 @@ impl LexemeCache {
             return Ok(None);
         }
         Ok(Some(Begun { ways, run, sure: sure as usize, limits, behind }))
-    }
-
-    /// Takes out the tokens behind which nothing can be completed.
-    fn drop_too_long(&self, vocabulary: &Tokens, begun: &Begun, inside: &mut TokenSet) {
-        let longer = vocabulary.lengths().longer(begun.sure as u32).filter(|&token| inside.contains(token));
-        let longer: Vec<u32> = longer.collect();
-        if longer.len() <= MAX_LONGER {
-            for token in longer {
-                let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
-                if !begun.after(bytes).iter().any(|rest| begun.has_room(rest.as_ref(), bytes.len())) {
-                    token_set::clear(inside.words_mut(), token);
-                }
-            }
-            return;
-        }
-        longer.into_iter().for_each(|token| inside.remove(token));
-        // Behind each node that was met, what is left.
-        let mut met: Vec<(Vec<Option<LanguageRest>>, usize)> = vec![(begun.after(b""), 0)];
-        let walked = vocabulary.trie().walk(
-            0_usize,
-            |at, byte, _| {
-                if !begun.run.contains(byte) {
-                    return Ok::<_, LimitExceeded>(None);
-                }
-                let (rests, depth) = &met[at];
-                let depth = depth + 1;
-                let rests: Vec<_> = rests.iter().map(|rest| rest.as_ref()?.after(byte)).collect();
-                if !rests.iter().any(|rest| begun.has_room(rest.as_ref(), depth)) {
-                    return Ok(None);
-                }
-                met.push((rests, depth));
-                Ok(Some(met.len() - 1))
-            },
-            |token, _| inside.insert(token),
-        );
-        debug_assert!(walked.is_ok(), "nothing is derived");
     }
 
     /// Reads on where runs stop.
@@ -220,4 +184,39 @@ impl Begun {
         let all = exprs.and(&all);
         exprs.concat(all, self.behind)
     }
+}
+
+/// Takes out the tokens behind which nothing can be completed.
+fn drop_too_long(vocabulary: &Tokens, begun: &Begun, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
+    let longer = vocabulary.lengths().longer(begun.sure as u32).filter(|&token| inside.contains(token));
+    let longer: Vec<u32> = longer.collect();
+    if longer.len() <= MAX_LONGER {
+        for token in longer {
+            let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
+            if !begun.after(bytes).iter().any(|rest| begun.has_room(rest.as_ref(), bytes.len())) {
+                token_set::clear(inside.words_mut(), token);
+            }
+        }
+        return Ok(());
+    }
+    longer.into_iter().for_each(|token| inside.remove(token));
+    // Behind each node that was met, what is left.
+    let mut met: Vec<(Vec<Option<LanguageRest>>, usize)> = vec![(begun.after(b""), 0)];
+    vocabulary.trie().walk(
+        0_usize,
+        |at, byte, _| {
+            if !begun.run.contains(byte) {
+                return Ok::<_, LimitExceeded>(None);
+            }
+            let (rests, depth) = &met[at];
+            let depth = depth + 1;
+            let rests: Vec<_> = rests.iter().map(|rest| rest.as_ref()?.after(byte)).collect();
+            if !rests.iter().any(|rest| begun.has_room(rest.as_ref(), depth)) {
+                return Ok(None);
+            }
+            met.push((rests, depth));
+            Ok(Some(met.len() - 1))
+        },
+        |token, _| inside.insert(token),
+    )
 }

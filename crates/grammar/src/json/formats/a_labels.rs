@@ -155,12 +155,19 @@ impl Language for ALabels {
             (_, Some(encoded)) if escape.is_empty() => {
                 hyphenated(encoded, least as usize, least as usize + ROOM, self.turning)
             }
-            _ => None,
+            (least, _) => self.completion(read, least, least + self.most()),
         }
     }
 
     fn most(&self) -> u32 {
         SHORTEST as u32 + if self.escaped { ESCAPE } else { 0 }
+    }
+
+    fn begun(&self, read: &[u8]) -> u32 {
+        match parts(read).1.len() as u32 {
+            0 => 0,
+            read => ESCAPE + 1 - read,
+        }
     }
 
     fn run(&self, read: &[u8]) -> Option<(ByteSet, u32)> {
