@@ -56,6 +56,11 @@ impl Strings {
         Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
 
+    /// Whether some texts may not be held as they are written.
+    pub(crate) fn are_restricted(&self) -> bool {
+        self.without.is_some()
+    }
+
     /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written with
     /// escapes. `without` are the strings that hold none, with their quotes.
     pub(crate) fn never(&mut self, texts: Box<[Box<str>]>, without: ExprId) {
@@ -105,14 +110,19 @@ impl Strings {
         if let (Some(known), 0, None) = (self.known(|tables| tables.quoted_any), min, max) {
             return self.allowed(exprs, known);
         }
-        let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
-        let body = exprs.repeat(character, min, max);
+        let body = self.any_body(exprs, min, max);
         let string = quote(exprs, body);
         let string = self.allowed(exprs, string);
         if (min, max) == (0, None) {
             self.own.quoted_any = Some(string);
         }
         string
+    }
+
+    /// What stands between the quotes of any string of `min` to `max` characters, in any spelling.
+    pub(crate) fn any_body(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
+        let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
+        exprs.repeat(character, min, max)
     }
 
     /// Any of these strings, with quotes, in the spelling in force.

@@ -8,6 +8,7 @@
 pub(crate) mod completions;
 pub(crate) mod first_bytes;
 pub(crate) mod fold;
+pub(crate) mod languages;
 pub(crate) mod shortest;
 pub(crate) mod texts;
 pub(crate) mod witness;

@@ -624,7 +624,7 @@ impl ExprSet {
     /// Calls `visit` with every direct child.
     pub fn for_each_child(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.get(id) {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => {}
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => {}
             &Expr::Concat { head, tail } => {
                 visit(head);
                 visit(tail);
