@@ -160,29 +160,23 @@ impl Deriver {
 }
 
 impl LanguageRest {
-    /// Whether anything completes it behind which something may follow, see [`LanguageRest::completion_for`].
+    /// Whether anything is seen to complete it behind which something may follow: `exits` tell what, by the number of bytes.
     pub fn is_completed_for(&self, exits: &[ExprId]) -> bool {
-        let is_closed = |&exit: &ExprId| exit == ExprId::NOTHING;
-        let first = exits.iter().position(is_closed).unwrap_or(exits.len());
-        if first > 0 && self.is_completed_within(first as u32 - 1) {
-            return true;
-        }
-        !exits[first..].iter().all(is_closed) && self.completion_for(exits).is_some()
+        ranges(exits).any(|(least, most)| self.is_completed(least, most))
     }
 
-    /// A shortest completion behind which something may follow: `exits` tell what, by the number of bytes.
+    /// A shortest such completion.
     pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
-        let mut least = 0;
-        // Most limits let one range of lengths through.
-        for range in exits.split(|&exit| exit == ExprId::NOTHING) {
-            if let Some(most) = range.len().checked_sub(1) {
-                let found = self.completion(least, least + most as u32);
-                if found.is_some() {
-                    return found;
-                }
-            }
-            least += range.len() as u32 + 1;
-        }
-        None
+        ranges(exits).find_map(|(least, most)| self.completion(least, most))
     }
+}
+
+/// The ranges of numbers of bytes behind which something may follow. Most limits let one through.
+fn ranges(exits: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
+    let mut end = 0;
+    exits.split(|&exit| exit == ExprId::NOTHING).filter_map(move |range| {
+        let least = end;
+        end = least + range.len() as u32 + 1;
+        Some((least, (end - 1).checked_sub(1).filter(|_| !range.is_empty())?))
+    })
 }

@@ -27,11 +27,12 @@ pub trait Language: Send + Sync {
     /// At least so many bytes complete what was read; exactly so many where nothing was.
     fn shortest(&self, read: &[u8]) -> u32;
 
-    /// At least and at most so many bytes that complete what was read, as few as there are; `None` where there are none.
+    /// At least and at most so many bytes that complete what was read, as few as are seen to; `None` where none are.
     fn completion(&self, read: &[u8], least: u32, most: u32) -> Option<Vec<u8>>;
 
-    /// Whether at most so many bytes complete what was read.
-    fn is_completed_within(&self, read: &[u8], most: u32) -> bool;
+    /// Whether at least and at most so many bytes are seen to complete what was read. Where they are, a byte more leads to where it
+    /// is seen again.
+    fn is_completed(&self, read: &[u8], least: u32, most: u32) -> bool;
 
     /// Some bytes that complete what was read, where they are found fast.
     fn easy_completion(&self, read: &[u8]) -> Option<Vec<u8>>;
@@ -98,9 +99,9 @@ impl LanguageRest {
         self.language.completion(&self.read, least, most)
     }
 
-    /// See [`Language::is_completed_within`].
-    pub fn is_completed_within(&self, most: u32) -> bool {
-        self.language.is_completed_within(&self.read, most)
+    /// See [`Language::is_completed`].
+    pub fn is_completed(&self, least: u32, most: u32) -> bool {
+        self.language.is_completed(&self.read, least, most)
     }
 
     /// See [`Language::easy_completion`].

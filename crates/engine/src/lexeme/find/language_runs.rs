@@ -5,7 +5,7 @@
 //! that is the same for all of them. Only where there is little room left is it asked for every token.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, ExprId, LanguageRest, LanguageWay, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, ExprId, LanguageWay, LimitExceeded, StateId};
 
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
@@ -15,7 +15,10 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
 /// Where more tokens are longer than there is room for sure, the trie is walked, so that what they share is read once.
-const MAX_LONGER: usize = 2_000;
+const MAX_LONGER: usize = 500;
+
+/// Most ways that are told apart.
+const MAX_WAYS: usize = 32;
 
 /// A text that begins with languages, each perhaps within limits of length.
 struct Begun {
@@ -24,10 +27,9 @@ struct Begun {
     run: ByteSet,
     /// What follows each way behind so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
     exits: Vec<Vec<ExprId>>,
+    /// So many bytes may come for sure, whichever they are.
+    sure: usize,
 }
-
-/// What is left of each way's language; `None` where nothing is.
-type Rests = Vec<Option<LanguageRest>>;
 
 impl LexemeCache {
     /// The row of what begins with languages that a program tells; `None` where it is not that, or where more than a run
@@ -56,7 +58,7 @@ impl LexemeCache {
         let groups = runs.stops().iter().filter(|group| stops.contains(group.byte));
         let mut nodes: Vec<u32> = groups.flat_map(|group| &group.nodes).map(|&(node, _)| node).collect();
         nodes.sort_unstable();
-        drop_dead_ends(vocabulary, &begun, &mut inside)?;
+        begun.drop_dead_ends(vocabulary, &mut inside)?;
         let ends = self.ends_of_language(vocabulary, &begun, &nodes, &mut inside)?;
         let from = Start { dfa: self.dfa(&[byte])?, state: StateId::START, one: true };
         Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
@@ -65,7 +67,7 @@ impl LexemeCache {
     fn begun_language(&mut self, residual: ExprId) -> Result<Option<Begun>, LimitExceeded> {
         let Some(ways) = self.deriver.exprs.language_ways(residual) else { return Ok(None) };
         let run = ways[0].rest.bytes();
-        if ways.iter().any(|way| way.rest.run().is_none() || way.rest.bytes() != run) {
+        if ways.len() > MAX_WAYS || ways.iter().any(|way| way.rest.run().is_none() || way.rest.bytes() != run) {
             return Ok(None);
         }
         let mut exits = Vec::with_capacity(ways.len());
@@ -73,7 +75,9 @@ impl LexemeCache {
             let Some(behind) = self.deriver.exits(way, way.rest.longest())? else { return Ok(None) };
             exits.push(behind);
         }
-        Ok(Some(Begun { ways, run, exits }))
+        let mut begun = Begun { ways, run, exits, sure: 0 };
+        begun.sure = begun.sure();
+        Ok(Some(begun))
     }
 
     /// Reads on where runs stop.
@@ -92,9 +96,12 @@ impl LexemeCache {
         for &node in nodes {
             let behind = known.entry(vocabulary.bytes_before(node));
             let behind = *behind.or_insert_with_key(|before| {
-                let rests = begun.after(before).into_iter().zip(&begun.exits);
-                let members = rests.filter(|(rest, _)| rest.as_ref().is_some_and(LanguageRest::is_nullable));
-                let behind: Vec<ExprId> = members.map(|(_, exits)| exit(exits, before.len())).collect();
+                let left = begun.after(before).unwrap_or(0);
+                let ways =
+                    begun.ways.iter().zip(&begun.exits).enumerate().filter(|(index, _)| left & (1 << index) != 0);
+                let is_member = |way: &LanguageWay| way.rest.after_all(before).is_some_and(|rest| rest.is_nullable());
+                let members = ways.filter(|(_, (way, _))| is_member(way));
+                let behind: Vec<ExprId> = members.map(|(_, (_, exits))| exit(exits, before.len())).collect();
                 self.deriver.exprs.or(&behind)
             });
             if behind == ExprId::NOTHING {
@@ -128,11 +135,6 @@ fn exit(exits: &[ExprId], many: usize) -> ExprId {
 }
 
 impl Begun {
-    /// What is left of each language behind a run of bytes.
-    fn after(&self, bytes: &[u8]) -> Rests {
-        self.ways.iter().map(|way| way.rest.after_all(bytes)).collect()
-    }
-
     /// So many bytes may come for sure, whichever they are.
     fn sure(&self) -> usize {
         let sure = |(way, exits): (&LanguageWay, &Vec<ExprId>)| {
@@ -144,46 +146,59 @@ impl Begun {
         self.ways.iter().zip(&self.exits).filter_map(sure).max().unwrap_or(0)
     }
 
-    /// Whether any of what is left behind so many bytes can be completed.
-    fn is_open(&self, rests: &Rests, many: usize) -> bool {
-        rests.iter().zip(&self.exits).any(|(rest, exits)| {
-            let (Some(rest), Some(exits)) = (rest, exits.get(many..)) else { return false };
-            rest.is_completed_for(exits)
-        })
-    }
-}
-
-/// Takes out the tokens behind which nothing can be completed.
-fn drop_dead_ends(vocabulary: &Tokens, begun: &Begun, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
-    let longer = vocabulary.lengths().longer(begun.sure() as u32).filter(|&token| inside.contains(token));
-    let longer: Vec<u32> = longer.collect();
-    if longer.len() <= MAX_LONGER {
-        for token in longer {
-            let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
-            if !begun.is_open(&begun.after(bytes), bytes.len()) {
-                token_set::clear(inside.words_mut(), token);
-            }
+    /// Of these ways, by their bits, those that are left behind a run of bytes, of which the last one was read; `None` where
+    /// nothing can be completed.
+    fn step(&self, ways: u32, bytes: &[u8]) -> Option<u32> {
+        let (mut left, mut is_open) = (0, false);
+        for (index, (way, exits)) in self.ways.iter().zip(&self.exits).enumerate() {
+            let bit = 1 << index;
+            let Some(rest) = way.rest.after_all(bytes).filter(|_| ways & bit != 0) else { continue };
+            left |= bit;
+            is_open = is_open || rest.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
         }
-        return Ok(());
+        is_open.then_some(left)
     }
-    longer.into_iter().for_each(|token| inside.remove(token));
-    // What is left behind each node that was met, and how many bytes led there.
-    let mut met: Vec<(Rests, usize)> = vec![(begun.after(b""), 0)];
-    vocabulary.trie().walk(
-        0_usize,
-        |at, byte, _| {
-            if !begun.run.contains(byte) {
-                return Ok::<_, LimitExceeded>(None);
+
+    /// The same behind all of the bytes.
+    fn after(&self, bytes: &[u8]) -> Option<u32> {
+        let mut ends = self.sure + 1..=bytes.len();
+        ends.try_fold(self.all_ways(), |ways, end| self.step(ways, &bytes[..end]))
+    }
+
+    fn all_ways(&self) -> u32 {
+        u32::MAX >> (MAX_WAYS - self.ways.len())
+    }
+
+    /// Takes out the tokens behind which nothing can be completed.
+    fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let longer = vocabulary.lengths().longer(self.sure as u32);
+        let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();
+        if longer.len() <= MAX_LONGER {
+            for token in longer {
+                let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
+                if self.after(bytes).is_none() {
+                    token_set::clear(inside.words_mut(), token);
+                }
             }
-            let (rests, depth) = &met[at];
-            let depth = depth + 1;
-            let rests: Rests = rests.iter().map(|rest| rest.as_ref()?.after(byte)).collect();
-            if !begun.is_open(&rests, depth) {
-                return Ok(None);
-            }
-            met.push((rests, depth));
-            Ok(Some(met.len() - 1))
-        },
-        |token, _| inside.insert(token),
-    )
+            return Ok(());
+        }
+        longer.into_iter().for_each(|token| inside.remove(token));
+        let (trie, mut path) = (vocabulary.trie(), Vec::new());
+        trie.walk(
+            self.all_ways(),
+            |ways, byte, node| {
+                path.truncate(trie.depth(node) - 1);
+                path.push(byte);
+                let is_sure = path.len() <= self.sure;
+                Ok(if !self.run.contains(byte) {
+                    None
+                } else if is_sure {
+                    Some(ways)
+                } else {
+                    self.step(ways, &path)
+                })
+            },
+            |token, _| inside.insert(token),
+        )
+    }
 }

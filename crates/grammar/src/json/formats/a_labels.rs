@@ -1,15 +1,15 @@
 //! Labels of host names in Punycode (RFC 3492): `xn--` and an encoding of a label that [`super::idn`] allows.
 //!
-//! What a label decodes to is decided by all of it, so a program tells them ([`Language`]). Which beginnings can be completed is
-//! told exactly. The last hyphen ends the letters of ASCII, and behind it stand numbers, each of which inserts a character. While
-//! [`ROOM`] characters are left, any beginning may still become letters of ASCII by one more hyphen, and a few insertions mend
-//! whatever is wrong with them. With less room, all that is short enough is searched: it is little, because an insertion beyond
-//! the first takes a character or more, and each mends few faults.
+//! What a label decodes to is decided by all of it, so a program tells them ([`Language`]). The last hyphen ends the letters of
+//! ASCII, and behind it stand numbers, each of which inserts a character. While [`ROOM`] characters are left, any beginning may
+//! still become letters of ASCII by one more hyphen, and a few insertions mend whatever is wrong with them. With less room, so many
+//! digits are tried ([`MAX_TRIED`]), and a beginning of which no end is found by then is refused: hardly any, and none of a label
+//! that is not near a limit of length.
 
 use std::sync::OnceLock;
 
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
-use stencilm_regex::{ByteSet, ExprId, ExprSet, Language};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, Held, Language, unwatched};
 
 use super::letters::{self, Letters};
 use super::whole::whole;
@@ -24,6 +24,9 @@ const MAX_ENCODED: usize = 59;
 const ROOM: usize = 7;
 /// The shortest label, as `xn--zca`.
 const SHORTEST: usize = 7;
+/// So many digits are tried to see whether an encoding with little room left is open. Of those that could be
+/// completed, one in fifty would take more.
+const MAX_TRIED: u32 = 40;
 /// Fewer digits insert no character that a label may have: the first one is `ß`.
 const FIRST_INSERTION: usize = 3;
 const FIRST_LETTER: u32 = 0xdf;
@@ -85,8 +88,7 @@ impl Language for ALabels {
             None => PREFIX.starts_with(&next),
             Some(encoded) => {
                 let is_letter = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-                let room = MAX_ENCODED.checked_sub(encoded.len());
-                encoded.iter().all(is_letter) && room.is_some_and(|room| is_open(encoded, room, self.turning))
+                encoded.iter().all(is_letter) && is_open(encoded, 0, MAX_ENCODED, self.turning)
             }
         };
         is_open.then_some(next.into_boxed_slice())
@@ -111,10 +113,14 @@ impl Language for ALabels {
         completed(self, read, least as usize, most as usize)
     }
 
-    fn is_completed_within(&self, read: &[u8], most: u32) -> bool {
+    fn is_completed(&self, read: &[u8], least: u32, most: u32) -> bool {
         match read.strip_prefix(PREFIX) {
-            Some(encoded) => is_open(encoded, (most as usize).min(MAX_ENCODED - encoded.len()), self.turning),
-            None => read.len() + most as usize >= SHORTEST,
+            Some(encoded) => is_open(encoded, least as usize, most as usize, self.turning),
+            None => {
+                let prefix = PREFIX.len() - read.len();
+                let Some(most) = (most as usize).checked_sub(prefix) else { return false };
+                is_open(b"", (least as usize).saturating_sub(prefix), most, self.turning)
+            }
         }
     }
 
@@ -137,7 +143,7 @@ impl Language for ALabels {
     }
 }
 
-/// At least and at most so many characters that complete a label, as few as there are.
+/// At least and at most so many characters that complete a label, as few as are found.
 fn completed(language: &ALabels, label: &[u8], least: usize, most: usize) -> Option<Vec<u8>> {
     match label.strip_prefix(PREFIX) {
         Some(encoded) => {
@@ -153,16 +159,19 @@ fn completed(language: &ALabels, label: &[u8], least: usize, most: usize) -> Opt
     }
 }
 
-/// Whether at most so many characters complete an encoding.
-fn is_open(encoded: &[u8], most: usize, turning: bool) -> bool {
-    if most >= ROOM {
-        return true;
+/// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label, a character
+/// more leads to one that is, since what is looked for, and in which order, is the same there.
+fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) -> bool {
+    let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
+    let most = most.min(room);
+    if least == 0 {
+        // One insertion behind one more hyphen mostly mends what there is to mend.
+        let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
+        if is_sure {
+            return true;
+        }
     }
-    // One insertion behind one more hyphen mostly mends what there is to mend.
-    if most > FIRST_INSERTION && is_mended_once(encoded, turning) {
-        return true;
-    }
-    completion(encoded, 0, most, turning).is_some()
+    completion(encoded, least, most, turning).is_some()
 }
 
 /// Whether the first insertion makes letters of ASCII a label, whatever they are but for those at the ends.
@@ -173,17 +182,24 @@ fn is_mended_once(letters: &[u8], turning: bool) -> bool {
     first && is_whole(letters.last()) && letters.get(2..4) != Some(b"--")
 }
 
-/// At least and at most so many characters that complete an encoding; `None` where there are none.
+/// At least and at most so many characters that complete an encoding; `None` where none are found soon.
 fn completion(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let decoder = Decoder::read(encoded);
     if least == 0 && decoder.as_ref().is_some_and(|decoder| decoder.is_label(turning)) {
         return Some(Vec::new());
     }
-    hyphenated(encoded, least, most, turning).or_else(|| {
-        let mut digits = Vec::new();
-        decoder?.goes_on(least, most, turning, &mut digits).then_some(digits)
-    })
+    let decoder = decoder.as_ref();
+    let mended = || {
+        let decoder = decoder?;
+        let begun = &encoded[encoded.len() - decoder.number.digits as usize..];
+        decoder.mended(begun, most, turning).filter(|digits| digits.len() >= least)
+    };
+    let searched = || {
+        let (mut digits, mut tries) = (Vec::new(), MAX_TRIED);
+        decoder?.goes_on(least, most, turning, &mut digits, &mut tries).then_some(digits)
+    };
+    hyphenated(encoded, least, most, turning).or_else(searched).or_else(mended)
 }
 
 /// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
@@ -194,7 +210,7 @@ fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Optio
     let fewest = least.saturating_sub(ROOM);
     (fewest..=letters.min(fewest + ROOM)).find_map(|letters| {
         let begun = [&vec![b'a'; letters][..], b"-"].concat();
-        let mended = Decoder::read(&[encoded, &begun].concat())?.mended(most - begun.len(), turning)?;
+        let mended = Decoder::read(&[encoded, &begun].concat())?.mended(b"", most - begun.len(), turning)?;
         let all = [begun, mended].concat();
         (all.len() >= least).then_some(all)
     })
@@ -267,7 +283,7 @@ impl Decoder {
         let threshold = self.threshold(number.digits);
         let value = number.value.checked_add(digit.checked_mul(number.weight)?)?;
         let (least, place) = self.target(value)?;
-        let letter = tables().possible.at_least(least)?;
+        let letter = at_least(least)?.first.max(least);
         if digit >= threshold {
             let weight = number.weight.checked_mul(u64::from(BASE) - threshold)?;
             return Some(Pushed::Begun(Number { digits: number.digits + 1, value, weight }));
@@ -307,7 +323,7 @@ impl Decoder {
     }
 
     /// Whether at least and at most so many digits make it a label; they are put behind those that there are.
-    fn goes_on(&self, least: usize, most: usize, turning: bool, digits: &mut Vec<u8>) -> bool {
+    fn goes_on(&self, least: usize, most: usize, turning: bool, digits: &mut Vec<u8>, tries: &mut u32) -> bool {
         let is_label = self.is_label(turning);
         if is_label && least == 0 {
             return true;
@@ -316,7 +332,7 @@ impl Decoder {
             return false;
         }
         let needed = if is_label { least } else { self.least(turning) };
-        most >= needed && self.number_goes_on(self.number, (least, most), turning, digits)
+        most >= needed && self.number_goes_on(self.number, (least, most), turning, digits, tries)
     }
 
     /// The same with a number that was begun, of which the digits are tried without a copy of the rest.
@@ -326,19 +342,22 @@ impl Decoder {
         (least, most): (usize, usize),
         turning: bool,
         digits: &mut Vec<u8>,
+        tries: &mut u32,
     ) -> bool {
         let left = (least.saturating_sub(1), most - 1);
         // The last digit ends a number.
         let end = if most == 1 { self.threshold(number.digits) } else { u64::from(BASE) };
         (0..end).any(|digit| {
+            let Some(left_to_try) = tries.checked_sub(1) else { return false };
+            *tries = left_to_try;
             let Some(pushed) = self.pushed(number, digit) else { return false };
             digits.push(digit_of(digit));
             let goes_on = match pushed {
-                Pushed::Begun(number) => self.number_goes_on(number, left, turning, digits),
+                Pushed::Begun(number) => self.number_goes_on(number, left, turning, digits, tries),
                 Pushed::Whole(letter, place, delta) => {
                     let mut next = self.clone();
                     next.insert(letter, place, delta);
-                    next.goes_on(left.0, left.1, turning, digits)
+                    next.goes_on(left.0, left.1, turning, digits, tries)
                 }
             };
             if !goes_on {
@@ -349,8 +368,8 @@ impl Decoder {
     }
 
     /// At most so many digits that make letters of ASCII a label, by insertions of the first letters that there are: those
-    /// of others take as many digits, or more.
-    fn mended(&self, most: usize, turning: bool) -> Option<Vec<u8>> {
+    /// of others take as many digits, or more. `begun` are the digits of a number that was begun.
+    fn mended(&self, begun: &[u8], most: usize, turning: bool) -> Option<Vec<u8>> {
         if self.is_label(turning) {
             return Some(Vec::new());
         }
@@ -360,31 +379,37 @@ impl Decoder {
         let letters = if self.inserted == 0 { [FIRST_LETTER; 2] } else { [self.point, self.point + 1] };
         let places = (0..4).chain([self.text.len()]).filter(|&place| place <= self.text.len());
         places.flat_map(|place| letters.map(|letter| (letter, place))).find_map(|(letter, place)| {
-            let (next, mut digits) = self.with(letter, place)?;
-            let rest = next.mended(most.checked_sub(digits.len())?, turning)?;
+            let (next, mut digits) = self.with(letter, place, begun)?;
+            let rest = next.mended(b"", most.checked_sub(digits.len())?, turning)?;
             digits.extend(rest);
             Some(digits)
         })
     }
 
-    /// Behind the number that inserts a letter at a place, and that number.
-    fn with(&self, letter: u32, place: usize) -> Option<(Decoder, Vec<u8>)> {
+    /// Behind the number that inserts a letter at a place, and the digits of it behind those that it was `begun` with.
+    fn with(&self, letter: u32, place: usize, begun: &[u8]) -> Option<(Decoder, Vec<u8>)> {
         let places = self.text.len() as u64 + 1;
         let at = u64::from(letter.checked_sub(self.point)?) * places + place as u64;
         let mut delta = at.checked_sub(u64::from(self.place))?;
-        let (mut next, mut digits) = (self.clone(), Vec::new());
-        loop {
-            let threshold = next.threshold(next.number.digits);
+        let mut digits = Vec::new();
+        for number in 0.. {
+            let threshold = self.threshold(number);
             let is_last = delta < threshold;
             let radix = u64::from(BASE) - threshold;
-            let digit = if is_last { delta } else { threshold + (delta - threshold) % radix };
-            next.push(digit)?;
-            digits.push(digit_of(digit));
+            let digit = digit_of(if is_last { delta } else { threshold + (delta - threshold) % radix });
+            match begun.get(number as usize) {
+                Some(&known) if known != digit || is_last => return None,
+                Some(_) => {}
+                None => digits.push(digit),
+            }
             if is_last {
-                return Some((next, digits));
+                break;
             }
             delta = (delta - threshold) / radix;
         }
+        let mut next = self.clone();
+        digits.iter().try_for_each(|&digit| next.push(value_of(digit)))?;
+        Some((next, digits))
     }
 }
 
@@ -424,7 +449,9 @@ impl Character {
             'a'..='z' => FORTH,
             '0'..='9' => DIGIT,
             '-' => 0,
-            _ => tables().traits(character),
+            _ => at_least(u32::from(character))
+                .filter(|block| block.first <= u32::from(character))
+                .map_or(0, |block| block.traits),
         };
         Character { character, traits }
     }
@@ -551,12 +578,6 @@ impl Ranges {
         let next = self.0.partition_point(|&(_, last)| last < character);
         self.0.get(next).is_some_and(|&(first, _)| first <= character)
     }
-
-    /// The first character from a code point on.
-    fn at_least(&self, point: u32) -> Option<u32> {
-        let next = self.0.partition_point(|&(_, last)| u32::from(last) < point);
-        self.0.get(next).map(|&(first, _)| u32::from(first).max(point))
-    }
 }
 
 /// Keeps the characters of a class.
@@ -567,45 +588,54 @@ impl Alphabet for Ranges {
     }
 }
 
-/// Characters by what the rules say of them.
-struct Tables {
-    /// All beyond ASCII that may stand in a label.
-    possible: Ranges,
-    traits: [(u16, Ranges); 12],
+/// Characters beyond ASCII that may stand in a label, one after the other, of which the rules say the same.
+struct Block {
+    first: u32,
+    last: u32,
+    traits: u16,
 }
 
-impl Tables {
-    fn traits(&self, character: char) -> u16 {
-        self.traits.iter().filter(|(_, ranges)| ranges.has(character)).fold(0, |all, (one, _)| all | one)
-    }
+/// The first block with characters from a code point on.
+fn at_least(point: u32) -> Option<&'static Block> {
+    static BLOCKS: OnceLock<Vec<Block>> = OnceLock::new();
+    let blocks = BLOCKS.get_or_init(|| {
+        let _held = Held::new();
+        unwatched(blocks)
+    });
+    blocks.get(blocks.partition_point(|block| block.last < point))
 }
 
-fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| {
-        let characters = Letters::new();
-        let Letters { left, right, marks } = &characters;
-        let both = format!("[{left}{right}]");
-        let [ahead, back] = letters::joining(&both);
-        Tables {
-            possible: Ranges::of(&characters.beyond_ascii()),
-            traits: [
-                (FORTH, characters.first()),
-                (BACK, format!(r"[{right}\x{{5f3}}\x{{5f4}}]")),
-                (MARK, marks.clone()),
-                (SPACING_MARK, r"[\p{Mc}]".into()),
-                (DIGIT, format!("[{}]", letters::DIGITS)),
-                (ARABIC_DIGIT, format!("[{}]", letters::ARABIC_DIGITS)),
-                (VIRAMA, letters::viramas(&format!("{both}{marks}"))),
-                (JOINS_AHEAD, ahead),
-                (JOINS_BACK, back),
-                (GREEK, format!(r"[[\p{{Greek}}&&[{left}{marks}]]\x{{375}}]")),
-                (HEBREW, format!(r"[[\p{{Hebrew}}&&[{right}{marks}]]\x{{5f3}}\x{{5f4}}]")),
-                (KANA, characters.kana()),
-            ]
-            .map(|(one, class)| (one, Ranges::of(&class))),
-        }
-    })
+fn blocks() -> Vec<Block> {
+    let characters = Letters::new();
+    let Letters { left, right, marks } = &characters;
+    let both = format!("[{left}{right}]");
+    let [ahead, back] = letters::joining(&both);
+    let traits = [
+        (FORTH, characters.first()),
+        (BACK, format!(r"[{right}\x{{5f3}}\x{{5f4}}]")),
+        (MARK, marks.clone()),
+        (SPACING_MARK, r"[\p{Mc}]".into()),
+        (DIGIT, format!("[{}]", letters::DIGITS)),
+        (ARABIC_DIGIT, format!("[{}]", letters::ARABIC_DIGITS)),
+        (VIRAMA, letters::viramas(&format!("{both}{marks}"))),
+        (JOINS_AHEAD, ahead),
+        (JOINS_BACK, back),
+        (GREEK, format!(r"[[\p{{Greek}}&&[{left}{marks}]]\x{{375}}]")),
+        (HEBREW, format!(r"[[\p{{Hebrew}}&&[{right}{marks}]]\x{{5f3}}\x{{5f4}}]")),
+        (KANA, characters.kana()),
+    ]
+    .map(|(one, class)| (one, Ranges::of(&class)));
+    let possible = Ranges::of(&characters.beyond_ascii());
+    let all = traits.iter().map(|(_, ranges)| ranges).chain([&possible]).flat_map(|ranges| &ranges.0);
+    let mut starts: Vec<u32> = all.flat_map(|&(first, last)| [u32::from(first), u32::from(last) + 1]).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let block = |next: &[u32]| {
+        let character = char::from_u32(next[0]).filter(|&character| possible.has(character))?;
+        let traits = traits.iter().filter(|(_, ranges)| ranges.has(character)).fold(0, |all, (one, _)| all | one);
+        Some(Block { first: next[0], last: next[1] - 1, traits })
+    };
+    starts.windows(2).filter_map(block).collect()
 }
 
 #[cfg(test)]

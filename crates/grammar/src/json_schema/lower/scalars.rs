@@ -194,11 +194,7 @@ impl<'a> Lowering<'a> {
 
     /// What stands between the quotes, once for each pattern and format, and whether it must not. Labels of host names in
     /// Punycode are checked, or else the names of those that must not stand there are some more, and the others fewer.
-    pub(crate) fn text_bodies(
-        &mut self,
-        merged: &Merged,
-        checked: bool,
-    ) -> Result<Vec<(ExprId, bool)>, GrammarError> {
+    pub(crate) fn text_bodies(&mut self, merged: &Merged, checked: bool) -> Result<Vec<(ExprId, bool)>, GrammarError> {
         let mut bodies = Vec::with_capacity(merged.patterns.len() + merged.formats.len());
         for pattern in &merged.patterns {
             let Json::String(text) = self.schemas.document.get(pattern.value) else { continue };

@@ -31,7 +31,7 @@ fn encoded(text: &str) -> Option<String> {
         for place in text.chars().enumerate().filter(|&(_, c)| c == letter).map(|(place, _)| place) {
             // Characters that come later in order are not there yet.
             let before = text.chars().take(place).filter(|&c| c <= letter).count();
-            let (next, more) = decoder.with(u32::from(letter), before)?;
+            let (next, more) = decoder.with(u32::from(letter), before, b"")?;
             (decoder, digits) = (next, [digits, more].concat());
         }
     }
@@ -88,7 +88,7 @@ fn with_enough_room_every_beginning_is_open() {
                 (0..ends).for_each(|at| encoded[length - 1 - at] = letter((ends + at) as u32));
                 let hyphen = ["-", "a-"].iter().any(|hyphen| {
                     let decoder = Decoder::read(&[&encoded, hyphen.as_bytes()].concat());
-                    decoder.is_some_and(|decoder| decoder.mended(ROOM - hyphen.len(), turning).is_some())
+                    decoder.is_some_and(|decoder| decoder.mended(b"", ROOM - hyphen.len(), turning).is_some())
                 });
                 assert!(hyphen, "{}", String::from_utf8_lossy(&encoded));
             }
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// As few bytes as complete a label do, and no fewer are found by trying all.
+    /// As few bytes as complete a label do, and where trying all finds one or none, so few are found.
     #[test]
     fn completions_are_short(begun in "[a-c]{20}-[a-z0-9]{0,20}|-{0,3}[a-c]{50}-{0,3}[a-z0-9]{0,2}", turning: bool) {
         let language = &LANGUAGES[usize::from(turning)];
@@ -191,7 +191,7 @@ proptest! {
         let whole = [&state[..], &completion].concat();
         prop_assert!(language.is_member(&whole), "{}", String::from_utf8_lossy(&whole));
         let mut texts = vec![state.to_vec()];
-        for _ in 0..completion.len().min(3) {
+        for _ in 0..completion.len().min(2) {
             prop_assert!(!texts.iter().any(|text| language.is_member(text)));
             let ways = |text: Vec<u8>| b"abcdefghijklmnopqrstuvwxyz0123456789-".map(|byte| [&text[..], &[byte]].concat());
             texts = texts.into_iter().flat_map(ways).collect();
