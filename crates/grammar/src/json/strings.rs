@@ -217,14 +217,8 @@ impl Strings {
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
         if let [text] = texts
-            && text.len() > LONG_TEXT
+            && text.len() <= LONG_TEXT
         {
-            return exprs.spelled(text, end, |exprs, character| {
-                may_go_on()?;
-                Ok(self.character(exprs, self.spelling, character))
-            });
-        }
-        if let [text] = texts {
             return text.chars().rev().try_fold(end, |tail, character| {
                 may_go_on()?;
                 let head = self.character(exprs, self.spelling, character);
@@ -244,14 +238,26 @@ impl Strings {
         let mut path: Vec<char> = Vec::new();
         let mut open: Vec<usize> = vec![0];
         let mut ways: Vec<ExprId> = Vec::new();
-        for text in sorted {
+        for (at, text) in sorted.iter().enumerate() {
             let common = path.iter().zip(text.chars()).take_while(|(a, b)| **a == *b).count();
             self.close_to(exprs, common, &mut path, &mut open, &mut ways, &may_go_on)?;
-            for character in text.chars().skip(common) {
+            let mut shared = text.len();
+            let mut tail = end;
+            if text.len() > LONG_TEXT {
+                // What no other text has is kept in pieces.
+                let next = sorted.get(at + 1).unwrap_or(&"");
+                let with_next = text.chars().zip(next.chars()).take_while(|(a, b)| a == b).count();
+                shared = text.char_indices().nth(common.max(with_next)).map_or(text.len(), |(at, _)| at);
+                tail = exprs.spelled(&text[shared..], end, |exprs, character| {
+                    may_go_on()?;
+                    Ok(self.character(exprs, self.spelling, character))
+                })?;
+            }
+            for character in text[..shared].chars().skip(common) {
                 path.push(character);
                 open.push(ways.len());
             }
-            ways.push(end);
+            ways.push(tail);
         }
         self.close_to(exprs, 0, &mut path, &mut open, &mut ways, &may_go_on)?;
         Ok(exprs.or(&ways))

@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) booleans: u16,
     /// Whether it holds a language that a program tells.
     pub(crate) language: bool,
+    /// Whether it holds a piece of a long text.
+    pub(crate) text: bool,
     pub(crate) shortest: u32,
     /// See [`crate::ExprSet::greatest_count`].
     pub(crate) greatest_count: u32,
@@ -250,6 +252,7 @@ impl Arena {
             nullable,
             booleans: 0,
             language: false,
+            text: false,
             shortest,
             greatest_count: 0,
             agreement: u32::MAX,
@@ -258,7 +261,7 @@ impl Arena {
             Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
-            Expr::Text(text) => leaf(false, text.len() as u32),
+            Expr::Text(text) => Facts { text: true, ..leaf(false, text.len() as u32) },
             Expr::Language(rest) => Facts { language: true, ..leaf(rest.is_nullable(), rest.shortest()) },
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
@@ -269,6 +272,7 @@ impl Arena {
                     nullable: head.nullable && tail.nullable,
                     booleans: head.booleans.saturating_add(tail.booleans),
                     language: head.language || tail.language,
+                    text: head.text || tail.text,
                     shortest: head.shortest.saturating_add(tail.shortest),
                     greatest_count: head.greatest_count.max(tail.greatest_count),
                     agreement: head_agreement.min(tail.agreement.saturating_add(head.shortest)),
@@ -280,6 +284,7 @@ impl Arena {
                     nullable: all.nullable || part.nullable,
                     booleans: all.booleans.saturating_add(part.booleans),
                     language: all.language || part.language,
+                    text: all.text || part.text,
                     shortest: all.shortest.min(part.shortest),
                     greatest_count: all.greatest_count.max(part.greatest_count),
                     agreement: all.agreement.min(part.agreement),
@@ -292,6 +297,7 @@ impl Arena {
                 Facts {
                     booleans: below.saturating_add(1),
                     language: parts.iter().any(|part| of(part).language),
+                    text: parts.iter().any(|part| of(part).text),
                     ..leaf(
                         parts.iter().all(|part| of(part).nullable),
                         parts.iter().map(|part| of(part).shortest).max().unwrap_or(0),
@@ -304,6 +310,7 @@ impl Arena {
                 Facts {
                     booleans: inner.booleans.saturating_add(1),
                     language: inner.language,
+                    text: inner.text,
                     ..leaf(nullable, u32::from(!nullable))
                 }
             }
@@ -317,6 +324,7 @@ impl Arena {
                     nullable: *min == 0,
                     booleans: body.booleans,
                     language: body.language,
+                    text: body.text,
                     shortest: body.shortest.saturating_mul(*min),
                     greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
                     agreement,

@@ -133,6 +133,11 @@ impl ExprSet {
         self.arena.facts(id).booleans > 0
     }
 
+    /// Whether the expression holds a piece of a long text.
+    pub fn has_text(&self, id: ExprId) -> bool {
+        self.arena.facts(id).text
+    }
+
     /// One byte out of a set.
     pub fn bytes(&mut self, set: ByteSet) -> ExprId {
         if set.is_empty() { ExprId::NOTHING } else { self.intern(Expr::Bytes(set)) }
