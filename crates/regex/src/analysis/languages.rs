@@ -68,6 +68,9 @@ impl ExprSet {
     /// Whether an expression, or an alternative, begins with what is left of a language which a program tells, of which something
     /// was read.
     pub fn begins_with_language(&self, id: ExprId) -> bool {
+        if !self.has_language(id) {
+            return false;
+        }
         let mut id = id;
         for _ in 0..MAX_LEVEL {
             id = match self.get(id) {

@@ -417,7 +417,7 @@ impl Deriver {
     /// # Errors
     /// [`LimitExceeded`] when the set has grown to its greatest size.
     pub fn after(&mut self, id: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
-        if self.exprs.has_language(id)
+        if self.exprs.begins_with_language(id)
             && let Some(rest) = self.after_a_language(id, byte, 0)?
         {
             return Ok(rest);

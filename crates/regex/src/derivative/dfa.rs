@@ -338,7 +338,7 @@ impl Dfa {
     #[cold]
     fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
         let residuals = &self.states[state.0 as usize].residuals;
-        if residuals.iter().any(|&(_, residual)| deriver.exprs.has_language(residual)) {
+        if residuals.iter().any(|&(_, residual)| deriver.exprs.begins_with_language(residual)) {
             let mut rests = Vec::with_capacity(residuals.len());
             for &(tag, residual) in residuals {
                 let rest = deriver.after(residual, byte)?;

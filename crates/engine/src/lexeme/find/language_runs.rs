@@ -152,7 +152,12 @@ impl Begun {
         let (mut left, mut is_open) = (0, false);
         for (index, (way, exits)) in self.ways.iter().zip(&self.exits).enumerate() {
             let bit = 1 << index;
-            let Some(rest) = way.rest.after_all(bytes).filter(|_| ways & bit != 0) else { continue };
+            let is_sure = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
+            if ways & bit == 0 || (is_sure && is_open) {
+                left |= ways & bit;
+                continue;
+            }
+            let Some(rest) = way.rest.after_all(bytes) else { continue };
             left |= bit;
             is_open = is_open || rest.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
         }

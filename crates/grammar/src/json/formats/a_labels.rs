@@ -25,8 +25,8 @@ const ROOM: usize = 7;
 /// The shortest label, as `xn--zca`.
 const SHORTEST: usize = 7;
 /// So many digits are tried to see whether an encoding with little room left is open. Of those that could be
-/// completed, one in fifty would take more.
-const MAX_TRIED: u32 = 40;
+/// completed, one in thirty would take more.
+const MAX_TRIED: u32 = 16;
 /// Fewer digits insert no character that a label may have: the first one is `ß`.
 const FIRST_INSERTION: usize = 3;
 const FIRST_LETTER: u32 = 0xdf;
@@ -174,12 +174,10 @@ fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) -> bool {
     completion(encoded, least, most, turning).is_some()
 }
 
-/// Whether the first insertion makes letters of ASCII a label, whatever they are but for those at the ends.
+/// Whether the first insertion, which may be at the end, makes letters of ASCII a label, as far as that is plain to see.
 fn is_mended_once(letters: &[u8], turning: bool) -> bool {
-    let is_letter = |letter: Option<&u8>| letter.is_some_and(u8::is_ascii_lowercase);
-    let is_whole = |letter: Option<&u8>| letter.is_some_and(u8::is_ascii_alphanumeric);
-    let first = if turning { is_letter(letters.first()) } else { is_whole(letters.first()) };
-    first && is_whole(letters.last()) && letters.get(2..4) != Some(b"--")
+    let is_first = |letter: &u8| letter.is_ascii_lowercase() || (!turning && letter.is_ascii_digit());
+    letters.first().is_some_and(is_first) && letters.get(2..4) != Some(b"--")
 }
 
 /// At least and at most so many characters that complete an encoding; `None` where none are found soon.

@@ -108,7 +108,7 @@ fn one_insertion_mends_what_it_is_said_to() {
                     let said = is_mended_once(&encoded, turning);
                     let mended = hyphenated(&encoded, 0, FIRST_INSERTION + 1, turning);
                     let shown = String::from_utf8_lossy(&encoded);
-                    assert_eq!(said, mended.is_some_and(|mended| mended.starts_with(b"-")), "{shown} {turning}");
+                    assert!(!said || mended.is_some_and(|mended| mended.starts_with(b"-")), "{shown} {turning}");
                 }
             }
         }
