@@ -45,6 +45,7 @@ pub(crate) fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<Expr
         Expr::Nothing | Expr::Empty => ByteSet::EMPTY,
         Expr::Bytes(set) => *set,
         Expr::Text(text) => text.bytes().collect(),
+        Expr::Language(rest) => rest.bytes(),
         Expr::Concat { head, tail } => known[head].union(&known[tail]),
         Expr::Or(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&known[part])),
         Expr::And(parts) => parts.iter().fold(ByteSet::ALL, |all, part| all.intersect(&known[part])),

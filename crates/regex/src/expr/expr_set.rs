@@ -133,6 +133,11 @@ impl ExprSet {
         self.arena.facts(id).booleans > 0
     }
 
+    /// Whether the expression holds a piece of a long text.
+    pub fn has_text(&self, id: ExprId) -> bool {
+        self.arena.facts(id).text
+    }
+
     /// One byte out of a set.
     pub fn bytes(&mut self, set: ByteSet) -> ExprId {
         if set.is_empty() { ExprId::NOTHING } else { self.intern(Expr::Bytes(set)) }
@@ -664,7 +669,7 @@ impl ExprSet {
     /// Calls `visit` with every direct child.
     pub fn for_each_child(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.get(id) {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => {}
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => {}
             &Expr::Concat { head, tail } => {
                 visit(head);
                 visit(tail);
