@@ -287,8 +287,9 @@ impl Bounds {
         }
         let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
         let item = lexeme_cost(measured, surface.item);
-        let at_least =
-            u64::from(items.min).max(items.prefix.len().min(items.min as usize) as u64).saturating_add(counted);
+        // Those that count may have to come behind all leading ones.
+        let leading = if counted > 0 { items.prefix.len() as u64 } else { 0 };
+        let at_least = u64::from(items.min).max(leading).saturating_add(counted);
         let missing = most.unwrap_or(0).saturating_add(item).saturating_mul(at_least);
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
         around.into_iter().fold(missing.saturating_add(one), u64::saturating_add)

@@ -432,7 +432,8 @@ fn is_optional(items: &Items) -> bool {
 }
 
 /// What the elements take that must still come behind so many with these counts, at least so many, each with what stands
-/// before it: the cheapest ones for every place, and what the counters ask for beyond that.
+/// before it: the cheapest ones for every place, of which enough count. Where one counter asks for elements that is exact; where
+/// several do, it is what the dearest of them asks for.
 fn elements_cost(
     grammar: Measured<'_>,
     nodes: &[u64],
@@ -446,20 +447,72 @@ fn elements_cost(
         counting.map(|element| nodes[element.value.0 as usize]).min().unwrap_or(NEVER)
     };
     let item = lexeme_cost(grammar, items.surface.item);
-    let missing = counts.iter().zip(&items.contains).map(|(&count, &(min, _))| min.saturating_sub(count));
-    let count = items.min.saturating_sub(place).max(at_least).max(missing.clone().max().unwrap_or(0));
+    let count = items.min.saturating_sub(place).max(at_least);
     let leading = items.prefix.get(place as usize..).unwrap_or(&[]);
-    let mut total = leading
+    let total = leading
         .iter()
         .take(count as usize)
         .fold(0, |all: u64, elements| all.saturating_add(cheapest(elements, None)).saturating_add(item));
     let later = count.saturating_sub(leading.len() as u32);
-    total = sum([total, times(later, cheapest(&items.rest, None).saturating_add(item))]);
-    for (counter, missing) in missing.enumerate() {
-        let all = leading.iter().map(|elements| &**elements).chain([&*items.rest]);
-        let counting = all.clone().map(|elements| cheapest(elements, Some(counter))).min().unwrap_or(NEVER);
-        let other = all.map(|elements| cheapest(elements, None)).max().unwrap_or(0);
-        total = sum([total, times(missing, counting.saturating_sub(if counting == NEVER { 0 } else { other }))]);
+    let total = sum([total, times(later, cheapest(&items.rest, None).saturating_add(item))]);
+    let missing = counts.iter().zip(&items.contains).map(|(&count, &(min, _))| min.saturating_sub(count));
+    let counted = missing.enumerate().filter(|&(_, missing)| missing > 0).map(|(counter, missing)| {
+        let cost = |elements: &[Element]| Counted {
+            any: cheapest(elements, None).saturating_add(item),
+            counting: cheapest(elements, Some(counter)).saturating_add(item),
+        };
+        let leading: Vec<Counted> = leading.iter().map(|elements| cost(elements)).collect();
+        counted_cost(&leading, cost(&items.rest), count, missing)
+    });
+    counted.fold(total, u64::max)
+}
+
+/// What an element takes at a place of an array, and one that is counted there.
+#[derive(Clone, Copy)]
+struct Counted {
+    any: u64,
+    counting: u64,
+}
+
+impl Counted {
+    /// By how much one that is counted is dearer; `None` where there is none.
+    fn extra(self) -> Option<u64> {
+        (self.counting != NEVER).then(|| self.counting - self.any)
     }
-    total
+}
+
+/// What at least `count` elements take of which so many are counted, at the leading places and behind them.
+fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) -> u64 {
+    let wanted = missing as usize;
+    let mut best = NEVER;
+    let mut total: u64 = 0;
+    // So many at most that are the least dear to count, up to here.
+    let (mut chosen, mut dearer) = (BinaryHeap::new(), 0u64);
+    for (index, element) in leading.iter().enumerate() {
+        total = total.saturating_add(element.any);
+        if let Some(extra) = element.extra() {
+            chosen.push(extra);
+            dearer = dearer.saturating_add(extra);
+            if chosen.len() > wanted {
+                dearer -= chosen.pop().expect("one was just pushed");
+            }
+        }
+        if index + 1 >= count as usize && chosen.len() == wanted {
+            best = best.min(total.saturating_add(dearer));
+        }
+    }
+    // All leading ones, and some behind them: each that is counted there is one fewer before.
+    let mut before = chosen.into_sorted_vec();
+    loop {
+        let behind = missing - before.len() as u32;
+        let more = count.saturating_sub(leading.len() as u32).max(behind);
+        let extra = if behind == 0 { Some(0) } else { rest.extra() };
+        if let Some(extra) = extra {
+            let dearer = before.iter().fold(0u64, |all, &extra| all.saturating_add(extra));
+            best = best.min(sum([total, dearer, times(more, rest.any), times(behind, extra)]));
+        }
+        if before.pop().is_none() {
+            return best;
+        }
+    }
 }

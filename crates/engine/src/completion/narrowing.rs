@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use stencilm_grammar::Items;
 
 use crate::bounded::{LARGE_BUDGET, Recent};
 use crate::completion::bounds::Bounds;
@@ -168,6 +169,8 @@ pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
     bounds: Bounds,
+    /// Whether the bounds hold: every text can be spelled, and what elements count for is told by one counter.
+    is_bounded: bool,
     texts: Texts,
     /// The places behind configurations.
     places: DependencyCache<Places>,
@@ -216,7 +219,8 @@ impl Endings {
         let nodes: Arc<[u64]> = node_costs(measured).into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
         let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
-        Ok(Endings { counts, nodes, bounds, texts: Texts::default(), places, in_bytes: None })
+        let is_bounded = counts.has_all_bytes && grammar.all_items().iter().all(is_counted_once);
+        Ok(Endings { counts, nodes, bounds, is_bounded, texts: Texts::default(), places, in_bytes: None })
     }
 
     fn costs(&self) -> Costs {
@@ -237,14 +241,14 @@ impl Endings {
 
 impl Run<'_> {
     /// What completes the text behind any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
-    /// some byte is no token, since a text that is short in bytes may be none of tokens then.
+    /// there is no bound.
     pub fn most_behind_a_token(
         &mut self,
         endings: &mut Endings,
         configuration: SetId,
         is_canonical: bool,
     ) -> Result<(u64, u64), EngineError> {
-        if !endings.counts.has_all_bytes {
+        if !endings.is_bounded {
             return Ok((NEVER, NEVER));
         }
         if is_canonical {
@@ -513,7 +517,7 @@ impl Run<'_> {
             let hangs_on_keys = is_doubtful || self.writes_free_key(place);
             let spare = if hangs_on_keys { NEW_KEY } else { 0 };
             let at_most = match endings.bounds.is_exact {
-                _ if !endings.counts.has_all_bytes => NEVER,
+                _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
                 false if self.stacks.has_bottom(place) => 0,
                 // What waits tells too little of elements that count and keys that must be new.
@@ -602,6 +606,11 @@ impl Run<'_> {
 /// What a place may look to take at most, so that a way from there is looked for.
 fn most_looked_at(most: u64) -> u64 {
     most.saturating_mul(FAR).saturating_add(FURTHER)
+}
+
+/// Whether what the elements of an array must count for is told by one counter, without a greatest count.
+fn is_counted_once(items: &Items) -> bool {
+    items.contains.len() <= 1 && items.contains.iter().all(|(_, max)| max.is_none())
 }
 
 /// A token and those that spell the same.
