@@ -10,12 +10,6 @@ use crate::extensions::Extension;
 use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::vocabulary::token_set;
 
-/// So many of those that began with the same row are.
-const FEW_BASES: usize = 2;
-
-/// So many words are compared at once.
-const CHUNK: usize = 32;
-
 /// A whole mask.
 pub(crate) struct Base {
     words: Box<[u32]>,
@@ -52,7 +46,7 @@ impl Bases {
     pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
         let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
         let few = |base: &Arc<Base>| Some((base.clone(), few_differences(words, &base.words)?));
-        let near = self.0.iter().filter(|base| row != 0 && base.row == row).take(FEW_BASES).find_map(few);
+        let near = self.0.iter().filter(|base| row != 0 && base.row == row).find_map(few);
         if let Some((near, flipped)) = near {
             self.0.find(|base| Arc::ptr_eq(base, &near));
             return (near, flipped);
@@ -74,9 +68,9 @@ impl Extension for Bases {
 /// The tokens that are in one of two masks only, if they are few.
 fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
     let mut tokens = Vec::new();
-    for (index, (a, b)) in a.chunks(CHUNK).zip(b.chunks(CHUNK)).enumerate() {
+    for (index, (a, b)) in a.chunks(token_set::CHUNK).zip(b.chunks(token_set::CHUNK)).enumerate() {
         if a != b {
-            let before = (index * CHUNK) as u32 * token_set::BITS;
+            let before = (index * token_set::CHUNK) as u32 * token_set::BITS;
             tokens.extend(token_set::difference(a, b).into_iter().map(|token| before + token));
             if tokens.len() > MAX_LISTED {
                 return None;

@@ -6,7 +6,7 @@ use stencilm_regex::memory;
 pub(crate) const BITS: u32 = 32;
 
 /// So many words are looked at together where tokens are looked for.
-const CHUNK: usize = 16;
+pub(crate) const CHUNK: usize = 16;
 
 /// A mask that owns its words.
 #[derive(Clone, PartialEq, Eq, Debug)]

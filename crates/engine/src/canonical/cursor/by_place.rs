@@ -1,4 +1,4 @@
-//! Numbers of cursors, and what is kept by them. The cursors themselves are in [`Places`](super::table::Places).
+//! Numbers of cursors, and what is kept by them. The cursors themselves are in [`Cursors`](super::table::Cursors).
 
 use std::sync::Arc;
 
@@ -9,27 +9,12 @@ pub(crate) const MAX_BYTES: usize = 8;
 /// A text that shows that a token keeps its end has at most one character more.
 pub(crate) const MAX_CHARACTERS: usize = 3;
 
-/// The number of a cursor, good as long as its [`Places`] are not emptied.
+/// The number of a cursor, good as long as its [`Cursors`] are not emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Place(pub u32);
+pub(crate) struct CursorId(pub u32);
 
 /// Tokens that may follow another one, each with the place behind it.
-pub(crate) type Followers = Arc<[(u32, Place)]>;
-
-/// A walk of all shapes, of which later ones take over parts. Places are those of one [`Places`](super::table::Places), which keeps it.
-pub(crate) struct Walk {
-    /// By shape the place behind it, if it was come to.
-    pub places: Vec<Option<Place>>,
-    /// Where the tokens begin and end that cannot be read.
-    pub dead: Vec<(u32, u32)>,
-}
-
-impl Walk {
-    /// Bytes of memory held.
-    pub fn memory_bytes(&self) -> usize {
-        (self.places.len() + self.dead.len()) * 8
-    }
-}
+pub(crate) type Followers = Arc<[(u32, CursorId)]>;
 
 /// A text behind a token that shows that it keeps its end.
 #[derive(Clone, Copy, Default)]

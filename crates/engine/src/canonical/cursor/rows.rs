@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::by_place::Place;
+use super::by_place::CursorId;
 use super::class_strings::Shapes;
-use super::table::{Places, Reading};
+use super::table::{Cursors, Reading};
 use crate::bounded::LARGE_BUDGET;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
@@ -49,7 +49,7 @@ impl Rows {
     }
 
     /// Finds the tokens that fit a cursor without what has no influence on them.
-    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Places, cursor: &CursorKey) {
+    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Cursors, cursor: &CursorKey) {
         if !self.fitting.contains_key(cursor) {
             if self.shapes.is_none() && encoding.splits() && !encoding.by_characters() {
                 self.shapes = Some(Shapes::new(encoding));
@@ -67,7 +67,7 @@ impl Rows {
     pub fn row(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
+        places: &mut Cursors,
         cursor: &CursorKey,
         before: Option<u32>,
     ) -> Arc<[u32]> {
@@ -103,7 +103,7 @@ impl Rows {
 }
 
 /// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
-fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Places, cursor: &CursorKey) -> [TokenSet; 2] {
+fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cursor: &CursorKey) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
@@ -142,7 +142,7 @@ fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Places, cur
 
 /// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
 /// characters that have begun and of those without a token.
-fn walk(encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSet) {
+fn walk(encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
         true,
@@ -156,7 +156,13 @@ fn walk(encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSe
 
 impl Encoder {
     /// Whether a token fits a place behind a token, with the place behind it.
-    pub(crate) fn follow(&self, places: &mut Places, place: Place, before: Option<u32>, token: u32) -> Option<Place> {
+    pub(crate) fn follow(
+        &self,
+        places: &mut Cursors,
+        place: CursorId,
+        before: Option<u32>,
+        token: u32,
+    ) -> Option<CursorId> {
         places.advance(self, place, token, self.stay_apart(before, token))
     }
 }
@@ -176,7 +182,7 @@ mod tests {
         ) {
             let encoding = encoding();
             let shapes = Shapes::new(&encoding);
-            let mut places = Places::default();
+            let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
             for (token, apart) in picks {
                 place = places.advance(&encoding, place, token, apart).unwrap_or(place);

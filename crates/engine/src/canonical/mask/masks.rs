@@ -10,15 +10,12 @@ use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::crossing::SuffixesBehind;
 use crate::canonical::viability::dead_ends::DeadEnds;
-use crate::canonical::viability::search::Search;
-use crate::canonical::whitespace::runs::BlanksInLexemes;
+use crate::canonical::viability::search::{Search, TokenEnd};
+use crate::canonical::whitespace::runs::WhitespaceInLexemes;
 use crate::error::EngineError;
 use crate::mask::cache::DependencyCaches;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
-
-/// Masks of more tokens are not listed.
-pub(crate) const FEW_TOKENS: usize = 600;
 
 /// A cursor and the token before it.
 pub(crate) type Before = (CursorKey, Option<u32>);
@@ -29,7 +26,7 @@ pub(crate) struct CanonicalMasks {
     pub dead_ends: DependencyCaches<CursorKey, DeadEnds>,
     /// Where others must be asked for than those that were.
     pub dead_ends_behind: DependencyCaches<Before, DeadEnds>,
-    pub in_lexemes: BlanksInLexemes,
+    pub in_lexemes: WhitespaceInLexemes,
     pub behind: SuffixesBehind,
 }
 
@@ -40,7 +37,7 @@ impl CanonicalMasks {
             few: DependencyCaches::new(max_bytes, horizon),
             dead_ends: DependencyCaches::new(max_bytes, horizon),
             dead_ends_behind: DependencyCaches::new(max_bytes, horizon),
-            in_lexemes: BlanksInLexemes::default(),
+            in_lexemes: WhitespaceInLexemes::default(),
             behind: SuffixesBehind::new(max_bytes, horizon),
         }
     }
@@ -87,6 +84,6 @@ impl Run<'_> {
         let Known { places, rows, search, .. } = &mut *known;
         let place = places.of(cursor);
         let mut search = Search::new(encoding, places, rows, search);
-        Ok(search.leads_on(self, configuration, token, place)? != Some(false))
+        Ok(search.leads_on(self, TokenEnd { configuration, token, place })? != Some(false))
     }
 }

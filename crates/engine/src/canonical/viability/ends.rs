@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use crate::bounded::{BUDGET, Bounded};
-use crate::canonical::cursor::by_place::{MAX_CHARACTERS, Place, Shown};
+use crate::canonical::cursor::by_place::{CursorId, MAX_CHARACTERS, Shown};
 use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
@@ -204,8 +204,8 @@ impl Encoder {
     /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
-        places: &mut Places,
-        place: Place,
+        places: &mut Cursors,
+        place: CursorId,
         token: u32,
         start: S,
         bytes: &mut impl FnMut(S) -> Result<ByteSet, E>,
@@ -227,7 +227,7 @@ impl Encoder {
             }
         }
         let merging = self.merging(token);
-        let mut work: Vec<(S, Option<Place>, Shown)> = vec![(start, None, Shown::default())];
+        let mut work: Vec<(S, Option<CursorId>, Shown)> = vec![(start, None, Shown::default())];
         let (mut tries, mut open) = (0, false);
         while let Some((state, probe, text)) = work.pop() {
             // One byte of each class is enough, of each that merges with the token and that does not.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stencilm_regex::{ByteSet, memory};
 
 use super::search::{Search, is_other};
-use crate::canonical::cursor::by_place::{Followers, Place};
+use crate::canonical::cursor::by_place::{CursorId, Followers};
 use crate::canonical::cursor::next_bytes::Listed;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
@@ -67,18 +67,22 @@ impl Search<'_> {
     }
 
     /// The tokens that begin with some bytes and may follow a token, each with the place behind it, where they are few.
-    pub fn few_that_follow(&mut self, (token, place): (u32, Place), bytes: ByteSet) -> Option<Followers> {
+    pub fn few_that_follow(&mut self, (token, place): (u32, CursorId), bytes: ByteSet) -> Option<Followers> {
         let key = (place, token, bytes);
         if let Some(known) = self.places.followers.get(&key) {
             return known.clone();
         }
         let found: Option<Followers> = self.find_few_that_follow((token, place), bytes).map(Arc::from);
-        let owned = found.as_deref().map_or(0, |few| memory::of_shared::<(u32, Place)>(few.len()));
+        let owned = found.as_deref().map_or(0, |few| memory::of_shared::<(u32, CursorId)>(few.len()));
         self.places.followers.insert(key, found.clone(), owned);
         found
     }
 
-    fn find_few_that_follow(&mut self, (token, place): (u32, Place), bytes: ByteSet) -> Option<Vec<(u32, Place)>> {
+    fn find_few_that_follow(
+        &mut self,
+        (token, place): (u32, CursorId),
+        bytes: ByteSet,
+    ) -> Option<Vec<(u32, CursorId)>> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         self.places.cursor(place).settled()?;

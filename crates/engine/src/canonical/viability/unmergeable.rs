@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use stencilm_regex::{ByteSet, memory};
 
-use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::cursor::table::{Places, Reading};
+use crate::canonical::cursor::table::{Cursors, Reading};
 use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
@@ -42,7 +42,7 @@ impl Encoding {
 
     /// The tokens that lead from a place elsewhere than from the one without the beginning: a few more than those that go on with
     /// it.
-    fn telling(&self, places: &mut Places, place: Place, without: Place) -> Arc<[u32]> {
+    fn telling(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Arc<[u32]> {
         if let Some(known) = places.telling.get(&place) {
             return known.clone();
         }
@@ -51,10 +51,10 @@ impl Encoding {
         found
     }
 
-    fn find_telling(&self, places: &mut Places, place: Place, without: Place) -> Vec<u32> {
+    fn find_telling(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Vec<u32> {
         let (vocabulary, trie) = (self.tokens(), self.tokens().trie());
         let bytes = self.whole_nexts(places.cursor(place));
-        let is_telling = |places: &mut Places, token: u32| {
+        let is_telling = |places: &mut Cursors, token: u32| {
             places.advance_both(self, place, token) != places.advance_both(self, without, token)
         };
         let mut telling = FxHashSet::default();
@@ -102,7 +102,7 @@ impl Encoding {
     }
 
     /// The bytes behind which two places may differ.
-    fn differing(&self, places: &Places, (with, without): Pair) -> ByteSet {
+    fn differing(&self, places: &Cursors, (with, without): Pair) -> ByteSet {
         let place = |reading: Option<Reading>| reading.and_then(Reading::place);
         let (Some(with), Some(without)) = (place(with), place(without)) else { return ByteSet::ALL };
         let (with, without) = (places.cursor(with), places.cursor(without));
@@ -153,11 +153,8 @@ impl Run<'_> {
                 found.leave_open(token, [!apart]);
             }
             let Some(behind) = ways[usize::from(!apart)] else { continue };
-            let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
-            let reached = search.run(self, configuration, bytes)?;
-            if search.looked_in_all <= MAX_STEPS_OF_MASK
-                && search.leads_on(self, reached, token, behind)? == Some(false)
-            {
+            let end = search.end_of(self, configuration, token, behind)?;
+            if search.looked_in_all <= MAX_STEPS_OF_MASK && search.leads_on(self, end)? == Some(false) {
                 found.add(token, apart);
             }
         }
@@ -183,7 +180,7 @@ mod tests {
         ) {
             let encoding = encoding();
             let tokens = [32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263];
-            let mut places = Places::default();
+            let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
             for (pick, apart) in picks {
                 place = places.advance(&encoding, place, tokens[pick], apart).unwrap_or(place);

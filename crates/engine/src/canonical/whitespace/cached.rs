@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
 
-use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
+use super::runs::{
+    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownWays, KnownWhitespace, WhitespaceAt,
+};
 use crate::bounded::Bounded;
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::viability::search::Search;
+use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::parse::stepper::Run;
@@ -18,26 +20,26 @@ use crate::switches::Switch;
 
 /// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
 /// come.
-type BlanksBehind = (ByteSet, Place, Option<u32>, (usize, bool));
+type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
 /// What is known of tokens of blanks, by what may follow them and by place.
 #[derive(Default)]
-pub(crate) struct KeptBlanks {
+pub(crate) struct WhitespaceCache {
     /// Those of which no search tells: by what may follow, the place behind a token, and what merges with the token.
-    untold: Bounded<(ByteSet, Place, u32), ()>,
+    untold: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
-    known: Bounded<(ByteSet, Place), Arc<KnownBlanks>>,
+    known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     ways: KnownWays,
     /// By place and token before it, unless that merges with no blank.
-    fitting: Bounded<(Place, Option<u32>), Arc<[FittingBlank]>>,
-    at: Bounded<Place, Arc<BlanksAt>>,
-    told: Bounded<BlanksBehind, Arc<ToldBlanks>>,
-    anyway: Bounded<BlanksBehind, Arc<ToldAnyway>>,
+    fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
+    at: Bounded<CursorId, Arc<WhitespaceAt>>,
+    told: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
+    anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
     /// By row of few tokens, which is kept so that no other gets its place in memory: those of its tokens that are not blanks.
     others: Bounded<usize, (Arc<Row>, Box<[u32]>)>,
 }
 
-impl KeptBlanks {
+impl WhitespaceCache {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.untold.memory_bytes()
@@ -51,12 +53,18 @@ impl KeptBlanks {
     }
 
     /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
-    pub fn known(&mut self, encoding: &Encoder, places: &mut Places, next: ByteSet, place: Place) -> Arc<KnownBlanks> {
+    pub fn known(
+        &mut self,
+        encoding: &Encoder,
+        places: &mut Cursors,
+        next: ByteSet,
+        place: CursorId,
+    ) -> Arc<KnownWhitespace> {
         if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         let at = self.at(encoding, places, place);
-        let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.ways, &next, at));
+        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.ways, &next, at));
         self.known.insert((next, place), found.clone(), found.memory_bytes());
         found
     }
@@ -66,7 +74,7 @@ impl KeptBlanks {
         let name = Arc::as_ptr(row) as usize;
         let (known, _) = self.others.get_or_make(name, || {
             let listed = row.listed.iter().flatten().copied();
-            let others: Box<[u32]> = listed.filter(|&token| !encoding.is_blank(token)).collect();
+            let others: Box<[u32]> = listed.filter(|&token| !encoding.is_whitespace(token)).collect();
             let bytes = size_of_val(&*others);
             ((row.clone(), others), bytes)
         });
@@ -74,9 +82,9 @@ impl KeptBlanks {
     }
 
     /// Where the tokens of blanks lead from a place.
-    fn at(&mut self, encoding: &Encoder, places: &mut Places, place: Place) -> Arc<BlanksAt> {
+    fn at(&mut self, encoding: &Encoder, places: &mut Cursors, place: CursorId) -> Arc<WhitespaceAt> {
         let (at, _) = self.at.get_or_make(place, || {
-            let at = BlanksAt::new(encoding, places, place);
+            let at = WhitespaceAt::new(encoding, places, place);
             let bytes = at.memory_bytes();
             (Arc::new(at), bytes)
         });
@@ -87,16 +95,16 @@ impl KeptBlanks {
     fn fitting(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
-        place: Place,
+        places: &mut Cursors,
+        place: CursorId,
         before: Option<u32>,
-    ) -> Arc<[FittingBlank]> {
+    ) -> Arc<[FittingWhitespace]> {
         let key = (place, before);
         if let Some(known) = self.fitting.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         let at = self.at(encoding, places, place);
-        let found = FittingBlank::all(encoding, &at, before);
+        let found = FittingWhitespace::all(encoding, &at, before);
         self.fitting.insert(key, found.clone(), size_of_val(&*found));
         found
     }
@@ -105,17 +113,17 @@ impl KeptBlanks {
     pub fn told_anyway(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        place: Place,
-    ) -> Arc<ToldAnyway> {
+        places: &mut Cursors,
+        blanks: &BeforeWhitespace,
+        place: CursorId,
+    ) -> Arc<DecidedAnyway> {
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, None, blanks.bounds(longest));
         if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         let known = self.known(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldAnyway::of(encoding, &known, blanks));
+        let found = Arc::new(DecidedAnyway::of(encoding, &known, blanks));
         self.anyway.insert(key, found.clone(), found.memory_bytes());
         found
     }
@@ -124,11 +132,11 @@ impl KeptBlanks {
     pub fn told(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        (place, before): (Place, Option<u32>),
-    ) -> Arc<ToldBlanks> {
-        let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
+        places: &mut Cursors,
+        blanks: &BeforeWhitespace,
+        (place, before): (CursorId, Option<u32>),
+    ) -> Arc<DecidedWhitespace> {
+        let before = before.filter(|&before| encoding.may_merge_with_whitespace(before));
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, before, blanks.bounds(longest));
         if let Some(known) = self.told.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
@@ -136,7 +144,7 @@ impl KeptBlanks {
         }
         let fitting = self.fitting(encoding, places, place, before);
         let known = self.known(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldBlanks::of(&fitting, &known, blanks));
+        let found = Arc::new(DecidedWhitespace::of(&fitting, &known, blanks));
         self.told.insert(key, found.clone(), found.memory_bytes());
         found
     }
@@ -144,14 +152,14 @@ impl KeptBlanks {
 
 /// Which tokens of blanks lead on, far from any bound of theirs.
 #[derive(Clone, Copy)]
-pub(crate) struct BlankAnswers {
+pub(crate) struct WhitespaceAnswers {
     same: SetId,
     next: ByteSet,
 }
 
-impl BlankAnswers {
-    pub fn new(before: &BeforeBlanks) -> BlankAnswers {
-        BlankAnswers { same: before.same, next: before.next }
+impl WhitespaceAnswers {
+    pub fn new(before: &BeforeWhitespace) -> WhitespaceAnswers {
+        WhitespaceAnswers { same: before.same, next: before.next }
     }
 
     /// Whether a token leads on from the place behind it.
@@ -160,15 +168,15 @@ impl BlankAnswers {
         run: &mut Run<'_>,
         encoding: &Encoder,
         search: &mut Search<'_>,
-        kept: &mut KeptBlanks,
+        kept: &mut WhitespaceCache,
         token: u32,
-        behind: Place,
+        behind: CursorId,
     ) -> Result<bool, EngineError> {
         let key = (self.next, behind, encoding.merging_number(token));
         if kept.untold.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.leads_on(run, self.same, token, behind)?;
+        let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: behind })?;
         if found.is_none() {
             // Nor would it be found the next time.
             kept.untold.insert(key, (), 0);

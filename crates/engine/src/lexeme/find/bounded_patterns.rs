@@ -191,8 +191,8 @@ impl LexemeCache {
     }
 }
 
-/// Within so few bytes nearly every token comes near a limit.
-const MIN_SURE: u32 = 8;
+/// What agrees with a text without limits for fewer bytes than this is walked on its own: it differs from that nearly everywhere.
+pub(crate) const MIN_AGREEMENT: u32 = 4;
 
 /// An expression without its limits of length.
 pub(crate) struct Limited {
@@ -235,7 +235,7 @@ impl LexemeCache {
         let most = self.completions.most(&self.deriver.exprs, without);
         // The last byte is no part of what the limits are of.
         let sure = agreement.saturating_add(1).saturating_sub(most);
-        if most == u32::MAX || sure < MIN_SURE {
+        if most == u32::MAX || sure < MIN_AGREEMENT {
             return Ok(None);
         }
         // Every text is a run of characters, and every run of them is within the limits, but for its length.
