@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--case", action="append", help="only these; may be repeated")
     parser.add_argument("--limits", default="{}", help="bounds other than by default, as JSON")
     options = parser.parse_args()
-    every = ["requests", "waiting", "ordinary", "forty", "pairs", "literal"]
+    every = ["requests", "waiting", "ordinary", "forty", "pairs", "literal", "texts"]
     base, seconds, _ = measured("nothing", options.tokenizer, options.limits)
     print(f"{options.tokenizer}: {base / MIB:.0f} MiB and {seconds:.1f} s before the requests\n")
     print("| case | MiB held beside that | cache | shared | CPU s | limits reached |")

@@ -7,9 +7,11 @@ hold from outside. What a case prints is JSON: the figures that the library itse
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,7 @@ class Reader:
         self.compiler = GrammarCompiler(self.info, limits=limits)
         self.mask = np.zeros((1, (self.info.vocab_size + 31) // 32), np.int32)
         self.refused: list[str] = []
+        self.kept: list[GrammarMatcher] = []
         # A mask of a large vocabulary meets as many states as ten of a small one.
         self.steps = 150 if self.info.vocab_size < 10_000 else 15
 
@@ -125,15 +128,44 @@ def literal(reader: Reader) -> None:
     assert matcher.is_completed()
 
 
+def texts(reader: Reader) -> None:
+    """A text of a megabyte in each notation, all of them kept, and begun."""
+    size = (1 << 20) - 2_000
+    made = [letters(size, at, "abcdefghijklmnopqrstuvwxyz ,-0123456789") for at in range(5)]
+    parts = [made[4][start : start + 100_000] for start in range(0, size, 100_000)]
+    compiler = reader.compiler
+    grammars = [
+        compiler.compile_regex(made[0]),
+        compiler.compile_json_schema({"type": "string", "pattern": f"^{made[1]}$"}),
+        compiler.compile_json_schema({"const": made[2]}),
+        compiler.compile_grammar(f'root ::= "{made[3]}"'),
+        compiler.compile_json_schema({"enum": parts}),
+    ]
+    for at, compiled in enumerate(grammars):
+        quote = "" if at in (0, 3) else '"'
+        reader.kept.append(reader.read(compiled, [quote + made[at][:400], made[at][400:2_000]]))
+    assert not reader.refused
+
+
 CASES: dict[str, Callable[[Reader], None]] = {
-    case.__name__: case for case in (nothing, requests, waiting, ordinary, forty, pairs, literal)
+    case.__name__: case
+    for case in (nothing, requests, waiting, ordinary, forty, pairs, literal, texts)
 }
+
+
+def resident() -> int | None:
+    """The bytes that this process holds now; `None` where the system does not say."""
+    status = Path("/proc/self/statm")
+    if not status.exists():
+        return None
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def run(case: str, tokenizer: str, limits: Limits) -> Figures:
     reader = Reader(tokenizer, limits)
     CASES[case](reader)
     return {
+        "resident": resident(),
         "cache": reader.compiler.get_cache_size_bytes(),
         "shared": reader.compiler.get_shared_size_bytes(),
         "refused": reader.refused,

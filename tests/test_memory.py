@@ -69,9 +69,23 @@ def test_a_process_holds_what_its_limits_allow(case: str, tokenizer: str) -> Non
         "pairs": limits.lexicon_bytes + 2 * limits.working_bytes,
         # Its grammar: some 80 bytes for each of the text, and as much again while it is read.
         "literal": 176 * MIB,
+        # As much while one of them is read.
+        "texts": 176 * MIB,
     }[case]
     assert most - base <= allowed + SLACK, f"{(most - base) / MIB:.0f} MiB"
     assert said["shared"] <= limits.lexicon_bytes + limits.working_bytes
+
+
+@pytest.mark.parametrize("tokenizer", LIMITS)
+def test_long_texts_take_a_small_multiple_of_their_length(tokenizer: str) -> None:
+    if not (FOLDERS[tokenizer] / "tokenizer.json").exists():
+        pytest.skip(missing(tokenizer))
+    _, base = measured("nothing", tokenizer)
+    _, said = measured("texts", tokenizer)
+    if said["resident"] is None:
+        pytest.skip("the system does not say what a process holds")
+    # Five texts of a megabyte, which Python has, too; 20 bytes for each byte.
+    assert said["resident"] - base["resident"] <= 5 * 20 * MIB
 
 
 def test_a_limit_that_is_reached_says_which_to_raise() -> None:

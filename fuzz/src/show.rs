@@ -92,6 +92,7 @@ fn expr(exprs: &ExprSet, id: ExprId, depth: usize) -> String {
             let max = max.map_or(String::new(), |max| max.to_string());
             format!("({}){{{min},{max}}}", show(*body))
         }
+        Expr::Language(rest) => format!("<{rest:?}>"),
         Expr::Number(number) => number.whole().map_or("<a rest of numbers>".into(), |set| format!("<{set}>")),
         Expr::Text(text) => text.escape_debug().to_string(),
     }

@@ -19,6 +19,7 @@ use crate::ir::grammar::{
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
+use crate::json::formats::language;
 use crate::json::surface::Surface;
 use crate::passes::drop_unreachable;
 
@@ -69,6 +70,8 @@ enum SavedExpr {
     Not(Index),
     Repeat(Index, u32, Option<u32>),
     Numbers(String),
+    /// The name of a language.
+    Language(String),
     Text(String),
 }
 
@@ -212,6 +215,7 @@ fn saved(grammar: &Grammar) -> Saved {
         Expr::Not(inner) => SavedExpr::Not(number(inner)),
         Expr::Repeat { body, min, max } => SavedExpr::Repeat(number(body), *min, *max),
         Expr::Number(numbers) => SavedExpr::Numbers(exprs::whole_set(numbers).to_string()),
+        Expr::Language(rest) => SavedExpr::Language(exprs::whole_language(rest).to_owned()),
         Expr::Text(text) => SavedExpr::Text(text.to_string()),
     });
     let places = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
@@ -480,6 +484,12 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
             SavedExpr::Not(inner) => exprs.not(made.get(*inner, list, at)?),
             SavedExpr::Repeat(body, min, max) => exprs.repeat(made.get(*body, list, at)?, *min, *max),
             SavedExpr::Text(text) => exprs.text_then(text, ExprId::EMPTY),
+            SavedExpr::Language(name) => {
+                let known = language(name);
+                exprs.language(
+                    known.map_err(|what| GrammarError::new(ErrorKind::Syntax, format!("#/exprs/{at}"), what))?,
+                )
+            }
             SavedExpr::Numbers(text) => {
                 let set = NumberSet::parse(text);
                 exprs.numbers(set.map_err(|what| GrammarError::new(ErrorKind::Syntax, format!("#/exprs/{at}"), what))?)

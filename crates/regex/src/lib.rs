@@ -18,7 +18,9 @@ mod watch;
 
 pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
 pub use analysis::completions::Completions;
+pub use analysis::languages::LanguageWay;
 pub use analysis::shortest::Shortest;
+pub use analysis::suffixes::Suffixes;
 pub use analysis::texts::Texts;
 pub use derivative::deriver::{Derivatives, Deriver};
 pub use derivative::dfa::{Dfa, StateId, Tag};
@@ -29,6 +31,7 @@ pub use expr::byte_set::ByteSet;
 pub use expr::clamp::{Relaxation, Relaxed, Saturation};
 pub use expr::expr_set::ExprSet;
 pub use expr::hash_table::{Map, Set, Table};
+pub use expr::language::{Language, LanguageRest};
 pub use expr::node::{Expr, ExprId, LONG_TEXT, PIECE, pieces};
 pub use expr::reverse::{Reversal, Reversed};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};

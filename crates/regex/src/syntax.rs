@@ -30,10 +30,14 @@ pub use utf8::{Alphabet, Utf8};
 
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
+use crate::host::after_freeing;
 use place::{Found, Reading};
 use read::read;
 use rewritten::Rewritten;
 use steps::Budget;
+
+/// What reading a longer pattern took is given back at once.
+const LARGE_PATTERN: usize = 1 << 16;
 
 /// The expression that matches exactly the texts, spelled through `alphabet`, that `pattern` matches.
 ///
@@ -48,7 +52,9 @@ pub fn parse_pattern(
     let rewritten = rewritten(pattern, options.dialect)?;
     let budget = Budget::default();
     let reading = Reading::whole(&budget);
-    let Found { mut groups, .. } = read(exprs, rewritten, pattern, options, alphabet, reading)?;
+    let found = read(exprs, rewritten, pattern, options, alphabet, reading);
+    give_back(pattern);
+    let Found { mut groups, .. } = found?;
     Ok(groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts))
 }
 
@@ -67,7 +73,16 @@ pub fn parse_part(
     let rewritten = rewritten(pattern, dialect)?;
     let budget = Budget::default();
     let reading = Reading { open: true, ..Reading::whole(&budget) };
-    Ok(read(exprs, rewritten, pattern, &options, alphabet, reading)?.groups)
+    let found = read(exprs, rewritten, pattern, &options, alphabet, reading);
+    give_back(pattern);
+    Ok(found?.groups)
+}
+
+/// The syntax tree of a long pattern takes 140 bytes for each of its own. They are free again, and given back at once.
+fn give_back(pattern: &str) {
+    if pattern.len() > LARGE_PATTERN {
+        after_freeing();
+    }
 }
 
 /// A pattern in the spelling of `regex-syntax`, if it is not too long.

@@ -107,6 +107,7 @@ _NAMES = {
     "&": "an intersection (&)",
     "~": "a complement (~)",
     "%number": "numbers between bounds",
+    "%language": "a language that a program tells",
     "%array": "an array that counts or compares its elements",
     "%not": "a complement (%not)",
     "%bytes": "bytes that are no text",

@@ -61,7 +61,7 @@ fn must_have(exprs: &ExprSet, root: ExprId, bytes: &ByteSet) -> bool {
         Expr::Or(parts) => parts.iter().all(|part| known[part]),
         Expr::And(parts) => parts.iter().any(|part| known[part]),
         Expr::Repeat { body, min, .. } => *min > 0 && known[body],
-        Expr::Number(_) => bytes.len() == 256,
+        Expr::Number(_) | Expr::Language(_) => bytes.len() == 256,
         Expr::Text(text) => text.bytes().any(|byte| bytes.contains(byte)),
         Expr::Nothing | Expr::Empty | Expr::Not(_) => false,
     })

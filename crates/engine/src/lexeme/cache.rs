@@ -320,6 +320,11 @@ impl LexemeCache {
 
     /// Whether many bytes lead on, and not each to something else, as where one of many names comes.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+        // A language that a program tells reads any letters, and to find the bytes one by one takes long.
+        let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
+        if self.residuals(dfa, state).iter().any(begins) {
+            return Ok(true);
+        }
         let is_wide = self.live_bytes(dfa, state)?.len() >= WIDE_BYTES;
         let exprs = &self.deriver.exprs;
         Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_told_by_first_byte(residual)))

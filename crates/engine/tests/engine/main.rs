@@ -6,6 +6,7 @@ mod captures;
 mod common;
 mod containers;
 mod earley;
+mod host_names;
 mod index;
 mod lengths;
 mod masks;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, ExprSet, Number, NumberSet};
+use stencilm_regex::{Expr, ExprId, ExprSet, LanguageRest, Number, NumberSet};
 
 use crate::ir::grammar::{ArraySurface, Grammar, Members, Node};
 use crate::json::surface::Surface;
@@ -124,10 +124,16 @@ pub(crate) fn rebuilt(into: &mut ExprSet, expr: &Expr, child: impl Fn(ExprId) ->
         Expr::Repeat { body, min, max } => into.repeat(child(*body), *min, *max),
         Expr::Number(number) => into.number_again(number),
         Expr::Text(text) => into.text(text),
+        Expr::Language(rest) => into.language_rest((**rest).clone()),
     }
 }
 
 /// The set of which an expression of a grammar is.
 pub(crate) fn whole_set(number: &Number) -> &NumberSet {
     number.whole().expect("nothing is derived in a grammar, so its sets of numbers are whole")
+}
+
+/// The name of the language of which an expression of a grammar is.
+pub(crate) fn whole_language(rest: &LanguageRest) -> &'static str {
+    rest.whole().expect("nothing is derived in a grammar, so its languages are whole").name()
 }

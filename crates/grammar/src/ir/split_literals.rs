@@ -2,7 +2,8 @@
 //!
 //! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it. Where a
 //! piece ends is never in doubt, for it has one length, so no text is read in more ways than before. A matcher then takes up
-//! the piece at which it is, and a mask costs what a piece costs.
+//! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
+//! sequences where the first byte tells them apart.
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 
@@ -10,13 +11,29 @@ use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
 use crate::json::values::common_exprs;
 
-/// A lexeme that begins with a long run of bytes.
-struct Long {
-    node: usize,
+/// What a lexeme becomes: pieces of a run, and what follows them.
+#[derive(Default)]
+struct Plan {
     run: Run,
-    /// What follows it.
-    rest: ExprId,
+    then: Then,
 }
+
+/// What follows a run.
+enum Then {
+    /// A lexeme; the empty text is none.
+    Lexeme(ExprId),
+    /// One of these plans.
+    Choice(Vec<usize>),
+}
+
+impl Default for Then {
+    fn default() -> Then {
+        Then::Lexeme(ExprId::EMPTY)
+    }
+}
+
+/// So many parts of an alternative are looked at for the bytes with which it may begin.
+const MAX_LOOKED_AT: usize = 10_000;
 
 /// Sets of bytes, one after the other.
 #[derive(Default)]
@@ -63,19 +80,24 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
     if grammar.items.iter().any(|items| items.unique) {
         return grammar;
     }
-    let long: Vec<Long> = grammar.nodes.iter().enumerate().filter_map(|(at, node)| long(&grammar, at, node)).collect();
-    if long.is_empty() {
+    let mut plans = Vec::new();
+    // The plan of each node that is split.
+    let mut split: Vec<Option<usize>> = vec![None; grammar.nodes.len()];
+    for (node, plan) in grammar.nodes.iter().zip(&mut split) {
+        if let &Node::Lexeme(expr) = node {
+            *plan = planned(&mut grammar.exprs, expr, &mut plans);
+        }
+    }
+    if plans.is_empty() {
         return grammar;
     }
-    let mut is_long = vec![false; grammar.nodes.len()];
-    long.iter().for_each(|long| is_long[long.node] = true);
-    let mut roots: Vec<ExprId> = long.iter().map(|long| long.rest).collect();
+    let lexemes = plans.iter().filter_map(|plan| if let Then::Lexeme(rest) = plan.then { Some(rest) } else { None });
+    let mut roots: Vec<ExprId> = lexemes.collect();
     // Of objects and arrays all, also those that no node has any more.
     let members = (0..grammar.members.len() as u32).map(|id| Node::Members(MembersId(id)));
     let items = (0..grammar.items.len() as u32).map(|id| Node::Items(ItemsId(id)));
     members.chain(items).for_each(|node| expressions(&grammar, &node, |expr| roots.push(expr)));
-    let short = |(_, is_long): &(&Node, &bool)| !**is_long;
-    for (node, _) in grammar.nodes.iter().zip(&is_long).filter(short) {
+    for (node, _) in grammar.nodes.iter().zip(&split).filter(|(_, plan)| plan.is_none()) {
         expressions(&grammar, node, |expr| roots.push(expr));
     }
     // The runs as they were are left behind with the set.
@@ -88,47 +110,117 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
     for items in &mut grammar.items {
         *items = items.mapped(|&node| node, |expr| copies.of(expr));
     }
-    for (node, _) in grammar.nodes.iter_mut().zip(&is_long).filter(|(_, is_long)| !**is_long) {
+    for (node, _) in grammar.nodes.iter_mut().zip(&split).filter(|(_, plan)| plan.is_none()) {
         if let Node::Lexeme(expr) = node {
             *expr = copies.of(*expr);
         }
     }
-    for Long { node, run, rest } in long {
-        let mut exprs = run.pieces(&mut new);
-        exprs.extend(Some(rest).filter(|&rest| rest != ExprId::EMPTY).map(|rest| copies.of(rest)));
-        let mut parts = Vec::with_capacity(exprs.len());
-        for expr in exprs {
-            parts.push(NodeId(grammar.nodes.len() as u32));
-            grammar.nodes.push(Node::Lexeme(expr));
+    // Those that others choose from come behind them.
+    let mut made: Vec<Node> = Vec::with_capacity(plans.len());
+    for Plan { run, then } in plans.iter().rev() {
+        let mut add = |node| {
+            grammar.nodes.push(node);
+            NodeId(grammar.nodes.len() as u32 - 1)
+        };
+        let mut parts: Vec<NodeId> = run.pieces(&mut new).into_iter().map(|expr| add(Node::Lexeme(expr))).collect();
+        match then {
+            Then::Lexeme(ExprId::EMPTY) => {}
+            Then::Lexeme(rest) => parts.push(add(Node::Lexeme(copies.of(*rest)))),
+            Then::Choice(plans_of) => {
+                let chosen = plans_of.iter().map(|&plan| add(made[plans.len() - 1 - plan].clone())).collect();
+                parts.push(add(Node::Choice(chosen)));
+            }
         }
-        grammar.nodes[node] = Node::Sequence(parts.into());
+        made.push(match parts[..] {
+            [only] => grammar.nodes[only.0 as usize].clone(),
+            _ => Node::Sequence(parts.into()),
+        });
+    }
+    for (node, plan) in split.iter().enumerate().filter_map(|(node, plan)| Some((node, (*plan)?))) {
+        grammar.nodes[node] = made[plans.len() - 1 - plan].clone();
     }
     grammar.exprs = new;
     grammar.exprs.shrink_to_fit();
     grammar
 }
 
-/// A node that is a lexeme and begins with a long run of bytes.
-fn long(grammar: &Grammar, node: usize, of: &Node) -> Option<Long> {
-    let &Node::Lexeme(expr) = of else { return None };
-    // What takes fewer bytes has no long run.
-    if (grammar.exprs.shortest_at_least(expr) as usize) <= LONG_TEXT {
+/// The plan of a lexeme that begins with a long run of bytes, or with a choice of which some do, among all plans; `None` of
+/// others.
+fn planned(exprs: &mut ExprSet, expr: ExprId, plans: &mut Vec<Plan>) -> Option<usize> {
+    if !may_be_long(exprs, expr) {
         return None;
     }
+    let first = plans.len();
+    plans.push(Plan::default());
+    let mut work = vec![(first, expr)];
+    while let Some((at, expr)) = work.pop() {
+        let (run, rest) = run_of(exprs, expr);
+        plans[at] = match alternatives(exprs, rest) {
+            Some(parts) => {
+                let choice = parts.into_iter().map(|part| {
+                    work.push((plans.len(), part));
+                    plans.push(Plan::default());
+                    plans.len() - 1
+                });
+                let then = Then::Choice(choice.collect());
+                Plan { run, then }
+            }
+            None if run.bytes.len() > LONG_TEXT => Plan { run, then: Then::Lexeme(rest) },
+            None => Plan { run: Run::default(), then: Then::Lexeme(expr) },
+        };
+    }
+    let is_whole = matches!(plans[first], Plan { then: Then::Lexeme(whole), .. } if whole == expr);
+    if is_whole {
+        plans.truncate(first);
+    }
+    (!is_whole).then_some(first)
+}
+
+/// Whether an expression may have a long run of bytes.
+fn may_be_long(exprs: &ExprSet, expr: ExprId) -> bool {
+    exprs.has_text(expr) || exprs.shortest_at_least(expr) as usize > LONG_TEXT
+}
+
+/// The run of bytes with which an expression begins, and what follows it.
+fn run_of(exprs: &ExprSet, expr: ExprId) -> (Run, ExprId) {
     let (mut run, mut rest) = (Run::default(), expr);
     while rest != ExprId::EMPTY {
-        let (head, tail) = match *grammar.exprs.get(rest) {
+        let (head, tail) = match *exprs.get(rest) {
             Expr::Concat { head, tail } => (head, tail),
             _ => (rest, ExprId::EMPTY),
         };
-        match grammar.exprs.get(head) {
+        match exprs.get(head) {
             Expr::Bytes(set) => run.push(*set),
             Expr::Text(text) => run.bytes.extend_from_slice(text.as_bytes()),
             _ => break,
         }
         rest = tail;
     }
-    (run.bytes.len() > LONG_TEXT).then_some(Long { node, run, rest })
+    (run, rest)
+}
+
+/// The parts of a choice of which some may be long, where the first byte tells these from all others, which are one part.
+fn alternatives(exprs: &mut ExprSet, expr: ExprId) -> Option<Vec<ExprId>> {
+    let (choice, tail) = match *exprs.get(expr) {
+        Expr::Concat { head, tail } => (head, tail),
+        _ => (expr, ExprId::EMPTY),
+    };
+    let Expr::Or(parts) = exprs.get(choice) else { return None };
+    let (long, short): (Vec<ExprId>, Vec<ExprId>) = parts.iter().partition(|&&part| may_be_long(exprs, part));
+    if long.is_empty() {
+        return None;
+    }
+    let short = exprs.or(&short);
+    let mut seen = exprs.may_begin_with(short, MAX_LOOKED_AT)?;
+    for &part in &long {
+        let first = exprs.may_begin_with(part, MAX_LOOKED_AT)?;
+        if exprs.is_nullable(part) || !first.intersect(&seen).is_empty() {
+            return None;
+        }
+        seen = seen.union(&first);
+    }
+    let parts = long.into_iter().chain((short != ExprId::NOTHING).then_some(short));
+    Some(parts.map(|part| exprs.concat(part, tail)).collect())
 }
 
 #[cfg(test)]
@@ -149,5 +241,8 @@ mod tests {
         // What follows stays whole.
         assert_eq!(count(&from_regex(&(text(5 * PIECE) + "[0-9]{2,9}")).unwrap()), 6);
         assert_eq!(count(&from_regex(&("[0-9]{2,9}".to_owned() + &text(5 * PIECE))).unwrap()), 1);
+        // A choice is one of sequences where the first byte tells which, and the short texts are one lexeme.
+        let chosen = |of: &str| count(&from_regex(&of.replace('#', &text(5 * PIECE))).unwrap());
+        assert_eq!((chosen("x(0#|1#|2|3)y"), chosen("b#|[a-c]x")), (15, 1));
     }
 }

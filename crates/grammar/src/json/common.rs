@@ -2,7 +2,7 @@
 
 use stencilm_regex::{ExprId, ExprSet, Map, SharedExprs};
 
-use super::format::Format;
+use super::format::{Format, Punycode};
 use super::kind::Kind;
 use super::spelling::Spelling;
 use super::surface::Surface;
@@ -16,7 +16,7 @@ pub(crate) struct Tables {
     pub(super) classes: [Map<Ranges, ExprId>; 3],
     pub(super) characters: [Map<char, ExprId>; 3],
     pub(super) hex: Map<(Ranges, u32), ExprId>,
-    pub(super) formats: Map<(Spelling, Format), ExprId>,
+    pub(super) formats: Map<(Spelling, Format, Punycode), ExprId>,
     pub(super) quoted_any: Option<ExprId>,
 }
 

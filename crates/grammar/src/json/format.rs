@@ -24,6 +24,17 @@ pub(crate) enum Format {
     Regex,
 }
 
+/// Which labels in Punycode, `xn--` and more, the host names of a format may have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Punycode {
+    /// Those that decode to a label, which a program tells.
+    Checked,
+    /// None: no text that is no host name is among what is left.
+    Refused,
+    /// All: no host name is missing.
+    Unchecked,
+}
+
 impl Format {
     pub(crate) const ALL: [Format; 19] = [
         Format::Date,

@@ -98,7 +98,7 @@ fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
         Expr::Concat { head, tail } => known[head].then(known[tail]),
         Expr::Or(parts) => parts.iter().map(|part| known[part]).reduce(Lengths::or).unwrap_or(Lengths::ANY),
         Expr::Repeat { body, min, max } => known[body].times(*min, *max),
-        Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => Lengths::ANY,
+        Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Language(_) => Lengths::ANY,
     })
 }
 

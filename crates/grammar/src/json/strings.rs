@@ -56,6 +56,11 @@ impl Strings {
         Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
 
+    /// Whether some texts may not be held as they are written.
+    pub(crate) fn are_restricted(&self) -> bool {
+        self.without.is_some()
+    }
+
     /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written with
     /// escapes. `without` are the strings that hold none, with their quotes.
     pub(crate) fn never(&mut self, texts: Box<[Box<str>]>, without: ExprId) {
@@ -105,14 +110,19 @@ impl Strings {
         if let (Some(known), 0, None) = (self.known(|tables| tables.quoted_any), min, max) {
             return self.allowed(exprs, known);
         }
-        let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
-        let body = exprs.repeat(character, min, max);
+        let body = self.any_body(exprs, min, max);
         let string = quote(exprs, body);
         let string = self.allowed(exprs, string);
         if (min, max) == (0, None) {
             self.own.quoted_any = Some(string);
         }
         string
+    }
+
+    /// What stands between the quotes of any string of `min` to `max` characters, in any spelling.
+    pub(crate) fn any_body(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
+        let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
+        exprs.repeat(character, min, max)
     }
 
     /// Any of these strings, with quotes, in the spelling in force.
@@ -207,14 +217,8 @@ impl Strings {
         may_go_on: impl Fn() -> Result<(), E>,
     ) -> Result<ExprId, E> {
         if let [text] = texts
-            && text.len() > LONG_TEXT
+            && text.len() <= LONG_TEXT
         {
-            return exprs.spelled(text, end, |exprs, character| {
-                may_go_on()?;
-                Ok(self.character(exprs, self.spelling, character))
-            });
-        }
-        if let [text] = texts {
             return text.chars().rev().try_fold(end, |tail, character| {
                 may_go_on()?;
                 let head = self.character(exprs, self.spelling, character);
@@ -234,14 +238,26 @@ impl Strings {
         let mut path: Vec<char> = Vec::new();
         let mut open: Vec<usize> = vec![0];
         let mut ways: Vec<ExprId> = Vec::new();
-        for text in sorted {
+        for (at, text) in sorted.iter().enumerate() {
             let common = path.iter().zip(text.chars()).take_while(|(a, b)| **a == *b).count();
             self.close_to(exprs, common, &mut path, &mut open, &mut ways, &may_go_on)?;
-            for character in text.chars().skip(common) {
+            let mut shared = text.len();
+            let mut tail = end;
+            if text.len() > LONG_TEXT {
+                // What no other text has is kept in pieces.
+                let next = sorted.get(at + 1).unwrap_or(&"");
+                let with_next = text.chars().zip(next.chars()).take_while(|(a, b)| a == b).count();
+                shared = text.char_indices().nth(common.max(with_next)).map_or(text.len(), |(at, _)| at);
+                tail = exprs.spelled(&text[shared..], end, |exprs, character| {
+                    may_go_on()?;
+                    Ok(self.character(exprs, self.spelling, character))
+                })?;
+            }
+            for character in text[..shared].chars().skip(common) {
                 path.push(character);
                 open.push(ways.len());
             }
-            ways.push(end);
+            ways.push(tail);
         }
         self.close_to(exprs, 0, &mut path, &mut open, &mut ways, &may_go_on)?;
         Ok(exprs.or(&ways))

@@ -47,6 +47,7 @@ impl Completions {
             Expr::Empty => 0,
             Expr::Bytes(_) => 1,
             Expr::Text(text) => text.len() as u32,
+            Expr::Language(rest) => rest.most(),
             Expr::Concat { head, tail } => {
                 let within_head = self.known[head].saturating_add(exprs.shortest_at_least(*tail));
                 within_head.max(self.known[tail])

@@ -48,6 +48,7 @@ impl ExprSet {
                     let sets = Number::BYTES.iter().map(|bytes| bytes.iter().copied().collect());
                     found = sets.fold(found, |all, set: ByteSet| all.union(&set));
                 }
+                Expr::Language(rest) => found = found.union(&rest.bytes()),
                 Expr::Text(text) => {
                     let byte = if side == Side::First { text.bytes().next() } else { text.bytes().last() };
                     found = found.union(&byte.into_iter().collect());

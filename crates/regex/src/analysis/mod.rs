@@ -9,6 +9,8 @@ pub(crate) mod cardinality;
 pub(crate) mod completions;
 pub(crate) mod first_bytes;
 pub(crate) mod fold;
+pub(crate) mod languages;
 pub(crate) mod shortest;
+pub(crate) mod suffixes;
 pub(crate) mod texts;
 pub(crate) mod witness;

@@ -45,6 +45,14 @@ impl Shortest {
             let visits = self.visits.entry(expr).or_default();
             if *visits < self.max_visits {
                 *visits += 1;
+                // The bytes of a language that a program tells would be tried one by one.
+                let jumps = deriver.behind_languages(expr)?;
+                if !jumps.is_empty() {
+                    for (text, rest) in jumps {
+                        self.jump(deriver, (length, at), &text, rest);
+                    }
+                    continue;
+                }
                 let derivatives = deriver.derivatives(expr)?;
                 let mut ways: Vec<(u8, ExprId)> = Vec::new();
                 for (set, rest) in derivatives.iter() {
@@ -68,6 +76,16 @@ impl Shortest {
             }
         }
         Ok(None)
+    }
+
+    fn jump(&mut self, deriver: &Deriver, (length, mut at): (u32, u32), text: &[u8], rest: ExprId) {
+        for &byte in text {
+            self.steps.push((at, byte));
+            at = self.steps.len() as u32 - 1;
+        }
+        let length = length + text.len() as u32;
+        let least = deriver.exprs.shortest_at_least(rest).saturating_add(length);
+        self.queue.push(Reverse(((least, Reverse(length), at), rest)));
     }
 
     fn text(&self, mut at: u32) -> Vec<u8> {

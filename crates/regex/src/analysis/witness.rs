@@ -51,6 +51,7 @@ impl Deriver {
                 Expr::Concat { head, tail } => work.extend([*tail, *head]),
                 Expr::Or(parts) => work.push(parts.iter().copied().min_by_key(|&part| shortest(part))?),
                 Expr::Repeat { body, min, .. } => work.extend((0..*min).map(|_| *body)),
+                Expr::Language(rest) => text.extend(rest.easy_completion()?),
                 Expr::Text(piece) => text.extend_from_slice(piece.as_bytes()),
                 Expr::Nothing | Expr::Empty | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => return None,
             }

@@ -16,6 +16,7 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::heads::Head;
+use crate::expr::language::LanguageRest;
 use crate::expr::node::{Expr, ExprId};
 use crate::expr::required_bytes::Needs;
 use crate::limits::Limits;
@@ -31,6 +32,8 @@ const SHORT_SEARCH: usize = 32;
 const LONG_SEARCH: usize = 256;
 /// The search for that takes at most so many.
 const MAX_LOOSE: usize = 10_000;
+/// How deep in an expression a language that a program tells is looked for.
+const MAX_LANGUAGE_LEVEL: u32 = 32;
 /// How deep in an expression [`Deriver::effort`] looks.
 const MAX_EFFORT_LEVEL: u32 = 4;
 
@@ -224,6 +227,7 @@ impl Deriver {
                 let (first, rest) = text.as_bytes().split_at(1);
                 Arc::new([(first.iter().copied().collect(), self.exprs.literal(rest))])
             }
+            Expr::Language(rest) => self.derivatives_of_language(&rest),
             Expr::Number(number) => {
                 let mut map: Vec<(ByteSet, ExprId)> = Vec::new();
                 for bytes in Number::BYTES {
@@ -238,6 +242,20 @@ impl Deriver {
                 map.into()
             }
         }
+    }
+
+    fn derivatives_of_language(&mut self, rest: &LanguageRest) -> Derivatives {
+        let mut map: Vec<(ByteSet, ExprId)> = Vec::new();
+        for class in rest.classes() {
+            let byte = class.first().expect("a class of bytes is never empty");
+            let Some(rest) = rest.after(byte) else { continue };
+            let rest = self.exprs.language_rest(rest);
+            match map.iter_mut().find(|(_, known)| *known == rest) {
+                Some((known, _)) => *known = known.union(&class),
+                None => map.push((class, rest)),
+            }
+        }
+        map.into()
     }
 
     /// Lays several partitions over each other; `combine` gets, for every common part, the residuals there.
@@ -286,9 +304,13 @@ impl Deriver {
         if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
-        if self.has_witness(id)? {
-            self.live.insert(id, true);
-            return Ok(true);
+        let known = match self.has_witness(id)? {
+            true => Some(true),
+            false => self.told_by_language(id)?,
+        };
+        if let Some(known) = known {
+            self.live.insert(id, known);
+            return Ok(known);
         }
         let found = self.search(id, usize::MAX)?;
         Ok(found.expect("a search without a bound of its own ends with an answer"))
@@ -395,8 +417,66 @@ impl Deriver {
     /// # Errors
     /// [`LimitExceeded`] when the set has grown to its greatest size.
     pub fn after(&mut self, id: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
+        if self.exprs.begins_with_language(id)
+            && let Some(rest) = self.after_a_language(id, byte, 0)?
+        {
+            return Ok(rest);
+        }
         let derivatives = self.derivatives(id)?;
         Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
+    }
+
+    /// What is left after one byte, found for that byte alone; `None` where the expression is deep. A language that a program
+    /// tells leaves something else behind every byte, so to derive it by all bytes takes long, and a text reads one.
+    fn after_a_language(&mut self, id: ExprId, byte: u8, level: u32) -> Result<Option<ExprId>, LimitExceeded> {
+        if !self.exprs.has_language(id) {
+            return self.after(id, byte).map(Some);
+        }
+        if level > MAX_LANGUAGE_LEVEL {
+            return Ok(None);
+        }
+        let rest = match self.exprs.get(id).clone() {
+            Expr::Language(rest) => match rest.after(byte) {
+                Some(rest) => self.exprs.language_rest(rest),
+                None => ExprId::NOTHING,
+            },
+            Expr::Concat { head, tail } => {
+                let Some(first) = self.after_a_language(head, byte, level + 1)? else { return Ok(None) };
+                let first = self.exprs.concat(first, tail);
+                if !self.exprs.is_nullable(head) {
+                    first
+                } else {
+                    let Some(second) = self.after_a_language(tail, byte, level + 1)? else { return Ok(None) };
+                    self.exprs.or(&[first, second])
+                }
+            }
+            Expr::Or(parts) | Expr::And(parts) => {
+                let mut rests = Vec::with_capacity(parts.len());
+                for &part in &parts {
+                    let Some(rest) = self.after_a_language(part, byte, level + 1)? else { return Ok(None) };
+                    rests.push(rest);
+                }
+                match self.exprs.get(id) {
+                    Expr::Or(_) => self.exprs.or(&rests),
+                    _ => self.exprs.and(&rests),
+                }
+            }
+            Expr::Not(inner) => {
+                let Some(rest) = self.after_a_language(inner, byte, level + 1)? else { return Ok(None) };
+                self.exprs.not(rest)
+            }
+            Expr::Repeat { body, min, max } => {
+                let rounds = self.exprs.repeat(body, min.saturating_sub(1), max.map(|max| max - 1));
+                let Some(rest) = self.after_a_language(body, byte, level + 1)? else { return Ok(None) };
+                self.exprs.concat(rest, rounds)
+            }
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Text(_) | Expr::Number(_) => {
+                unreachable!("what has a language is none of these")
+            }
+        };
+        self.limits.check_exprs(self.exprs.len() - self.before)?;
+        self.check_bytes()?;
+        Ok(Some(rest))
     }
 
     /// What is left of a repetition with a greatest count, and perhaps more behind it, after one byte; `None` where that is not

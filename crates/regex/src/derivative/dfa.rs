@@ -333,9 +333,23 @@ impl Dfa {
         Some((Endless { tag, body, min: min.min(saturation.horizon() + 1), tail }, max))
     }
 
-    /// Finds at least the transition by a byte: only that one of a repetition with a greatest count.
+    /// Finds at least the transition by a byte: only that one of a repetition with a greatest count, or of a language that
+    /// a program tells.
     #[cold]
     fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
+        let residuals = &self.states[state.0 as usize].residuals;
+        if residuals.iter().any(|&(_, residual)| deriver.exprs.begins_with_language(residual)) {
+            let mut rests = Vec::with_capacity(residuals.len());
+            for &(tag, residual) in residuals {
+                let rest = deriver.after(residual, byte)?;
+                if deriver.is_live(rest)? {
+                    rests.push((tag, rest));
+                }
+            }
+            let next = self.state_of(deriver, &rests)?;
+            self.set_next(state, byte, next);
+            return Ok(());
+        }
         let &[(tag, residual)] = &*self.states[state.0 as usize].residuals else {
             return self.fill_row(deriver, state);
         };
@@ -344,9 +358,13 @@ impl Dfa {
             ExprId::NOTHING => StateId::DEAD,
             rest => self.state_of(deriver, &[(tag, rest)])?,
         };
+        self.set_next(state, byte, next);
+        Ok(())
+    }
+
+    fn set_next(&mut self, state: StateId, byte: u8, next: StateId) {
         let cell = state.0 as usize * self.representatives.len() + usize::from(self.columns[usize::from(byte)]);
         self.table[cell] = if self.accepts(next).is_empty() { next.0 } else { next.0 | ACCEPTS };
-        Ok(())
     }
 
     #[cold]

@@ -19,6 +19,10 @@ pub(crate) struct Facts {
     pub(crate) nullable: bool,
     /// How many intersections and complements it holds, counted at each of their places; `u16::MAX` for more.
     pub(crate) booleans: u16,
+    /// Whether it holds a language that a program tells.
+    pub(crate) language: bool,
+    /// Whether it holds a piece of a long text.
+    pub(crate) text: bool,
     pub(crate) shortest: u32,
     /// See [`crate::ExprSet::greatest_count`].
     pub(crate) greatest_count: u32,
@@ -83,7 +87,7 @@ fn spread(hash: u32) -> u64 {
 /// Whether all children have ids below `first`.
 fn may_be_shared(expr: &Expr, first: usize) -> bool {
     match expr {
-        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => true,
+        Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => true,
         Expr::Concat { head, tail } => head.index() < first && tail.index() < first,
         // The list is sorted.
         Expr::Or(parts) | Expr::And(parts) => parts.last().is_none_or(|part| part.index() < first),
@@ -234,6 +238,7 @@ impl Arena {
             Expr::Or(parts) | Expr::And(parts) => memory::of_slice::<ExprId>(parts.len()),
             Expr::Number(_) => memory::allocated(size_of::<Number>()),
             Expr::Text(text) => memory::allocated(text.len()),
+            Expr::Language(rest) => rest.memory_bytes(),
             _ => 0,
         };
         own.nodes.push(expr);
@@ -243,13 +248,21 @@ impl Arena {
 
     fn facts_of(&self, expr: &Expr) -> Facts {
         // Of leaves: no more than how short they are.
-        let leaf =
-            |nullable, shortest| Facts { nullable, booleans: 0, shortest, greatest_count: 0, agreement: u32::MAX };
+        let leaf = |nullable, shortest| Facts {
+            nullable,
+            booleans: 0,
+            language: false,
+            text: false,
+            shortest,
+            greatest_count: 0,
+            agreement: u32::MAX,
+        };
         match expr {
             Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
-            Expr::Text(text) => leaf(false, text.len() as u32),
+            Expr::Text(text) => Facts { text: true, ..leaf(false, text.len() as u32) },
+            Expr::Language(rest) => Facts { language: true, ..leaf(rest.is_nullable(), rest.shortest()) },
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));
@@ -258,6 +271,8 @@ impl Arena {
                 Facts {
                     nullable: head.nullable && tail.nullable,
                     booleans: head.booleans.saturating_add(tail.booleans),
+                    language: head.language || tail.language,
+                    text: head.text || tail.text,
                     shortest: head.shortest.saturating_add(tail.shortest),
                     greatest_count: head.greatest_count.max(tail.greatest_count),
                     agreement: head_agreement.min(tail.agreement.saturating_add(head.shortest)),
@@ -268,6 +283,8 @@ impl Arena {
                 let all = parts.iter().map(|&part| self.facts(part)).fold(none, |all, part| Facts {
                     nullable: all.nullable || part.nullable,
                     booleans: all.booleans.saturating_add(part.booleans),
+                    language: all.language || part.language,
+                    text: all.text || part.text,
                     shortest: all.shortest.min(part.shortest),
                     greatest_count: all.greatest_count.max(part.greatest_count),
                     agreement: all.agreement.min(part.agreement),
@@ -279,6 +296,8 @@ impl Arena {
                 let below = parts.iter().fold(0, |sum: u16, part| sum.saturating_add(of(part).booleans));
                 Facts {
                     booleans: below.saturating_add(1),
+                    language: parts.iter().any(|part| of(part).language),
+                    text: parts.iter().any(|part| of(part).text),
                     ..leaf(
                         parts.iter().all(|part| of(part).nullable),
                         parts.iter().map(|part| of(part).shortest).max().unwrap_or(0),
@@ -288,7 +307,12 @@ impl Arena {
             Expr::Not(inner) => {
                 let inner = self.facts(*inner);
                 let nullable = !inner.nullable;
-                Facts { booleans: inner.booleans.saturating_add(1), ..leaf(nullable, u32::from(!nullable)) }
+                Facts {
+                    booleans: inner.booleans.saturating_add(1),
+                    language: inner.language,
+                    text: inner.text,
+                    ..leaf(nullable, u32::from(!nullable))
+                }
             }
             Expr::Repeat { body, min, max } => {
                 let body = self.facts(*body);
@@ -299,6 +323,8 @@ impl Arena {
                 Facts {
                     nullable: *min == 0,
                     booleans: body.booleans,
+                    language: body.language,
+                    text: body.text,
                     shortest: body.shortest.saturating_mul(*min),
                     greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
                     agreement,

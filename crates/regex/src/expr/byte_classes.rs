@@ -101,6 +101,7 @@ impl ByteClasses {
                     None => parts.sets.push(*set),
                 },
                 Expr::Text(text) => parts.letters = parts.letters.union(&text.bytes().collect()),
+                Expr::Language(rest) => parts.sets.extend(rest.classes()),
                 Expr::Number(_) => {
                     let sets = Number::BYTES.iter().map(|bytes| bytes.iter().copied().collect::<ByteSet>());
                     parts.sets.extend(sets);

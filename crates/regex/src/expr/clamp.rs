@@ -145,7 +145,8 @@ impl Loosening {
             work.pop();
             let known = |id: &ExprId| self.done[id];
             let result = match exprs.get(id).clone() {
-                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => id,
+                Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Not(_) => id,
+                Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => id,
                 Expr::Concat { head, tail } => exprs.concat(known(&head), known(&tail)),
                 Expr::Or(parts) => exprs.or(&parts.iter().map(known).collect::<Vec<_>>()),
                 Expr::And(parts) => exprs.and(&parts.iter().map(known).collect::<Vec<_>>()),
@@ -197,7 +198,7 @@ fn apply(
         let known = |id: ExprId| done.get(&id).copied().unwrap_or(id);
         let result = match exprs.get(id).clone() {
             Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::And(_) | Expr::Not(_) => id,
-            Expr::Number(_) | Expr::Text(_) => id,
+            Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => id,
             Expr::Concat { head, tail } => exprs.concat(known(head), known(tail)),
             Expr::Or(parts) => {
                 let parts: Vec<ExprId> = parts.iter().map(|&part| known(part)).collect();

@@ -61,7 +61,7 @@ impl ExprSet {
                 }
                 Expr::Or(parts) => work.extend_from_slice(parts),
                 Expr::Repeat { body, .. } => work.push(*body),
-                Expr::And(_) | Expr::Not(_) | Expr::Number(_) => return false,
+                Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Language(_) => return false,
             }
         }
         true

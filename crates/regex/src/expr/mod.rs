@@ -15,6 +15,8 @@ pub(crate) mod clamp;
 pub(crate) mod expr_set;
 pub(crate) mod hash_table;
 pub(crate) mod heads;
+pub(crate) mod language;
+mod language_exprs;
 pub(crate) mod node;
 pub(crate) mod normal;
 mod number_exprs;

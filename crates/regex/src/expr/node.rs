@@ -1,6 +1,7 @@
 //! One node of an expression, and the id under which a set of expressions keeps it.
 
 use crate::expr::byte_set::ByteSet;
+use crate::expr::language::LanguageRest;
 use crate::numbers::Number;
 
 /// An expression of one [`ExprSet`](crate::ExprSet). Equal ids are equal expressions.
@@ -58,6 +59,8 @@ pub enum Expr {
     Number(Box<Number>),
     /// A piece of a long text, which has no node for each of its bytes.
     Text(Box<str>),
+    /// Texts of a language that a program tells, or what is left of them.
+    Language(Box<LanguageRest>),
 }
 
 /// Texts with more bytes are kept in pieces.

@@ -54,7 +54,8 @@ impl ExprSet {
             }
             let mut steps = Vec::new();
             let own = match self.get(id) {
-                Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Bytes(_) | Expr::Number(_) => return None,
+                Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Bytes(_) => return None,
+                Expr::Number(_) | Expr::Language(_) => return None,
                 Expr::Text(text) => {
                     let chars = text.chars().map(|c| class(vec![(u32::from(c), u32::from(c))]));
                     steps.push(Step::Text(chars.collect::<Option<String>>()?));

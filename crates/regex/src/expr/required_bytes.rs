@@ -93,6 +93,7 @@ impl Needs {
                 Bytes { all, needs, ..anything }
             }
             Expr::Not(_) | Expr::Number(_) => anything,
+            Expr::Language(rest) => Bytes { all: rest.bytes(), ..anything },
             &Expr::Concat { head, tail } => {
                 let (head, tail) = (known(head), known(tail));
                 let needs = of_both(&head.needs, &tail.needs);

@@ -1,6 +1,6 @@
 //! Expressions of the same texts read backwards: what ends a text is found from its end on.
 //!
-//! A set of numbers is arithmetic on the digits from the left, and has no such form. It is reversed to a larger set of texts, which
+//! A set of numbers is arithmetic on the digits from the left, and has no such form; nor has a language that a program tells. It is reversed to a larger set of texts, which
 //! its owner narrows down by reading forwards.
 
 use rustc_hash::FxHashMap;
@@ -22,7 +22,7 @@ pub struct Reversal {
 pub struct Reversed {
     /// It matches every text of the original backwards.
     pub expr: ExprId,
-    /// Whether it matches no others: it does, but for sets of numbers.
+    /// Whether it matches no others: it does, but for sets of numbers and languages that a program tells.
     pub is_exact: bool,
 }
 
@@ -94,6 +94,10 @@ impl Reversal {
             Expr::Number(_) => {
                 let bytes: ByteSet = b"0123456789.eE+-".iter().copied().collect();
                 let byte = exprs.bytes(bytes);
+                Reversed { expr: exprs.repeat(byte, 0, None), is_exact: false }
+            }
+            Expr::Language(rest) => {
+                let byte = exprs.bytes(rest.bytes());
                 Reversed { expr: exprs.repeat(byte, 0, None), is_exact: false }
             }
             Expr::Text(text) => {

@@ -1,7 +1,7 @@
 //! Finding a lexeme mask: the ways in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
-//! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`]); a state that resembles another takes its mask and mends the
+//! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and mends the
 //! difference ([`by_larger`], [`bounded_patterns`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
 //! hold.
 //!
@@ -15,5 +15,6 @@ pub(crate) mod by_larger;
 pub(crate) mod by_runs;
 pub(crate) mod by_walk;
 pub(crate) mod char_runs;
+pub(crate) mod language_runs;
 pub(crate) mod order;
 pub(crate) mod unbounded_runs;

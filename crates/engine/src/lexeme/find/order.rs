@@ -115,6 +115,9 @@ impl LexemeCache {
     fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
         let Unfinished { residual, from } = this;
         let found = |row| Ok(Next::Found(Arc::new(row)));
+        if let Some(row) = self.row_of_language(vocabulary, residual)? {
+            return found(row);
+        }
         if let Some(row) = self.row_of_run(vocabulary, residual)? {
             return found(row);
         }

@@ -256,6 +256,11 @@ impl RunsOf<'_> {
                 }
                 found
             }
+            // Any number of its bytes.
+            Expr::Language(rest) => {
+                let set = rest.bytes();
+                self.behind_rounds(state, |this, before| this.behind_bytes(&set, before))?
+            }
             Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => None,
             Expr::Concat { head, mut tail } => {
                 let mut states = self.behind(head, state, depth + 1)?.map(Vec::from);
@@ -271,21 +276,7 @@ impl RunsOf<'_> {
                 }
             }
             Expr::Repeat { body, .. } => {
-                let mut all = vec![state];
-                let mut at = 0;
-                while let Some(&before) = all.get(at) {
-                    at += 1;
-                    let Some(behind) = self.behind(body, before, depth + 1)? else {
-                        all.clear();
-                        break;
-                    };
-                    for &next in &*behind {
-                        if !all.contains(&next) {
-                            all.push(next);
-                        }
-                    }
-                }
-                (!all.is_empty()).then_some(all)
+                self.behind_rounds(state, |this, before| Ok(this.behind(body, before, depth + 1)?.map(Vec::from)))?
             }
         };
         let behind = behind.map(|mut states| {
@@ -296,6 +287,26 @@ impl RunsOf<'_> {
         let owned = behind.as_deref().map_or(0, |states: &[StateId]| memory::of_slice::<StateId>(states.len()));
         self.lexeme_cache.behind_runs.insert((self.characters, expr, state), behind.clone(), owned);
         Ok(behind)
+    }
+
+    /// The states behind any number of rounds.
+    fn behind_rounds(
+        &mut self,
+        state: StateId,
+        mut round: impl FnMut(&mut Self, StateId) -> Result<Option<Vec<StateId>>, LimitExceeded>,
+    ) -> Result<Option<Vec<StateId>>, LimitExceeded> {
+        let mut all = vec![state];
+        let mut at = 0;
+        while let Some(&before) = all.get(at) {
+            at += 1;
+            let Some(behind) = round(self, before)? else { return Ok(None) };
+            for next in behind {
+                if !all.contains(&next) {
+                    all.push(next);
+                }
+            }
+        }
+        Ok(Some(all))
     }
 
     /// The states behind one byte of a set. Behind a whole character is the start.

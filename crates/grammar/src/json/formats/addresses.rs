@@ -3,6 +3,8 @@
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::whole::whole;
+use super::{a_labels, idn};
+use crate::json::format::Punycode;
 use crate::json::strings::Strings;
 
 const BYTE: &str = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
@@ -38,17 +40,29 @@ pub(super) fn ipv6() -> String {
     format!("(?:{})", ways.join("|"))
 }
 
-/// The labels of a host name, of any number. None begins with `xn--`: whether such a label is one hangs on what it decodes to.
-pub(super) fn labels() -> String {
+/// A label that does not begin with `xn--`. In a name with letters from right to left, `turning`, it begins with a letter
+/// (RFC 5893).
+fn plain_label(turning: bool) -> String {
+    let digits = if turning { "" } else { "0-9" };
     let rest = |most: u32| format!("(?:{INNER}{{0,{most}}}{END})?");
     let behind_x =
         format!("[A-MO-Za-mo-z0-9]{}|-{INNER}{{0,60}}{END}|[Nn](?:{END}{}|-{END}{})?", rest(60), rest(59), rest(58));
-    let label = format!("(?:[A-WYZa-wyz0-9]{}|[Xx](?:{behind_x})?)", rest(61));
-    format!(r"{label}(?:\.{label})*")
+    format!("(?:[A-WYZa-wyz{digits}]{}|[Xx](?:{behind_x})?)", rest(61))
 }
 
-/// Of these names those that are not too long.
-pub(super) fn short_enough(exprs: &mut ExprSet, strings: &mut Strings, names: ExprId) -> ExprId {
+/// A host name: labels that are plain and labels in Punycode, not too long.
+pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings, punycode: Punycode) -> ExprId {
+    let dot = whole(exprs, strings, r"\.");
+    // Only a label that is decoded has letters from right to left.
+    let turnings = if punycode == Punycode::Checked { &[false, true][..] } else { &[false] };
+    let names = turnings.iter().map(|&turning| {
+        let plain = whole(exprs, strings, &plain_label(turning));
+        let encoded = a_labels::expr(exprs, strings, turning, punycode);
+        let label = exprs.or(&[plain, encoded]);
+        idn::joined(exprs, label, dot)
+    });
+    let names: Vec<ExprId> = names.collect();
+    let names = exprs.or(&names);
     let limit = whole(exprs, strings, &format!(r"[A-Za-z0-9.\-]{{0,{LONGEST_NAME}}}"));
     exprs.and(&[names, limit])
 }

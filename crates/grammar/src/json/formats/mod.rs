@@ -3,9 +3,11 @@
 //! Dates and times follow RFC 3339 section 5.6 with its restrictions: days that the calendar has, and a leap second only
 //! where it is 23:59 in UTC. Hosts and mailboxes are in [`addresses`], URIs and their kin in [`uri`], and so on.
 
+mod a_labels;
 mod addresses;
 mod ecma;
 mod idn;
+mod letters;
 #[cfg(test)]
 mod tests;
 mod uri;
@@ -16,10 +18,12 @@ use std::sync::OnceLock;
 use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
 
 use super::common::Common;
-use super::format::Format;
+use super::format::{Format, Punycode};
 use super::spelling::Spelling;
 use super::strings::Strings;
 use whole::whole;
+
+pub(crate) use a_labels::language;
 
 /// Months by length, then the last day of February: years divisible by 4, but centuries only by 400.
 const DATE: &str = r"(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)";
@@ -37,19 +41,28 @@ const NATURAL: &str = "(?:0|[1-9][0-9]*)";
 const DAY: u32 = 24 * 60;
 
 /// Formats as they were first asked for, by spelling: a grammar takes a copy and pays for no other.
-static BUILT: [[OnceLock<(ExprSet, ExprId)>; Format::ALL.len()]; Spelling::Bare as usize + 1] =
-    [const { [const { OnceLock::new() }; Format::ALL.len()] }; Spelling::Bare as usize + 1];
+static BUILT: [[[Built; Punycode::Unchecked as usize + 1]; Format::ALL.len()]; Spelling::Bare as usize + 1] =
+    [const { [const { [const { Built::new() }; _] }; _] }; _];
+
+type Built = OnceLock<(ExprSet, ExprId)>;
 
 impl Strings {
     /// What stands between the quotes of a string of a format, in the spelling in force.
     pub(crate) fn format(&mut self, exprs: &mut ExprSet, format: Format) -> ExprId {
-        let key = (self.spelling, format);
+        self.format_with(exprs, format, Punycode::Checked)
+    }
+
+    /// The same with these labels of host names.
+    pub(crate) fn format_with(&mut self, exprs: &mut ExprSet, format: Format, punycode: Punycode) -> ExprId {
+        let is_name = matches!(format, Format::Hostname | Format::IdnHostname);
+        let punycode = if is_name { punycode } else { Punycode::Checked };
+        let key = (self.spelling, format, punycode);
         if let Some(known) = self.known(|tables| tables.formats.get(&key).copied()) {
             return known;
         }
         let body = match self.common {
-            Some(common) => shared(exprs, common, self.spelling, format),
-            None => body(exprs, self, format),
+            Some(common) => shared(exprs, common, key),
+            None => body(exprs, self, format, punycode),
         };
         self.own.formats.insert(key, body);
         body
@@ -57,11 +70,15 @@ impl Strings {
 }
 
 /// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
-fn shared(exprs: &mut ExprSet, common: &'static Common, spelling: Spelling, format: Format) -> ExprId {
-    let (built, body) = BUILT[spelling as usize][format as usize].get_or_init(|| {
+fn shared(
+    exprs: &mut ExprSet,
+    common: &'static Common,
+    (spelling, format, punycode): (Spelling, Format, Punycode),
+) -> ExprId {
+    let (built, body) = BUILT[spelling as usize][format as usize][punycode as usize].get_or_init(|| {
         let _held = Held::new();
         let mut exprs = common.exprs();
-        let body = unwatched(|| body(&mut exprs, &mut Strings::over(spelling, Some(common)), format));
+        let body = unwatched(|| body(&mut exprs, &mut Strings::over(spelling, Some(common)), format, punycode));
         exprs.shrink_to_fit();
         (exprs, body)
     });
@@ -69,7 +86,7 @@ fn shared(exprs: &mut ExprSet, common: &'static Common, spelling: Spelling, form
 }
 
 /// What stands between the quotes of a string of a format.
-fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
+fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format, punycode: Punycode) -> ExprId {
     let pattern = match format {
         Format::Time => return time(exprs, strings),
         Format::DateTime => {
@@ -78,11 +95,8 @@ fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format) -> ExprId {
             let time = strings.format(exprs, Format::Time);
             return exprs.concat_all(&[date, mark, time]);
         }
-        Format::Hostname => {
-            let labels = whole(exprs, strings, &addresses::labels());
-            return addresses::short_enough(exprs, strings, labels);
-        }
-        Format::IdnHostname => return idn::hostname(exprs, strings),
+        Format::Hostname => return addresses::hostname(exprs, strings, punycode),
+        Format::IdnHostname => return idn::hostname(exprs, strings, punycode),
         Format::Regex => return ecma::pattern(exprs, strings),
         Format::Date => DATE.into(),
         Format::Duration => DURATION.into(),

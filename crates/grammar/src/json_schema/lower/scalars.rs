@@ -6,6 +6,7 @@ use stencilm_regex::{Expr, ExprId};
 use super::explain::Branch;
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
+use crate::json::format::{Format, Punycode};
 use crate::json::lengths;
 use crate::json::lengths::Lengths;
 use crate::json::values::common;
@@ -51,7 +52,7 @@ impl<'a> Lowering<'a> {
             scalars.push(number);
         }
         if merged.types.meets(Types::STRING) {
-            let string = self.string(merged)?;
+            let string = self.value_string(merged)?;
             let uncertain = string == ExprId::NOTHING || self.builder.exprs.has_boolean(string);
             branches.push(if uncertain { Branch::Text { expr: string, at } } else { Branch::Possible });
             scalars.push(string);
@@ -59,9 +60,31 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// The strings of a value, which stands alone: labels of host names in Punycode are checked where nothing but limits of length
+    /// stands beside them. Beside other things the search for a text that fits all would not end soon.
+    fn value_string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
+        let document = self.schemas.document;
+        let is_text = |value| matches!(document.get(value), Json::String(_));
+        let [format] = &merged.formats[..] else { return self.string(merged) };
+        let is_beside = !merged.patterns.is_empty()
+            || !merged.texts.is_empty()
+            || merged.excluded.iter().any(|excluded| is_text(excluded.value))
+            || self.strings.are_bare()
+            || self.strings.are_restricted();
+        if format.fails || is_beside || !matches!(format.value, Format::Hostname | Format::IdnHostname) {
+            return self.string(merged);
+        }
+        let exprs = &mut self.builder.exprs;
+        let name = self.strings.format(exprs, format.value);
+        let lengths = self.strings.any_body(exprs, merged.min_length, merged.max_length);
+        let name = if (merged.min_length, merged.max_length) == (0, None) { name } else { exprs.and(&[name, lengths]) };
+        Ok(self.strings.quoted(exprs, name))
+    }
+
+    /// The strings of a value or a key. Without a check, no label in Punycode is allowed, and none that is excluded.
     pub(crate) fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let (mut min, mut max) = (merged.min_length, merged.max_length);
-        let mut bodies = self.text_bodies(merged)?;
+        let mut bodies = self.text_bodies(merged, false)?;
         let document = self.schemas.document;
         let excluded: Vec<&str> = (merged.excluded.iter())
             .filter_map(
@@ -169,15 +192,21 @@ impl<'a> Lowering<'a> {
         (least <= most).then(|| (body, exprs.repeat(round, least, Some(most))))
     }
 
-    /// What stands between the quotes, once for each pattern and format, and whether it must not.
-    pub(crate) fn text_bodies(&mut self, merged: &Merged) -> Result<Vec<(ExprId, bool)>, GrammarError> {
+    /// What stands between the quotes, once for each pattern and format, and whether it must not. Labels of host names in
+    /// Punycode are checked, or else the names of those that must not stand there are some more, and the others fewer.
+    pub(crate) fn text_bodies(&mut self, merged: &Merged, checked: bool) -> Result<Vec<(ExprId, bool)>, GrammarError> {
         let mut bodies = Vec::with_capacity(merged.patterns.len() + merged.formats.len());
         for pattern in &merged.patterns {
             let Json::String(text) = self.schemas.document.get(pattern.value) else { continue };
             bodies.extend(self.pattern(text, "pattern", pattern.at)?.map(|body| (body, pattern.fails)));
         }
         for format in &merged.formats {
-            bodies.push((self.strings.format(&mut self.builder.exprs, format.value), format.fails));
+            let punycode = match format.fails {
+                _ if checked => Punycode::Checked,
+                true => Punycode::Unchecked,
+                false => Punycode::Refused,
+            };
+            bodies.push((self.strings.format_with(&mut self.builder.exprs, format.value, punycode), format.fails));
         }
         bodies.sort_unstable();
         bodies.dedup();

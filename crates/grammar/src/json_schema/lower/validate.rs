@@ -199,7 +199,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let spelled = if self.strings.are_bare() { text.to_owned() } else { spelled(text) };
-        for (body, fails) in self.text_bodies(merged)? {
+        for (body, fails) in self.text_bodies(merged, true)? {
             let (checker, body) = self.checker(body);
             let fits = checker.matches(body, spelled.as_bytes()).map_err(|limit| GrammarError::limit("", limit))?;
             if fits == fails {

@@ -13,6 +13,7 @@ use crate::error::ErrorKind;
 use crate::ir::builder::MAX_EXPRS;
 use crate::ir::grammar::{Mark, NameSet, TokenPattern};
 use crate::ir::syntax_error::SyntaxError;
+use crate::json::formats::language;
 use crate::notations::symbols::SymbolTables;
 
 /// Reads a whole text; terminals become expressions of `exprs`.
@@ -244,6 +245,13 @@ impl Parser<'_> {
                 let (at, asked) = self.quoted(keyword, "what is asked", ">=0 <10 *0.5 any")?;
                 let set = NumberSet::parse(&asked).map_err(|what| SyntaxError::at(at, what))?;
                 let expr = self.exprs.numbers(set);
+                let item = self.text.add(place, Part::Terminal(expr));
+                return self.item(item);
+            }
+            "language" => {
+                let (at, name) = self.quoted(keyword, "the name of a language", "a-label")?;
+                let language = language(&name).map_err(|what| SyntaxError::at(at, what))?;
+                let expr = self.exprs.language(language);
                 let item = self.text.add(place, Part::Terminal(expr));
                 return self.item(item);
             }

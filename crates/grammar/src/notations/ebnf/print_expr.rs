@@ -140,6 +140,10 @@ impl ExprPrinter {
                 (7, number).hash(&mut hasher);
                 (u16::from(b'0'), 4)
             }
+            Expr::Language(rest) => {
+                (9, rest).hash(&mut hasher);
+                (last, 4)
+            }
         };
         ((first, size, mixed(hasher.finish())), size)
     }
@@ -185,7 +189,8 @@ impl ExprPrinter {
             return true;
         }
         match self.exprs.get(id).clone() {
-            Expr::Nothing | Expr::Empty | Expr::Bytes(_) | Expr::Number(_) | Expr::Text(_) => true,
+            Expr::Nothing | Expr::Empty | Expr::Bytes(_) => true,
+            Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => true,
             Expr::Concat { .. } => matches!(*self.pieces(id), [Piece::Text(_)]),
             Expr::Or(parts) => {
                 spans::class_and_others(&mut self.exprs, &parts).is_some_and(|(_, others)| others.is_empty())
@@ -274,6 +279,10 @@ impl ExprPrinter {
             }
             Expr::Number(number) => {
                 let text = format!("%number(\"{}\")", crate::ir::exprs::whole_set(&number));
+                (false, vec![Step::Owned(text)])
+            }
+            Expr::Language(rest) => {
+                let text = format!("%language(\"{}\")", crate::ir::exprs::whole_language(&rest));
                 (false, vec![Step::Owned(text)])
             }
         }

@@ -1,0 +1,209 @@
+//! Lexemes that begin with what is left of a language that a program tells, as a label of a host name in Punycode.
+//!
+//! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program is asked
+//! whether what was read is a member; so it is asked once for each place where a token leaves the text, and what is read behind
+//! that is the same for all of them. Only where there is little room left is it asked for every token.
+
+use rustc_hash::FxHashMap;
+use stencilm_regex::{ByteSet, ExprId, LanguageWay, LimitExceeded, StateId};
+
+use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::find::order::{Ends, Inside, Start};
+use crate::lexeme::mask::Row;
+use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+
+/// Where more tokens are longer than there is room for sure, the trie is walked, so that what they share is read once.
+const MAX_LONGER: usize = 500;
+
+/// Most ways that are told apart.
+const MAX_WAYS: usize = 32;
+
+/// A text that begins with languages, each perhaps within limits of length.
+struct Begun {
+    ways: Vec<LanguageWay>,
+    /// The bytes of the languages.
+    run: ByteSet,
+    /// What follows each way behind so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
+    exits: Vec<Vec<ExprId>>,
+    /// So many bytes may come for sure, whichever they are.
+    sure: usize,
+}
+
+impl LexemeCache {
+    /// The row of what begins with languages that a program tells; `None` where it is not that, or where more than a run
+    /// of bytes may come first.
+    pub(crate) fn row_of_language(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let Some(begun) = self.begun_language(residual)? else { return Ok(None) };
+        // With what may follow a member.
+        let mut stops = ByteSet::EMPTY;
+        for way in &begun.ways {
+            let tail = self.deriver.exprs.concat(way.then, way.behind);
+            if self.deriver.exprs.is_nullable(tail) {
+                return Ok(None);
+            }
+            stops = self.deriver.derivatives(tail)?.iter().fold(stops, |all, (set, _)| all.union(set));
+        }
+        if !stops.intersect(&begun.run).is_empty() {
+            return Ok(None);
+        }
+        let byte = self.deriver.exprs.bytes(begun.run);
+        let Some(runs) = self.runs(vocabulary, byte, stops, false)? else { return Ok(None) };
+        let mut inside = runs.within(None);
+        let groups = runs.stops().iter().filter(|group| stops.contains(group.byte));
+        let mut nodes: Vec<u32> = groups.flat_map(|group| &group.nodes).map(|&(node, _)| node).collect();
+        nodes.sort_unstable();
+        begun.drop_dead_ends(vocabulary, &mut inside)?;
+        let ends = self.ends_of_language(vocabulary, &begun, &nodes, &mut inside)?;
+        let from = Start { dfa: self.dfa(&[byte])?, state: StateId::START, one: true };
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+    }
+
+    fn begun_language(&mut self, residual: ExprId) -> Result<Option<Begun>, LimitExceeded> {
+        let Some(ways) = self.deriver.exprs.language_ways(residual) else { return Ok(None) };
+        let run = ways[0].rest.bytes();
+        if ways.len() > MAX_WAYS || ways.iter().any(|way| way.rest.run().is_none() || way.rest.bytes() != run) {
+            return Ok(None);
+        }
+        let mut exits = Vec::with_capacity(ways.len());
+        for way in &ways {
+            let Some(behind) = self.deriver.exits(way, way.rest.longest())? else { return Ok(None) };
+            exits.push(behind);
+        }
+        let mut begun = Begun { ways, run, exits, sure: 0 };
+        begun.sure = begun.sure();
+        Ok(Some(begun))
+    }
+
+    /// Reads on where runs stop.
+    fn ends_of_language(
+        &mut self,
+        vocabulary: &Tokens,
+        begun: &Begun,
+        nodes: &[u32],
+        inside: &mut TokenSet,
+    ) -> Result<Ends, LimitExceeded> {
+        let trie = vocabulary.trie();
+        let mut ends = Ends::default();
+        let mut states = vec![0; trie.max_depth() + 1];
+        // What is left behind runs of bytes that stop at more than one.
+        let mut known: FxHashMap<&[u8], ExprId> = FxHashMap::default();
+        for &node in nodes {
+            let behind = known.entry(vocabulary.bytes_before(node));
+            let behind = *behind.or_insert_with_key(|before| {
+                let left = begun.after(before).unwrap_or(0);
+                let ways =
+                    begun.ways.iter().zip(&begun.exits).enumerate().filter(|(index, _)| left & (1 << index) != 0);
+                let is_member = |way: &LanguageWay| way.rest.after_all(before).is_some_and(|rest| rest.is_nullable());
+                let members = ways.filter(|(_, (way, _))| is_member(way));
+                let behind: Vec<ExprId> = members.map(|(_, (_, exits))| exit(exits, before.len())).collect();
+                self.deriver.exprs.or(&behind)
+            });
+            if behind == ExprId::NOTHING {
+                continue;
+            }
+            let dfa = self.dfa(&[behind])?;
+            let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
+            let node = node as usize;
+            trie.walk_part(
+                (node, node + trie.size(node)),
+                trie.depth(node) - 1,
+                StateId::START.0,
+                &mut states,
+                |state, byte, node, _| {
+                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+                    if accepts {
+                        ends.push(vocabulary, node, next);
+                    }
+                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
+                },
+                |token| token_set::set(inside.words_mut(), token),
+            )?;
+        }
+        Ok(ends)
+    }
+}
+
+/// What follows behind so many bytes.
+fn exit(exits: &[ExprId], many: usize) -> ExprId {
+    exits.get(many).copied().unwrap_or(ExprId::NOTHING)
+}
+
+impl Begun {
+    /// So many bytes may come for sure, whichever they are.
+    fn sure(&self) -> usize {
+        let sure = |(way, exits): (&LanguageWay, &Vec<ExprId>)| {
+            let most = way.rest.most() as usize;
+            let mut lengths = 0..=way.rest.run().map_or(0, |run| run as usize);
+            let closed = |many: &usize| (*many..=many + most).any(|many| exit(exits, many) == ExprId::NOTHING);
+            lengths.clone().find(closed).map_or_else(|| lengths.next_back(), |closed| closed.checked_sub(1))
+        };
+        self.ways.iter().zip(&self.exits).filter_map(sure).max().unwrap_or(0)
+    }
+
+    /// Of these ways, by their bits, those that are left behind a run of bytes, of which the last one was read; `None` where
+    /// nothing can be completed.
+    fn step(&self, ways: u32, bytes: &[u8]) -> Option<u32> {
+        let (mut left, mut is_open) = (0, false);
+        for (index, (way, exits)) in self.ways.iter().zip(&self.exits).enumerate() {
+            let bit = 1 << index;
+            let is_sure = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
+            if ways & bit == 0 || (is_sure && is_open) {
+                left |= ways & bit;
+                continue;
+            }
+            let Some(rest) = way.rest.after_all(bytes) else { continue };
+            left |= bit;
+            is_open = is_open || rest.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
+        }
+        is_open.then_some(left)
+    }
+
+    /// The same behind all of the bytes.
+    fn after(&self, bytes: &[u8]) -> Option<u32> {
+        let mut ends = self.sure + 1..=bytes.len();
+        ends.try_fold(self.all_ways(), |ways, end| self.step(ways, &bytes[..end]))
+    }
+
+    fn all_ways(&self) -> u32 {
+        u32::MAX >> (MAX_WAYS - self.ways.len())
+    }
+
+    /// Takes out the tokens behind which nothing can be completed.
+    fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let longer = vocabulary.lengths().longer(self.sure as u32);
+        let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();
+        if longer.len() <= MAX_LONGER {
+            for token in longer {
+                let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
+                if self.after(bytes).is_none() {
+                    token_set::clear(inside.words_mut(), token);
+                }
+            }
+            return Ok(());
+        }
+        longer.into_iter().for_each(|token| inside.remove(token));
+        let (trie, mut path) = (vocabulary.trie(), Vec::new());
+        trie.walk(
+            self.all_ways(),
+            |ways, byte, node| {
+                path.truncate(trie.depth(node) - 1);
+                path.push(byte);
+                let is_sure = path.len() <= self.sure;
+                Ok(if !self.run.contains(byte) {
+                    None
+                } else if is_sure {
+                    Some(ways)
+                } else {
+                    self.step(ways, &path)
+                })
+            },
+            |token, _| inside.insert(token),
+        )
+    }
+}

@@ -1,0 +1,185 @@
+//! Expressions that begin with what is left of a language that a program tells, perhaps beside limits of length.
+//!
+//! Such a language leaves something else behind every byte, so a search for a match would try all of them. The program itself
+//! knows its completions, and of which lengths there are some; limits of length ask for no more than that.
+
+use crate::derivative::deriver::Deriver;
+use crate::error::LimitExceeded;
+use crate::expr::expr_set::ExprSet;
+use crate::expr::language::LanguageRest;
+use crate::expr::node::{Expr, ExprId};
+
+/// So deep below each other parts are looked at.
+const MAX_LEVEL: u32 = 8;
+
+/// An alternative of an expression that begins with what is left of a language: `(rest then & others) behind`.
+#[derive(Clone)]
+pub struct LanguageWay {
+    /// What is left of the language.
+    pub rest: LanguageRest,
+    /// What follows it.
+    pub then: ExprId,
+    /// The other parts of the intersection.
+    pub others: Vec<ExprId>,
+    /// What follows the intersection.
+    pub behind: ExprId,
+}
+
+impl ExprSet {
+    /// The alternatives of an expression, where each of them begins with what is left of a language that a program tells.
+    pub fn language_ways(&mut self, id: ExprId) -> Option<Vec<LanguageWay>> {
+        if !self.has_language(id) {
+            return None;
+        }
+        let mut ways = Vec::new();
+        self.add_language_ways(id, ExprId::EMPTY, 0, &mut ways).then_some(ways)
+    }
+
+    fn add_language_ways(&mut self, id: ExprId, then: ExprId, level: u32, ways: &mut Vec<LanguageWay>) -> bool {
+        if level > MAX_LEVEL {
+            return false;
+        }
+        match self.get(id).clone() {
+            Expr::Language(rest) => {
+                ways.push(LanguageWay { rest: *rest, then, others: Vec::new(), behind: ExprId::EMPTY });
+                true
+            }
+            Expr::Concat { head, tail } => {
+                let then = self.concat(tail, then);
+                self.add_language_ways(head, then, level + 1, ways)
+            }
+            Expr::Or(parts) => parts.iter().all(|&part| self.add_language_ways(part, then, level + 1, ways)),
+            Expr::And(parts) => {
+                let (with, others): (Vec<ExprId>, Vec<ExprId>) =
+                    parts.iter().partition(|&&part| self.has_language(part));
+                let [with] = with[..] else { return false };
+                let known = ways.len();
+                let are_plain = self.add_language_ways(with, ExprId::EMPTY, level + 1, ways)
+                    && ways[known..].iter().all(|way| way.others.is_empty());
+                for way in &mut ways[known..] {
+                    (way.others, way.behind) = (others.clone(), then);
+                }
+                are_plain
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an expression, or an alternative, begins with what is left of a language which a program tells, of which something
+    /// was read.
+    pub fn begins_with_language(&self, id: ExprId) -> bool {
+        if !self.has_language(id) {
+            return false;
+        }
+        let mut id = id;
+        for _ in 0..MAX_LEVEL {
+            id = match self.get(id) {
+                Expr::Language(rest) => return rest.whole().is_none(),
+                &Expr::Concat { head, .. } => head,
+                Expr::Or(parts) | Expr::And(parts) => match parts.iter().find(|&&part| self.has_language(part)) {
+                    Some(&part) => part,
+                    None => return false,
+                },
+                _ => return false,
+            };
+        }
+        false
+    }
+}
+
+impl Deriver {
+    /// What may follow a way's language behind each number of its bytes up to `most`, where they end it: [`ExprId::NOTHING`]
+    /// where nothing may. `None` where one of the others tells the bytes apart.
+    ///
+    /// # Errors
+    /// As [`Deriver::is_live`].
+    pub fn exits(&mut self, way: &LanguageWay, most: u32) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
+        let bytes = way.rest.bytes();
+        let mut others = way.others.clone();
+        let mut exits = Vec::new();
+        loop {
+            let all = self.exprs.and(&[&[way.then], &others[..]].concat());
+            let exit = self.exprs.concat(all, way.behind);
+            let is_live = exit != ExprId::NOTHING && self.is_live(exit)?;
+            exits.push(if is_live { exit } else { ExprId::NOTHING });
+            if exits.len() > most as usize || others.contains(&ExprId::NOTHING) {
+                return Ok(Some(exits));
+            }
+            for other in &mut others {
+                let derivatives = self.derivatives(*other)?;
+                let behind = derivatives.iter().find(|(set, _)| !set.intersect(&bytes).is_empty());
+                *other = match behind {
+                    Some((set, rest)) if bytes.intersect(set) == bytes => *rest,
+                    Some(_) => return Ok(None),
+                    None => ExprId::NOTHING,
+                };
+            }
+        }
+    }
+
+    /// Whether an expression matches anything, where it begins with what is left of languages that know it; `None` where
+    /// they do not.
+    pub(crate) fn told_by_language(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
+        let Some(ways) = self.exprs.language_ways(id) else { return Ok(None) };
+        for way in &ways {
+            match self.is_live_way(way)? {
+                Some(true) => return Ok(Some(true)),
+                Some(false) => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(false))
+    }
+
+    fn is_live_way(&mut self, way: &LanguageWay) -> Result<Option<bool>, LimitExceeded> {
+        if let Some(easy) = way.rest.easy_completion().map(|completion| completion.len()) {
+            let Some(exits) = self.exits(way, easy as u32)? else { return Ok(None) };
+            if exits.get(easy).is_some_and(|&exit| exit != ExprId::NOTHING) {
+                return Ok(Some(true));
+            }
+        }
+        let Some(exits) = self.exits(way, way.rest.longest())? else { return Ok(None) };
+        Ok(Some(way.rest.is_completed_for(&exits)))
+    }
+
+    /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left behind those.
+    ///
+    /// # Errors
+    /// As [`Deriver::is_live`].
+    pub(crate) fn behind_languages(&mut self, id: ExprId) -> Result<Vec<(Vec<u8>, ExprId)>, LimitExceeded> {
+        let mut found = Vec::new();
+        if !self.exprs.begins_with_language(id) {
+            return Ok(found);
+        }
+        for way in self.exprs.language_ways(id).unwrap_or_default() {
+            let Some(exits) = self.exits(&way, way.rest.longest())? else { continue };
+            if let Some(text) = way.rest.completion_for(&exits) {
+                let exit = exits[text.len()];
+                found.push((text, exit));
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl LanguageRest {
+    /// Whether anything is seen to complete it behind which something may follow: `exits` tell what, by the number of bytes.
+    pub fn is_completed_for(&self, exits: &[ExprId]) -> bool {
+        ranges(exits).any(|(least, most)| self.is_completed(least, most))
+    }
+
+    /// A shortest such completion.
+    pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
+        ranges(exits).find_map(|(least, most)| self.completion(least, most))
+    }
+}
+
+/// The ranges of numbers of bytes behind which something may follow. Most limits let one through.
+fn ranges(exits: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
+    let mut end = 0;
+    exits.split(|&exit| exit == ExprId::NOTHING).filter_map(move |range| {
+        let least = end;
+        end = least + range.len() as u32 + 1;
+        Some((least, (end - 1).checked_sub(1).filter(|_| !range.is_empty())?))
+    })
+}

@@ -1,0 +1,22 @@
+//! Languages that a program tells as expressions, and what is left of them after some text.
+
+use crate::expr::expr_set::ExprSet;
+use crate::expr::language::{Language, LanguageRest};
+use crate::expr::node::{Expr, ExprId};
+
+impl ExprSet {
+    /// All texts of a language, of which there must be some.
+    pub fn language(&mut self, language: &'static dyn Language) -> ExprId {
+        self.language_rest(LanguageRest::start(language))
+    }
+
+    /// What is left of a language after some text.
+    pub fn language_rest(&mut self, rest: LanguageRest) -> ExprId {
+        self.intern(Expr::Language(Box::new(rest)))
+    }
+
+    /// Whether the expression holds a language that a program tells.
+    pub fn has_language(&self, id: ExprId) -> bool {
+        self.arena.facts(id).language
+    }
+}
