@@ -13,7 +13,7 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
 /// The tokens of a row are listed where they are no more than these.
-pub const MAX_LISTED: usize = 512;
+pub const MAX_LISTED: usize = 600;
 
 /// So many characters are looked at behind a token, to see how its tokenizer goes on.
 pub const CHARACTERS_BEHIND: u32 = 4;

@@ -144,8 +144,10 @@ impl ContextIndependent {
             Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, self, runs)?,
             None => None,
         };
-        let laid_out = match class {
-            Some(class) => near_class(encoding.tokens(), row.clone(), class),
+        let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
+        // Near the end of a bounded run a class tells nothing of many tokens: all of the row are judged then.
+        let laid_out = match near.filter(|near| near.others.len() <= MAX_LISTED) {
+            Some(near) => near,
             None => sure_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
         };
         let sets = if laid_out.ending.is_some() { 3 } else { 2 };

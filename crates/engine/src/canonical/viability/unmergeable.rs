@@ -18,11 +18,13 @@ use crate::canonical::encoding::Known;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::{MAX_STEPS_OF_MASK, Search};
 use crate::error::EngineError;
-use crate::lexeme::mask::MAX_LISTED;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
+
+/// With more tokens than this that tell of a beginning nothing is taken over, as for a single space.
+const MAX_TELLING: usize = 100;
 
 /// Where some bytes lead from a place and from the one without the beginning, if they fit.
 type Pair = (Option<Reading>, Option<Reading>);
@@ -35,8 +37,7 @@ impl Encoding {
         let mut known = self.known();
         let places = &mut known.places;
         let (place, there) = (places.of(cursor), places.of(&without));
-        // Of a single space nearly all tokens tell.
-        (self.telling(places, place, there).len() <= MAX_LISTED).then_some(without)
+        (self.telling(places, place, there).len() <= MAX_TELLING).then_some(without)
     }
 
     /// The tokens that lead from a place elsewhere than from the one without the beginning: a few more than those that go on with
