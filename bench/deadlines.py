@@ -1,11 +1,12 @@
-"""What may take long, under a deadline and under a signal: when does it end?
+"""What may take long, under a deadline, a signal and a cancel token: when does it end?
 
     python -m bench.deadlines --tokenizer ../shared/tokenizers/llama3
 
 Every case is asked for with a deadline of 100 ms, in a process of its own, by a thread that is not
 the main one, so that its processor time is all that the call costs. Then by the main thread,
-without a deadline, where a handler of a signal raises after 100 ms; counted is the processor time
-from the signal on, beside those 100 ms. What is done sooner is no test of either, and says so.
+without a deadline, where a handler of a signal raises after 100 ms, and by the main thread once
+more, where another thread cancels the token of its limits after 100 ms; counted is the processor
+time from then on, beside those 100 ms. What is done sooner is no test of these, and says so.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ import numpy as np
 
 import stencilm
 from stencilm import (
+    CancelToken,
     Grammar,
     GrammarCompiler,
     GrammarMatcher,
     LimitExceeded,
     Limits,
+    OperationCancelled,
     StencilError,
     TokenizerInfo,
 )
@@ -310,17 +313,28 @@ def _(_: GrammarCompiler) -> Work:
     return lambda _: (str(grammar), grammar.serialize_json())
 
 
-def one(title: str, folder: Path, with_signal: bool) -> tuple[float, str]:
+WAYS = ("deadline", "signal", "cancel")
+"""What ends a case."""
+
+
+def one(title: str, folder: Path, way: str) -> tuple[float, str]:
     """Seconds that a case took, and how it ended."""
     info = TokenizerInfo.from_file(folder)
-    asked = Limits(milliseconds=int(ASKED * 1000), schema_bytes=ROOMY.schema_bytes)
-    made = GrammarCompiler(info, limits=ROOMY if with_signal else asked)
+    token = CancelToken()
+    asked = {
+        "deadline": Limits(milliseconds=int(ASKED * 1000), schema_bytes=ROOMY.schema_bytes),
+        "signal": ROOMY,
+        "cancel": Limits(milliseconds=60_000, schema_bytes=ROOMY.schema_bytes, cancel=token),
+    }
+    made = GrammarCompiler(info, limits=asked[way])
     prepare = CASES[title]
     try:
         work = prepare(made)
     except LimitExceeded:
         return 0.0, "not prepared in time"
-    return signalled(work, made) if with_signal else timed(work, made)
+    if way == "deadline":
+        return timed(work, made)
+    return signalled(work, made) if way == "signal" else stopped(work, made, token.cancel)
 
 
 def timed(work: Work, made: GrammarCompiler) -> tuple[float, str]:
@@ -347,41 +361,48 @@ def timed(work: Work, made: GrammarCompiler) -> tuple[float, str]:
 
 
 def signalled(work: Work, made: GrammarCompiler) -> tuple[float, str]:
-    """Counts from the signal on."""
+    """Stopped by a handler that raises."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
+    main_thread = threading.main_thread().ident or 0
+    signal.signal(signal.SIGUSR1, interrupt)
+    found = stopped(work, made, lambda: signal.pthread_kill(main_thread, signal.SIGUSR1))
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    return found
+
+
+def stopped(work: Work, made: GrammarCompiler, stop: Callable[[], Any]) -> tuple[float, str]:
+    """Counts from when another thread stops the work."""
     sent = [0.0]
     over = threading.Event()
 
     def send() -> None:
         if not over.wait(ASKED):
             sent[0] = time.process_time()
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+            stop()
 
-    signal.signal(signal.SIGUSR1, interrupt)
     sender = threading.Thread(target=send)
     sender.start()
     begun, end = time.process_time(), "done"
     try:
         work(made)
         over.set()
-    except KeyboardInterrupt:
-        end = "signal"
+    except (KeyboardInterrupt, OperationCancelled) as error:
+        end = "signal" if isinstance(error, KeyboardInterrupt) else "cancel"
     except StencilError as error:
         over.set()
         end = type(error).__name__
     now = time.process_time()
-    took = ASKED + now - sent[0] if end == "signal" else now - begun
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    took = ASKED + now - sent[0] if end in WAYS else now - begun
     sender.join()
     return took, end
 
 
-def measure(title: str, folder: Path, with_signal: bool) -> tuple[float, str]:
+def measure(title: str, folder: Path, way: str) -> tuple[float, str]:
     command = [sys.executable, "-m", "bench.deadlines", "--one", title, "--tokenizer", str(folder)]
-    command += ["--signal"] if with_signal else []
+    command += ["--way", way]
     try:
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
     except subprocess.TimeoutExpired:
@@ -397,26 +418,26 @@ def main() -> int:
     parser.add_argument("--tokenizer", type=Path, help="its folder; the embedded one by default")
     parser.add_argument("--case", action="append", help="only titles that hold this text")
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--signal", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--way", choices=WAYS, default=WAYS[0], help=argparse.SUPPRESS)
     options = parser.parse_args()
     folder = options.tokenizer or Path(stencilm.__file__).parent / "tiny"
     if options.one:
-        print(json.dumps(one(options.one, folder, options.signal)))
+        print(json.dumps(one(options.one, folder, options.way)))
         return 0
     late = []
-    print("| case | deadline of 100 ms: ms | ended by | signal after 100 ms: ms | ended by |")
-    print("|---|--:|---|--:|---|")
+    print("| case | deadline of 100 ms | signal after 100 ms | cancelled after 100 ms |")
+    print("|---|---|---|---|")
     for title in CASES:
         if options.case and not any(part in title for part in options.case):
             continue
         cells = []
-        for with_signal in (False, True):
-            if title in WITHOUT_DEADLINE and not with_signal:
-                cells.append("| has none")
+        for way in WAYS:
+            if title in WITHOUT_DEADLINE and way != "signal":
+                cells.append("has none")
                 continue
-            took, end = measure(title, folder, with_signal)
-            cells.append(f"{1000 * took:.0f} | {end}")
-            is_ours = end in ("deadline", "signal") or not with_signal
+            took, end = measure(title, folder, way)
+            cells.append(f"{1000 * took:.0f} ms, {end}")
+            is_ours = end in WAYS or way == "deadline"
             if (took > ASKED + LATE and is_ours) or end.startswith("stopped"):
                 late.append(f"{title}: {took:.2f} s, {end}")
         print(f"| {title} | {' | '.join(cells)} |", flush=True)

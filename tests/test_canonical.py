@@ -100,6 +100,12 @@ def test_blanks_behind_a_line_break() -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
+def test_tokens_of_many_characters(name: str) -> None:
+    # GPT-2 has tokens for a line of dashes, which dozens of merges make.
+    check(tokenizer_info(name), [["-" * 64, "=" * 64, "-" * 80, "ÃÂ" * 32], ["", "a"]])
+
+
+@pytest.mark.parametrize("name", FOLDERS)
 @settings(max_examples=40, deadline=None)
 @given(pieces=st.lists(PIECES, max_size=14))
 def test_the_core_encodes_as_the_tokenizer(name: str, pieces: list[str]) -> None:

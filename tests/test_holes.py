@@ -407,3 +407,31 @@ def test_a_later_hole_behind_a_key_makes_no_key_new() -> None:
     matcher.reset()
     assert matcher.accept_string('{"b": "ab", "": 1, "a')
     assert matcher.is_completed()
+
+
+def test_an_owed_value_is_before_a_later_hole_or_in_it() -> None:
+    """One of a class of members must have a value: in the text before, or in a later hole."""
+    grammar = Grammar.from_ebnf(
+        r"""root ::= %object {
+          empty = "{}"; open = "{"; colon = ":"; item = ","; close = "}"; order = any;
+          member "a": "1";
+          member "c": "1";
+          taken "a" "c";
+          others = "\"" [a-z]+ "\"" : "1";
+          some : "\"z\"";
+          taken "a" "c";
+          others = "\"b" [a-z]* "\"" : "1";
+          some : "12";
+        }"""
+    )
+    filling = grammar.fill([HOLE, ":1,", HOLE, 'z"}'])
+    for text, expected in [
+        ('{"bx":12,"c"', True),
+        ('{"a":1,"bx":12,"c"', True),
+        ('{"x":1,"c"', True),
+        ('{"c"', True),
+        ('{"x":12,"c"', False),
+        ('{"bx":12,"by":12,"c"', False),
+    ]:
+        assert grammar.is_completable([text, ":1,", HOLE, 'z"}']) == expected
+        assert filling.is_completable(text) == expected

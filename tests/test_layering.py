@@ -20,7 +20,7 @@ MAX_LINES = 80
 BASE = {
     "regex": ["error", "hash", "host", "limits", "memory", "thread_time", "watch"],
     "grammar": ["error", "word_trie"],
-    "engine": ["cpus", "error", "extensions", "limits", "locks", "switches"],
+    "engine": ["bounded", "cpus", "error", "extensions", "limits", "locks", "switches"],
     "python": [],
     "package": ["_core", "errors", "limits", "renewed_lock", "shown"],
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stencilm_engine::Tokens;
-use stencilm_grammar::{Grammar, Items, Members, MembersId, Node, NodeId, TokenPattern};
+use stencilm_grammar::{Grammar, Items, Mark, Members, MembersId, Node, NodeId, TokenPattern};
 use stencilm_regex::{Deriver, ExprId, LimitExceeded, Limits};
 
 /// A text as it was accepted: bytes, and where tokens began and ended.
@@ -62,9 +62,14 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to tell.
+    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to tell, or was cut into tokens and has
+    /// parts with budgets of tokens: which ends these have is not told here.
     pub fn matches(&mut self, text: &Text) -> Option<bool> {
-        if text.symbols.len() > MAX_LEN {
+        let has_budgets = || {
+            let is_budget = |node: &Node| matches!(node, Node::Marked { mark: Mark::MaxTokens(_), .. });
+            self.grammar.nodes().iter().any(is_budget)
+        };
+        if text.symbols.len() > MAX_LEN || (!text.tokens.is_empty() && has_budgets()) {
             return None;
         }
         self.text = text.clone();

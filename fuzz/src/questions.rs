@@ -172,6 +172,7 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     };
     let size = matcher.compiled().vocabulary().vocab_size();
     let (mut ours, mut theirs) = (TokenSet::empty(size), TokenSet::empty(size));
+    let mut written: Vec<(u32, String)> = Vec::new();
     for left in (0..=budget).rev() {
         if matcher.is_terminated() {
             break;
@@ -187,10 +188,19 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
         assert!(allowed.iter().all(|&token| theirs.contains(token)), "{left} left of {budget}: {what}");
         assert_eq!(matcher.is_narrowed(), ours != theirs, "{left} left of {budget}: {what}");
         let token = *choices.pick(&allowed);
+        let bytes = matcher.compiled().vocabulary().token_bytes(token).unwrap_or_default();
+        written.push((token, String::from_utf8_lossy(bytes).into()));
         assert!(matcher.accept_token(token)?, "token {token} with {left} left of {budget}: {what}");
         assert!(plain.accept_token(token)?, "{what}");
+        if !matcher.is_terminated()
+            && let Some(left) = left.checked_sub(1)
+        {
+            let still = matcher.tokens_to_end()?;
+            assert!(still <= left, "{still} needed with {left} left behind {written:?}: {what}");
+        }
     }
-    assert!(matcher.is_terminated() || matcher.is_completed(), "{needed} of {budget}: {what}");
+    let is_whole = matcher.is_terminated() || matcher.is_completed();
+    assert!(is_whole, "{needed} of {budget}: {what} with {written:?}");
     counts.texts += 1;
     Ok(())
 }

@@ -255,7 +255,7 @@ impl Case {
         if let Some(matches) = oracle.matches(&text) {
             counts.texts += 1;
             let completed = live.matcher.is_completed();
-            assert_eq!(completed, matches, "complete or not: {} after {:?}", self.what, live.steps);
+            assert_eq!(completed, matches, "complete or not: {} after {:?}, {text:?}", self.what, live.steps);
         }
     }
 

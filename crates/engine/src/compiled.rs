@@ -383,7 +383,7 @@ impl Layout {
             lexemes,
             siblings: Arc::downgrade(siblings),
             masks: Mutex::new(Masks::new(limits.mask_cache_bytes, horizon)),
-            canonical: Mutex::new(CanonicalMasks::new(horizon)),
+            canonical: Mutex::new(CanonicalMasks::new(limits.mask_cache_bytes, horizon)),
             endings: Mutex::default(),
             max_stack_bytes: limits.stack_bytes,
             milliseconds: limits.milliseconds,

@@ -4,6 +4,7 @@
 //! [`GrammarMatcher`] → mask words.
 
 mod batch;
+mod bounded;
 mod canonical;
 mod compiled;
 mod completion;

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Once, OnceLock};
 
+use crate::bounded::RECENT;
 use crate::canonical::encoder::source::EncodingSource;
 use crate::canonical::encoding::Encoding;
 use crate::lexeme::shared::SharedLexemes;
@@ -11,9 +12,6 @@ use crate::locks::{Mutex, lock};
 use crate::mask::delta::NamedRows;
 use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};
-
-/// Lexemes that nobody uses are kept for so many different limits, the latest ones.
-const MAX_LEXICONS: usize = 8;
 
 /// The tokens of a tokenizer. Immutable; shared by every grammar compiled for it.
 pub struct Vocabulary {
@@ -93,7 +91,7 @@ impl Vocabulary {
         let mut unused = 0;
         lexicons.retain(|lexeme_cache| {
             unused += usize::from(Arc::strong_count(lexeme_cache) == 1);
-            Arc::strong_count(lexeme_cache) > 1 || unused < MAX_LEXICONS
+            Arc::strong_count(lexeme_cache) > 1 || unused < RECENT
         });
         lexicons.insert(0, lexeme_cache.clone());
         lexeme_cache

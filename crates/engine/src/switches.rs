@@ -51,7 +51,6 @@ switches! {
     CanonicalSuffixStates "canonical: states by the last characters",
     CanonicalReadSuffixes "canonical: cache of suffixes that are read",
     CanonicalCrossing "canonical: equivalent crossing tokens kept by cursor",
-    CanonicalWalks "canonical: walks of class strings taken over",
     CanonicalRowCache "canonical: cache of rows behind a token",
     CanonicalSearched "canonical: answers of a search kept for a mask",
     CanonicalWhitespaceKept "canonical: whitespace kept for all grammars",

@@ -16,9 +16,11 @@ pub mod syntax;
 mod thread_time;
 mod watch;
 
+pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
 pub use analysis::completions::Completions;
 pub use analysis::languages::LanguageWay;
 pub use analysis::shortest::Shortest;
+pub use analysis::suffixes::Suffixes;
 pub use analysis::texts::Texts;
 pub use derivative::deriver::{Derivatives, Deriver};
 pub use derivative::dfa::{Dfa, StateId, Tag};

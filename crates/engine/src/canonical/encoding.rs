@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use crate::canonical::cursor::rows::Rows;
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::source::EncodingSource;
-use crate::canonical::viability::context_independent::SureRows;
-use crate::canonical::viability::crossing::Leaving;
+use crate::canonical::viability::context_independent::ContextIndependent;
+use crate::canonical::viability::crossing::CrossingClasses;
 use crate::canonical::viability::doubts::Doubts;
 use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::search::Found;
-use crate::canonical::whitespace::cached::KeptBlanks;
+use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::locks::{Guard, Mutex, lock};
 use crate::vocabulary::tokens::Tokens;
 
@@ -34,11 +34,11 @@ impl Deref for Encoding {
 /// What was laid out while it was used.
 #[derive(Default)]
 pub(crate) struct Known {
-    pub places: Places,
+    pub places: Cursors,
     pub rows: Rows,
-    pub sure: SureRows,
-    pub blanks: KeptBlanks,
-    pub leaving: Leaving,
+    pub sure: ContextIndependent,
+    pub blanks: WhitespaceCache,
+    pub leaving: CrossingClasses,
     pub anywhere: Anywhere,
     pub search: Found,
     pub doubts: Doubts,
@@ -59,7 +59,6 @@ impl Encoding {
             let Known { places, sure, blanks, leaving, .. } = &mut *known;
             (*places, *sure, *blanks, *leaving) = Default::default();
         }
-        known.places.forced.forget_if_full();
         known
     }
 

@@ -11,18 +11,12 @@ use stencilm_grammar::{Element, ItemsId, Mark, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
-use crate::completion::token_counts::{NEVER, NEW_KEY};
+use crate::completion::token_counts::{MAX_PLACES, NEVER, NEW_KEY};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
 /// With so many texts one is new, whatever came before: no text has as many elements.
 const MANY: u64 = 1 << 16;
-
-/// So many derivatives of one lexeme are looked at.
-const MAX_PLACES: usize = 2_000;
-
-/// Texts are counted where the shortest has so many bytes at most.
-const MAX_SHORTEST: u32 = 128;
 
 /// So often the parts are gone through.
 const MAX_ROUNDS: usize = 64;
@@ -192,7 +186,7 @@ fn instead(all: u64, old: u64, new: u64) -> u64 {
 fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
     let shortest = run.lexeme_cache.deriver().exprs.shortest_at_least(lexeme);
     let within = u64::from(shortest).saturating_add(NEW_KEY);
-    let of_many = match shortest <= MAX_SHORTEST && has_many(run, lexeme, within)? {
+    let of_many = match shortest as usize <= MAX_PLACES && has_many(run, lexeme, within)? {
         true => within,
         false => NEVER,
     };

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::bounded::{LARGE_BUDGET, Recent};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
@@ -50,12 +51,6 @@ const MAX_TOKENS: usize = 128;
 
 /// The places behind a configuration with more sets below it are not kept.
 const MAX_SETS: usize = 128;
-
-/// So many bytes of places are kept for one grammar.
-const MAX_KEPT_BYTES: usize = 1 << 24;
-
-/// For so many costs of references what is known is kept.
-const MAX_REFERENCE_COSTS: usize = 16;
 
 /// Counts are told apart however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
@@ -185,8 +180,7 @@ pub(crate) struct Endings {
 pub(crate) struct AllEndings {
     /// What is found before a text is read, once it was asked for: what lexemes take, and what declares names.
     counts: Option<(Arc<TokenCounts>, Option<Declarations>)>,
-    /// The one that was asked for last comes last.
-    known: Vec<(ReferenceCosts, Endings)>,
+    known: Recent<(ReferenceCosts, Endings)>,
 }
 
 impl AllEndings {
@@ -207,17 +201,10 @@ impl AllEndings {
             Some(declarations) => declarations.costs_of(run, vocabulary, configuration),
             None => ReferenceCosts::default(),
         };
-        match self.known.iter().position(|(known, _)| *known == references) {
-            Some(at) => self.known[at..].rotate_left(1),
-            None => {
-                let endings = Endings::new(run, counts.clone(), references)?;
-                if self.known.len() == MAX_REFERENCE_COSTS {
-                    self.known.remove(0);
-                }
-                self.known.push((references, endings));
-            }
+        if self.known.find(|(known, _)| *known == references).is_none() {
+            self.known.push((references, Endings::new(run, counts.clone(), references)?));
         }
-        Ok(&mut self.known.last_mut().expect("it was just put there").1)
+        Ok(&mut self.known.find(|(known, _)| *known == references).expect("it was there or is there now").1)
     }
 }
 
@@ -228,7 +215,7 @@ impl Endings {
         let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
         let nodes: Arc<[u64]> = node_costs(measured).into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
-        let places = DependencyCache::new(MAX_KEPT_BYTES, EVERY_COUNT);
+        let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
         Ok(Endings { counts, nodes, bounds, texts: Texts::default(), places, in_bytes: None })
     }
 
@@ -249,13 +236,17 @@ impl Endings {
 }
 
 impl Run<'_> {
-    /// What completes the text behind any one token, at most, and by how much more one token may put off the end.
+    /// What completes the text behind any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
+    /// some byte is no token, since a text that is short in bytes may be none of tokens then.
     pub fn most_behind_a_token(
         &mut self,
         endings: &mut Endings,
         configuration: SetId,
         is_canonical: bool,
     ) -> Result<(u64, u64), EngineError> {
+        if !endings.counts.has_all_bytes {
+            return Ok((NEVER, NEVER));
+        }
         if is_canonical {
             let (nodes, bounds) = endings.in_bytes(self)?;
             let mut costs = Costs::in_bytes_of(nodes.clone());
@@ -334,6 +325,36 @@ impl Run<'_> {
             Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
             Completion::TooLong(_) | Completion::Never => Ok(None),
         }
+    }
+
+    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the way for which it
+    /// was left, or one that is looked for as it was then. Another search may find a way first that takes more.
+    pub fn way_out_behind(
+        &mut self,
+        endings: &mut Endings,
+        before: SetId,
+        token: u32,
+        here: SetId,
+        most: u64,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
+        let places = self.places_behind(endings, before)?;
+        let mut place = places.0.iter().filter(|place| place.tokens.has(token));
+        let kept = place.next().and_then(|place| lock(&place.way).clone());
+        let mut pieces = None;
+        if let Some(kept) = kept.filter(|kept| kept.tokens <= most)
+            && self.leads_to_the_end(here, &kept.pieces)?
+        {
+            pieces = Some(kept.pieces.clone());
+        }
+        if pieces.is_none() {
+            let mut costs = endings.costs();
+            match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), MAX_LOOKED_AT) {
+                Ok(Completion::Found(found)) => pieces = Some(found),
+                Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(pieces.and_then(|pieces| tokens_of(&endings.counts.vocabulary, &pieces)))
     }
 
     /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text.
@@ -492,6 +513,7 @@ impl Run<'_> {
             let hangs_on_keys = is_doubtful || self.writes_free_key(place);
             let spare = if hangs_on_keys { NEW_KEY } else { 0 };
             let at_most = match endings.bounds.is_exact {
+                _ if !endings.counts.has_all_bytes => NEVER,
                 true => cost.saturating_add(spare),
                 false if self.stacks.has_bottom(place) => 0,
                 // What waits tells too little of elements that count and keys that must be new.

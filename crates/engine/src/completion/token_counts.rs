@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node};
-use stencilm_regex::{ExprId, LimitExceeded, Shortest};
+use stencilm_regex::{ByteSet, ExprId, LimitExceeded, Shortest};
 
 use crate::error::EngineError;
+use crate::machine::readable::bytes_of;
 use crate::parse::stepper::Run;
 use crate::vocabulary::tokens::Tokens;
 
@@ -20,7 +21,7 @@ pub(crate) const NEW_KEY: u64 = 4;
 pub(crate) const MAX_STEPS: usize = 200_000;
 
 /// So many derivatives of one lexeme are looked at to find what completes its worst beginning.
-const MAX_PLACES: usize = 2_000;
+pub(crate) const MAX_PLACES: usize = 2_000;
 
 /// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
 pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>> {
@@ -64,14 +65,19 @@ pub(crate) struct TokenCounts {
     lexemes: FxHashMap<ExprId, u64>,
     /// Names of members that are written as they are.
     names: FxHashMap<Arc<str>, u64>,
+    /// Whether every byte that they have is a token, so that no text takes more tokens than bytes.
+    pub has_all_bytes: bool,
 }
 
 impl TokenCounts {
     /// Those of a grammar.
     pub fn new(run: &mut Run<'_>, vocabulary: Arc<Tokens>) -> Result<TokenCounts, EngineError> {
         let grammar = run.machine.grammar().clone();
-        let mut counts = TokenCounts { vocabulary, lexemes: FxHashMap::default(), names: FxHashMap::default() };
+        let (lexemes, names) = Default::default();
+        let mut counts = TokenCounts { vocabulary, lexemes, names, has_all_bytes: true };
+        let (mut bytes, mut known) = (ByteSet::EMPTY, FxHashMap::default());
         for lexeme in lexemes_of(&grammar) {
+            bytes = bytes.union(&bytes_of(grammar.exprs(), lexeme, &mut known));
             if !counts.lexemes.contains_key(&lexeme) {
                 let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
                 let deriver = run.lexeme_cache.deriver();
@@ -85,10 +91,14 @@ impl TokenCounts {
         }
         for known in grammar.all_members().iter().flat_map(|members| &members.known) {
             if known.key.is_none() && !counts.names.contains_key(&known.name) {
+                bytes = bytes.union(&known.name.bytes().chain([b'"']).collect());
                 let count = count_of(&counts.vocabulary, format!("\"{}\"", known.name).as_bytes());
                 counts.names.insert(known.name.clone(), count);
             }
         }
+        let trie = counts.vocabulary.trie();
+        let is_token = |byte: u8| trie.root(byte).is_some_and(|node| trie.entry_at(node).is_some());
+        counts.has_all_bytes = bytes.iter().all(is_token);
         Ok(counts)
     }
 

@@ -4,7 +4,7 @@
 //! come exactly where more values go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
 use crate::distinct::quoting::{Quoting, text_since};
 use crate::error::EngineError;
@@ -19,7 +19,7 @@ use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::tokens::Tokens;
 
 /// Most residuals that are counted at once.
-const MAX_RESIDUALS: usize = 20_000;
+pub(crate) const MAX_RESIDUALS: usize = 20_000;
 
 /// Where what is left of a number stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,12 +46,15 @@ impl Part {
     }
 }
 
-/// How many values go on from what is left of a number, by residual; `None` where there is no end to them, or where some have an
-/// exponent.
+/// How many values go on from what is left of a number; of those with an exponent it is not told.
 #[derive(Default)]
-pub(crate) struct NumberCounts(FxHashMap<(ExprId, Part), Option<u64>>);
+pub(crate) struct NumberCounts(Cardinalities<(ExprId, Part)>);
 
-impl Extension for NumberCounts {}
+impl Extension for NumberCounts {
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+}
 
 /// A number that has begun, as an element.
 struct Begun<'t> {
@@ -86,10 +89,11 @@ impl<'t> Begun<'t> {
     }
 }
 
-/// A thread within a number that is a whole element, of which there are finitely many.
-struct CountedNumber {
-    dfa: DfaId,
-    array: ItemsState,
+/// What is known of a thread that is at or within a lexeme which is a whole element.
+pub(crate) struct CountedElement {
+    pub dfa: DfaId,
+    /// The one array in which the element must be new.
+    pub array: ItemsState,
 }
 
 impl Run<'_> {
@@ -99,7 +103,7 @@ impl Run<'_> {
         if thread.state & IN_BLANKS != 0 {
             return Ok(None);
         }
-        let Some(number) = self.counted_number(thread)? else { return Ok(None) };
+        let Some(number) = self.counted_element(thread)? else { return Ok(None) };
         let written = text_since(self.stacks, text, number.array.start);
         let seen = self.seen_strings(&[number.array]);
         self.is_number_left(number.dfa, StateId(thread.state), written.trim_ascii_start(), &seen)
@@ -118,7 +122,7 @@ impl Run<'_> {
     ) -> Result<(), EngineError> {
         let mut numbers = Vec::with_capacity(threads.len());
         for &thread in threads {
-            let number = self.counted_number(thread)?;
+            let number = self.counted_element(thread)?;
             numbers.push(match number {
                 Some(number) => {
                     let written = text_since(self.stacks, text, number.array.start);
@@ -181,7 +185,7 @@ impl Run<'_> {
     }
 
     /// What is known of a thread that is at or within a lexeme which is a whole element.
-    fn counted_number(&mut self, thread: Entry) -> Result<Option<CountedNumber>, EngineError> {
+    pub(crate) fn counted_element(&mut self, thread: Entry) -> Result<Option<CountedElement>, EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(None);
         }
@@ -201,7 +205,7 @@ impl Run<'_> {
         let mut pending = Vec::new();
         self.pending(thread, &mut pending);
         let &[array] = &pending[..] else { return Ok(None) };
-        Ok(Some(CountedNumber { dfa, array }))
+        Ok(Some(CountedElement { dfa, array }))
     }
 
     /// Whether more numbers go on from a state, behind these digits, than were seen.
@@ -219,23 +223,6 @@ impl Run<'_> {
         let left = deriver.exprs.or(&residuals);
         Ok(self.machine.extensions.get::<NumberCounts>().is_left(deriver, left, written, seen)?)
     }
-}
-
-/// A residual on the way down, how its digits go on, and how many values those before `next` lead to.
-struct Level {
-    key: (ExprId, Part),
-    steps: Vec<Step>,
-    next: usize,
-    count: u64,
-}
-
-/// Bytes after which the same is left of a number.
-struct Step {
-    to: (ExprId, Part),
-    /// How many bytes there are.
-    bytes: u64,
-    /// Whether the number may end behind them as the value that it was before.
-    is_same: bool,
 }
 
 impl NumberCounts {
@@ -273,38 +260,10 @@ impl NumberCounts {
 
     /// How many values go on from a residual.
     fn count(&mut self, deriver: &mut Deriver, root: ExprId, part: Part) -> Result<Option<u64>, LimitExceeded> {
-        if let Some(&count) = self.0.get(&(root, part)) {
-            return Ok(count);
+        match self.0.of((root, part), MAX_RESIDUALS, |place| steps(deriver, place))? {
+            Cardinality::Finite(count) => Ok(Some(count)),
+            Cardinality::Infinite | Cardinality::Unknown => Ok(None),
         }
-        let before = self.0.len();
-        let mut levels = Vec::new();
-        let mut down = Some((root, part));
-        loop {
-            if let Some(key) = down.take() {
-                // What is met again on the way down has no end: until it is counted, it is known not to be.
-                self.0.insert(key, None);
-                let Some(steps) = steps(deriver, key)? else { return Ok(None) };
-                let count = u64::from(key.1 != Part::First && ends(deriver, key)?);
-                levels.push(Level { key, steps, next: 0, count });
-            }
-            let Some(level) = levels.last_mut() else { break };
-            let Some(step) = level.steps.get(level.next) else {
-                self.0.insert(level.key, Some(level.count));
-                levels.pop();
-                continue;
-            };
-            match self.0.get(&step.to) {
-                Some(&Some(count)) => {
-                    let others = count - u64::from(step.is_same);
-                    level.count = level.count.saturating_add(others.saturating_mul(step.bytes));
-                    level.next += 1;
-                }
-                Some(None) => return Ok(None),
-                None if self.0.len() - before > MAX_RESIDUALS => return Ok(None),
-                None => down = Some(step.to),
-            }
-        }
-        Ok(self.0[&(root, part)])
     }
 }
 
@@ -319,7 +278,10 @@ fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Resu
 }
 
 /// How a number goes on; `None` where that is not by digits and a point as JSON has them.
-fn steps(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<Option<Vec<Step>>, LimitExceeded> {
+fn steps(
+    deriver: &mut Deriver,
+    (residual, part): (ExprId, Part),
+) -> Result<Option<Steps<(ExprId, Part)>>, LimitExceeded> {
     let mut steps = Vec::new();
     for &(bytes, rest) in deriver.derivatives(residual)?.iter() {
         if !deriver.is_live(rest)? {
@@ -339,9 +301,12 @@ fn steps(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<Opti
             let is_same = goes_on_alike && ends(deriver, (rest, next))?;
             *alike.entry((next, is_same)).or_default() += 1;
         }
-        steps.extend(alike.into_iter().map(|((next, is_same), bytes)| Step { to: (rest, next), bytes, is_same }));
+        // The number that may end there as the value that it was before is counted before.
+        let step = |((next, is_same), ways)| Step { to: (rest, next), ways, known: u64::from(is_same) };
+        steps.extend(alike.into_iter().map(step));
     }
-    Ok(Some(steps))
+    let may_end = part != Part::First && ends(deriver, (residual, part))?;
+    Ok(Some(Steps { ends: u64::from(may_end), steps }))
 }
 
 /// Whether a number may end here, or with a point and zeros.

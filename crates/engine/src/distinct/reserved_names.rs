@@ -16,10 +16,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, NIL};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie::{Reader, Trie};
-
-/// Tokens behind one node of the trie are kept where they are no fewer than these.
-const MANY: usize = 64;
+use crate::vocabulary::trie::Reader;
 
 /// The tokens below the nodes of a vocabulary's trie at which such a name ends.
 #[derive(Default)]
@@ -66,36 +63,24 @@ impl ReservedTokens {
     }
 }
 
-/// Such tokens of earlier masks: those below one node, if they were many, and the last others.
+/// Such tokens of the last mask.
 #[derive(Default)]
 pub(crate) struct ReservedScratch {
-    many: ReservedTokens,
-    others: ReservedTokens,
+    last: ReservedTokens,
     nodes: Vec<u32>,
 }
 
 impl Extension for ReservedScratch {}
 
 impl ReservedScratch {
-    fn are_many(trie: &Trie, nodes: &[u32]) -> bool {
-        nodes.len() == 1 && trie.size(nodes[0] as usize) >= MANY
-    }
-
     /// The tokens below some nodes, to be handed back.
     fn take(&mut self, vocabulary: &Tokens, nodes: &[u32]) -> ReservedTokens {
-        let place = match ReservedScratch::are_many(vocabulary.trie(), nodes) {
-            true => &mut self.many,
-            false => &mut self.others,
-        };
-        std::mem::take(place).below(vocabulary, nodes)
+        std::mem::take(&mut self.last).below(vocabulary, nodes)
     }
 
     /// Takes them back for another mask.
-    pub fn keep(&mut self, vocabulary: &Tokens, taken: ReservedTokens) {
-        match ReservedScratch::are_many(vocabulary.trie(), &taken.nodes) {
-            true => self.many = taken,
-            false => self.others = taken,
-        }
+    pub fn keep(&mut self, taken: ReservedTokens) {
+        self.last = taken;
     }
 }
 

@@ -3,30 +3,29 @@
 //! Without escapes a text spells one value. So of an element that has begun as a string a new one can come exactly where more
 //! strings go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
 
-use rustc_hash::FxHashMap;
-use stencilm_regex::{Derivatives, Deriver, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
+use crate::distinct::number_counts::{CountedElement, MAX_RESIDUALS};
 use crate::distinct::quoting::text_since;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::IN_BLANKS;
-use crate::machine::layout::ExpansionId;
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::Run;
 use crate::state::stacks::Entry;
 use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// Most residuals that are counted at once.
-const MAX_RESIDUALS: usize = 20_000;
-
-/// How many plainly written strings go on from what is left within one, by residual; `None` where there is no end to them or
-/// some are not written plainly.
+/// How many plainly written strings go on from what is left within one.
 #[derive(Default)]
-struct StringCounts(FxHashMap<ExprId, Option<u64>>);
+struct StringCounts(Cardinalities<ExprId>);
 
-impl Extension for StringCounts {}
+impl Extension for StringCounts {
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+}
 
 /// A thread within a string that is a whole element, of which there are finitely many.
 struct CountedString {
@@ -117,31 +116,17 @@ impl Run<'_> {
 
     /// What is known of a thread within a string that is a whole element, if there are finitely many of its kind.
     fn counted_string(&mut self, thread: Entry, text: u32) -> Result<Option<CountedString>, EngineError> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_BLANKS != 0 {
+        if thread.state & IN_BLANKS != 0 {
             return Ok(None);
         }
-        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-        let Some(dfa) = expansion.dfa() else { return Ok(None) };
-        if !self.is_pending(expansion.frame, thread.register) {
-            return Ok(None);
-        }
+        let Some(CountedElement { dfa, array }) = self.counted_element(thread)? else { return Ok(None) };
         let state = StateId(thread.state);
-        for &(tag, _) in self.lexeme_cache.residuals(dfa, state) {
-            // The lexeme must be the whole element.
-            for frames in self.machine.continuations(&expansion, tag).iter() {
-                if !matches!(frames[..], [(behind, _)] if self.machine.unique_items(behind).is_some()) {
-                    return Ok(None);
-                }
-            }
-        }
-        let mut pending = Vec::new();
-        self.pending(thread, &mut pending);
-        let (&[array], Some(open)) = (&pending[..], self.open_string(text, &pending)) else { return Ok(None) };
+        let Some(open) = self.open_string(text, &[array]) else { return Ok(None) };
         if text_since(self.stacks, text, array.start).trim_ascii_start() != open {
             return Ok(None);
         }
         let Some(count) = self.strings_from(dfa, state)? else { return Ok(None) };
-        Ok(Some(CountedString { dfa, state, open, seen: self.seen_strings(&pending), count }))
+        Ok(Some(CountedString { dfa, state, open, seen: self.seen_strings(&[array]), count }))
     }
 
     /// How many strings go on from a state within one.
@@ -150,7 +135,11 @@ impl Run<'_> {
             self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexeme_cache.deriver();
         let left = deriver.exprs.or(&residuals);
-        count_strings(deriver, left, self.machine.extensions.get())
+        let counts = &mut self.machine.extensions.get::<StringCounts>().0;
+        match counts.of(left, MAX_RESIDUALS, |residual| steps(deriver, residual))? {
+            Cardinality::Finite(count) => Ok(Some(count)),
+            Cardinality::Infinite | Cardinality::Unknown => Ok(None),
+        }
     }
 
     /// Whether a lexeme ends with these bytes.
@@ -168,57 +157,22 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// A residual on the way down, its derivatives, and how many strings go on from those before `next`.
-struct Level {
-    residual: ExprId,
-    derivatives: Derivatives,
-    next: usize,
-    count: u64,
-}
-
-/// Counts the strings that go on from a residual within a string.
-fn count_strings(
-    deriver: &mut Deriver,
-    root: ExprId,
-    StringCounts(known): &mut StringCounts,
-) -> Result<Option<u64>, LimitExceeded> {
-    if let Some(&count) = known.get(&root) {
-        return Ok(count);
-    }
-    let level = |deriver: &mut Deriver, residual: ExprId| -> Result<Level, LimitExceeded> {
-        Ok(Level { residual, derivatives: deriver.derivatives(residual)?, next: 0, count: 0 })
-    };
-    // What is met again on the way down has no end: until it is counted, it is known not to be.
-    known.insert(root, None);
-    let before = known.len();
-    let mut levels = vec![level(deriver, root)?];
-    while let Some(top) = levels.last_mut() {
-        let Some(&(bytes, rest)) = top.derivatives.get(top.next) else {
-            known.insert(top.residual, Some(top.count));
-            levels.pop();
-            continue;
-        };
+/// How the strings go on from a residual within one; `None` where some are not written plainly.
+fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>>, LimitExceeded> {
+    let mut all = Steps { ends: 0, steps: Vec::new() };
+    for &(bytes, rest) in deriver.derivatives(residual)?.iter() {
         if !deriver.is_live(rest)? {
-            top.next += 1;
             continue;
         }
         let ends = bytes.contains(b'"');
-        let is_plain = !bytes.contains(b'\\') && !deriver.exprs.is_nullable(top.residual);
-        if !is_plain || (ends && (rest != ExprId::EMPTY || bytes.len() > 1)) || known.len() - before > MAX_RESIDUALS {
+        let is_plain = !bytes.contains(b'\\') && !deriver.exprs.is_nullable(residual);
+        if !is_plain || (ends && (rest != ExprId::EMPTY || bytes.len() > 1)) {
             return Ok(None);
         }
-        let count = match known.get(&rest) {
-            _ if ends => 1,
-            Some(&Some(count)) => count,
-            Some(None) => return Ok(None),
-            None => {
-                known.insert(rest, None);
-                levels.push(level(deriver, rest)?);
-                continue;
-            }
-        };
-        top.count = top.count.saturating_add(count.saturating_mul(bytes.len() as u64));
-        top.next += 1;
+        match ends {
+            true => all.ends += 1,
+            false => all.steps.push(Step { to: rest, ways: bytes.len() as u64, known: 0 }),
+        }
     }
-    Ok(known[&root])
+    Ok(Some(all))
 }

@@ -19,12 +19,6 @@ use crate::vocabulary::ranks::Ranks;
 const SAMPLED: usize = 32;
 const FAR_TOO_MANY: usize = 2;
 
-/// One of so many states is looked at to tell for how many transitions there should be room.
-const STATES_PER_SAMPLE: usize = 32;
-
-/// Fewer tell nothing, and the index is small.
-const FEW_SAMPLES: usize = 4;
-
 /// An index in the making; each call of [`IndexBuilder::advance`] works for a while.
 pub struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
@@ -152,8 +146,8 @@ impl Walking {
     /// twice its pages.
     fn reserve(&mut self, vocabulary: &Vocabulary, limit: usize) {
         let states = self.automaton.len();
-        let sampled = states / STATES_PER_SAMPLE;
-        if sampled < FEW_SAMPLES {
+        let sampled = states / SAMPLED;
+        if sampled == 0 {
             return;
         }
         let stretches: usize = (0..sampled).map(|at| self.count_stretches(vocabulary, at * states / sampled)).sum();

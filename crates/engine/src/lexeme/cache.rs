@@ -12,6 +12,7 @@ use stencilm_regex::{
     StateId, Tag, memory,
 };
 
+use crate::bounded::{BUDGET, Recent};
 use crate::extensions::Extensions;
 use crate::lexeme::crossing::{MAX_EXITS, Suffixes};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
@@ -26,9 +27,6 @@ use crate::vocabulary::tokens::Tokens;
 /// not a choice between a few.
 const WIDE_BYTES: usize = 10;
 
-/// No more bytes of rows than these are taken over from a lexeme cache that is replaced.
-const MAX_TAKEN_OVER: usize = 8 << 20;
-
 /// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
 
@@ -41,7 +39,7 @@ pub struct LexemeCache {
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
     pub(crate) behind_runs: Behind,
     /// See [`LexemeCache::without_limits`].
-    pub(crate) unlimited: Vec<DfaId>,
+    pub(crate) unlimited: Recent<DfaId>,
     pub(crate) rows_bytes: usize,
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
@@ -73,7 +71,7 @@ impl LexemeCache {
             rows: FxHashMap::default(),
             classes: FxHashMap::default(),
             behind_runs: Behind::default(),
-            unlimited: Vec::new(),
+            unlimited: Recent::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
@@ -106,7 +104,7 @@ impl LexemeCache {
         let mut in_rows = 0;
         for (_, key, row) in common {
             in_rows += row.memory_bytes();
-            if in_rows > MAX_TAKEN_OVER {
+            if in_rows > BUDGET {
                 in_rows -= row.memory_bytes();
                 break;
             }
@@ -145,7 +143,7 @@ impl LexemeCache {
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
-            + memory::of_table::<((DfaId, ExprId, StateId), Option<Box<[StateId]>>)>(self.behind_runs.capacity());
+            + self.behind_runs.memory_bytes();
         if told > self.measured.0 + self.measured.0 / 8 {
             self.measured = (told, self.memory_bytes_apart());
         }

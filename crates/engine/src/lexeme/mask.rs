@@ -15,11 +15,11 @@ use crate::vocabulary::tokens::Tokens;
 /// The tokens of a row are listed where they are no more than these.
 pub const MAX_LISTED: usize = 512;
 
-/// A row of no more tokens than these is written from its list.
-const FEW_TOKENS: usize = 100;
-
 /// So many characters are looked at behind a token, to see how its tokenizer goes on.
 pub const CHARACTERS_BEHIND: u32 = 4;
+
+/// As many bytes at most.
+pub const BYTES_BEHIND: u32 = 4 * CHARACTERS_BEHIND;
 
 /// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
 #[derive(Clone)]
@@ -143,7 +143,7 @@ impl Row {
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         let count = tokens.len();
-        let inside = (count > FEW_TOKENS).then(|| {
+        let inside = (count > MAX_LISTED).then(|| {
             let mut inside = TokenSet::empty(vocab_size);
             tokens.iter().for_each(|&token| token_set::set(inside.words_mut(), token));
             Arc::new(inside)

@@ -16,19 +16,14 @@ use std::thread::JoinHandle;
 
 use stencilm_regex::{after_freeing, before_waiting};
 
+use crate::bounded::RECENT;
 use crate::cpus::available_cpus;
 use crate::lexeme::cache::LexemeCache;
 use crate::limits::LexiconLimits;
 use crate::locks::{Guard, Mutex, lock, try_lock};
 
-/// More generations than these are not kept, however small they are.
-const MAX_GENERATIONS: usize = 8;
-
 /// More lanes than these are not had: what several grammars need is found once in each.
 const MAX_LANES: usize = 4;
-
-/// Grammars that are gone are looked for when so many have come, and then when they are twice as many.
-const FEW_USERS: usize = 64;
 
 /// To take more than this apart takes too long to be done by the way.
 const LARGE: usize = 1 << 20;
@@ -131,7 +126,7 @@ struct Generation {
 
 impl Generation {
     fn of(lane: Lane, lexeme_cache: LexemeCache) -> Generation {
-        Generation { lane, lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: FEW_USERS }
+        Generation { lane, lexemes: Lexemes::new(lexeme_cache), users: Vec::new(), look_at: 0 }
     }
 }
 
@@ -235,7 +230,7 @@ impl SharedLexemes {
         };
         if generation.users.len() >= generation.look_at {
             generation.users.retain(|user| user.strong_count() > 0);
-            generation.look_at = FEW_USERS.max(2 * generation.users.len());
+            generation.look_at = 2 * generation.users.len();
         }
         generation.users.push(user);
         true
@@ -297,7 +292,7 @@ impl SharedLexemes {
             (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
         excess + being_taken_apart() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
-            || generations.len() > MAX_GENERATIONS.max(2 * self.lanes.load(Ordering::Relaxed))
+            || generations.len() > RECENT.max(2 * self.lanes.load(Ordering::Relaxed))
     }
 }
 

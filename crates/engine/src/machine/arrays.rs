@@ -3,14 +3,11 @@
 //! Nothing is begun after which the places left cannot bring every counter within its bounds.
 
 use stencilm_grammar::{Items, ItemsId};
-use stencilm_regex::Map;
+use stencilm_regex::memory;
 
 use crate::machine::frame::Phase;
 use crate::machine::layout::Machine;
 use crate::state::stacks::{ItemsState, NIL, Stacks};
-
-/// So many counts are remembered with what may come at them: a long array has as many as elements.
-const MAX_REMEMBERED: usize = 128;
 
 impl Machine {
     /// What an array's register says before an element.
@@ -51,10 +48,8 @@ impl Machine {
             let is_possible = after.is_some_and(|after| items.can_complete(place + 1, &after, |_| true));
             allowed |= u64::from(is_possible) << index;
         }
-        if self.allowed_elements.len() >= MAX_REMEMBERED {
-            self.allowed_elements = Map::default();
-        }
-        self.allowed_elements.insert(key, allowed);
+        let owned = memory::of_slice::<u32>(counts.len());
+        self.allowed_elements.insert(key, allowed, owned);
         allowed
     }
 

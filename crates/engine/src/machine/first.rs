@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Map, Set, StateId};
 
@@ -28,15 +28,11 @@ const MAX_WAYS_PER_PLACE: usize = 3;
 /// As many ways are fine however few the places are.
 const FEW_WAYS: usize = 300;
 
-/// A lexeme with no more texts than these, in so many bytes together, is read by a trie of them.
-const MAX_TEXTS: usize = 256;
+/// A lexeme with texts of no more bytes than these together is read by a trie of them.
 const MAX_TEXT_BYTES: usize = 8_192;
 
 /// A part of a sequence that takes so many bytes is a piece of a long text.
 const LONG_PIECE: usize = 512;
-
-/// So many lexemes are compared one by one.
-const FEW_LEXEMES: usize = 16;
 
 /// A continuation longer than this is read from the left corner, one step at a time.
 const MAX_CONTINUATION: usize = 100;
@@ -305,7 +301,7 @@ impl Machine {
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
         }
-        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES)?);
+        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXT_BYTES, MAX_TEXT_BYTES)?);
         let first = names.next_bytes(StateId::START);
         if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
             return None;
@@ -334,9 +330,7 @@ impl Machine {
         blanks: Option<Blanks>,
         cases: Vec<(ExprId, Vec<Step>)>,
     ) -> Result<Expansion, EngineError> {
-        let mut exprs: Vec<ExprId> = Vec::with_capacity(cases.len());
-        let mut ways: Vec<Vec<Continuation>> = Vec::with_capacity(cases.len());
-        let mut tags: FxHashMap<ExprId, usize> = FxHashMap::default();
+        let mut by_lexeme: Map<ExprId, Vec<Continuation>> = Map::default();
         for (lexeme, mut continuation) in cases {
             let mut expr = self.lexeme(lexeme_cache, lexeme)?;
             if let Some((top, _)) = continuation.last_mut()
@@ -346,22 +340,14 @@ impl Machine {
                 expr = head;
                 *top = self.frame_id(Frame::Spaced { blanks, then: *top });
             }
-            // Nearly always there are a few, and no map is to be made.
-            let few = exprs.len().min(FEW_LEXEMES);
-            let tag = match exprs[..few].iter().position(|&known| known == expr) {
-                Some(tag) => tag,
-                None if exprs.len() < FEW_LEXEMES => exprs.len(),
-                None => *tags.entry(expr).or_insert(exprs.len()),
-            };
-            if tag == exprs.len() {
-                exprs.push(expr);
-                ways.push(Vec::with_capacity(1));
-            }
-            ways[tag].push(continuation.into());
+            by_lexeme.get_or_insert_with(expr, || Vec::with_capacity(1)).push(continuation.into());
         }
-        for ways in &mut ways {
-            ways.sort_unstable();
-            ways.dedup();
+        let (mut exprs, mut ways) = (Vec::with_capacity(by_lexeme.len()), Vec::with_capacity(by_lexeme.len()));
+        for (&expr, continuations) in by_lexeme.iter_mut() {
+            continuations.sort_unstable();
+            continuations.dedup();
+            exprs.push(expr);
+            ways.push(std::mem::take(continuations));
         }
         let (dfa, blanks) = automaton(lexeme_cache, exprs, blanks)?;
         Ok(Expansion { blanks, ..Expansion::new(frame, Automaton::Dfa(dfa), Ways::Listed(ways)) })

@@ -12,7 +12,6 @@ use crate::machine::layout::Machine;
 
 /// No more nodes of a grammar than these are looked at for one frame, and no more parts of a lexeme: to lay out what begins in
 /// so many ways takes long, but it is done once, and this might be in vain.
-const MAX_NODES: usize = 256;
 const MAX_PARTS: usize = 1_024;
 
 impl Machine {
@@ -95,7 +94,7 @@ impl Machine {
             if !seen.insert(node) {
                 continue;
             }
-            if seen.len() > MAX_NODES {
+            if seen.len() > MAX_PARTS {
                 return None;
             }
             let mut add = |expr: ExprId| exprs.may_begin_with(expr, MAX_PARTS).map(|bytes| first = first.union(&bytes));

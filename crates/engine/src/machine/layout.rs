@@ -12,6 +12,7 @@ use std::sync::Arc;
 use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
 
+use crate::bounded::Bounded;
 use crate::error::EngineError;
 use crate::extensions::Extensions;
 use crate::lexeme::cache::LexemeCache;
@@ -53,7 +54,7 @@ pub struct Machine {
     unlooked: Vec<MembersId>,
     named_keys: Vec<bool>,
     /// The alternatives that may come in arrays that count, by place and counters.
-    pub(crate) allowed_elements: Map<(ItemsId, u32, Box<[u32]>), u64>,
+    pub(crate) allowed_elements: Bounded<(ItemsId, u32, Box<[u32]>), u64>,
     /// The lexemes as the lexeme cache knows them, and parts of them.
     lexemes: Map<ExprId, ExprId>,
     /// See [`Machine::begins`].
@@ -90,7 +91,7 @@ impl Machine {
             objects: Map::default(),
             unlooked: Vec::new(),
             named_keys: Vec::new(),
-            allowed_elements: Map::default(),
+            allowed_elements: Bounded::default(),
             lexemes: Map::default(),
             begins: Map::default(),
             extensions: Extensions::default(),
@@ -118,7 +119,6 @@ impl Machine {
         let of_tokens = self.forks_of_tokens.values().map(|(expansion, _)| expansion);
         let expansions: usize = self.expansions.iter().chain(of_tokens).map(|expansion| expansion.memory_bytes()).sum();
         let objects: usize = self.objects.values().map(|facts| facts.memory_bytes()).sum();
-        let counts = self.allowed_elements.keys().map(|(.., counts)| memory::of_slice::<u32>(counts.len()));
         let known = self.known_sets.iter().map(|set| memory::of_slice::<u64>(set.len()));
         let lists = memory::of_list(&self.frames)
             + memory::of_list(&self.absorbed)
@@ -136,8 +136,7 @@ impl Machine {
             + self.begins.memory_bytes()
             + self.extensions.memory_bytes()
             + self.names.memory_bytes();
-        let owned = counts.sum::<usize>() + known.sum::<usize>();
-        self.left.memory_bytes() + lists + tables + owned + expansions + objects
+        self.left.memory_bytes() + lists + tables + known.sum::<usize>() + expansions + objects
     }
 
     /// An expansion.

@@ -12,6 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::memory;
 
+use crate::bounded::Bounded;
+
 /// What comes behind a left child.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Rest {
@@ -49,11 +51,8 @@ pub(crate) struct LeftGraph {
     /// For every node the number of the cycle that it is part of; empty where there is none at all.
     cycles: Vec<Option<u32>>,
     members: Vec<Vec<NodeId>>,
-    regions: FxHashMap<(u32, bool), Arc<Region>>,
+    regions: Bounded<(u32, bool), Arc<Region>>,
 }
-
-/// So many regions are kept; they can be made again.
-const MAX_REGIONS: usize = 256;
 
 impl LeftGraph {
     /// Finds what each node may begin with.
@@ -66,7 +65,7 @@ impl LeftGraph {
             resolved,
             cycles: Vec::new(),
             members: Vec::new(),
-            regions: FxHashMap::default(),
+            regions: Bounded::default(),
         };
         // Recursion goes through rules only, and a cycle has a step to a later node: nearly no grammar of JSON has either.
         if !graph.grammar.rules().is_empty() && graph.leads_forwards() {
@@ -123,8 +122,10 @@ impl LeftGraph {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let regions: usize = self.regions.values().map(|region| region.nodes.len() * 80).sum();
-        memory::of_list(&self.nullable) + memory::of_list(&self.resolved) + memory::of_list(&self.cycles) + regions
+        memory::of_list(&self.nullable)
+            + memory::of_list(&self.resolved)
+            + memory::of_list(&self.cycles)
+            + self.regions.memory_bytes()
     }
 
     /// Whether the rest of a node may be empty.
@@ -264,10 +265,7 @@ impl LeftGraph {
         let reading: Vec<NodeId> = region.nodes.iter().copied().filter(reads).collect();
         region.going_on = region.below(reading, self, |_, _| true);
         let region = Arc::new(region);
-        if self.regions.len() >= MAX_REGIONS {
-            self.regions.clear();
-        }
-        self.regions.insert(key, region.clone());
+        self.regions.insert(key, region.clone(), region.nodes.len() * 80);
         region
     }
 

@@ -40,7 +40,7 @@ fn readable_bytes(grammar: &Grammar) -> ByteSet {
 }
 
 /// The bytes of the matches of an expression, perhaps some more.
-fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<ExprId, ByteSet>) -> ByteSet {
+pub(crate) fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<ExprId, ByteSet>) -> ByteSet {
     exprs.fold(root, known, |expr, known| match expr {
         Expr::Nothing | Expr::Empty => ByteSet::EMPTY,
         Expr::Bytes(set) => *set,
@@ -50,7 +50,8 @@ fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<ExprId, ByteSet
         Expr::Or(parts) => parts.iter().fold(ByteSet::EMPTY, |all, part| all.union(&known[part])),
         Expr::And(parts) => parts.iter().fold(ByteSet::ALL, |all, part| all.intersect(&known[part])),
         Expr::Repeat { body, .. } => known[body],
-        Expr::Not(_) | Expr::Number(_) => ByteSet::ALL,
+        Expr::Number(_) => b"0123456789.eE+-".iter().copied().collect(),
+        Expr::Not(_) => ByteSet::ALL,
     })
 }
 

@@ -163,7 +163,7 @@ impl KeptMask {
 
 /// A node of the tree of looks.
 struct Node<T> {
-    /// The node above; [`NO_PARENT`] for a first one.
+    /// The node above; [`ROOT`] and the number of the key for a first one.
     parent: u32,
     /// What was described there, as a part of the descriptions.
     described: (u32, u32),
@@ -176,10 +176,8 @@ enum Look<T> {
     Found(Arc<T>),
 }
 
-const NO_PARENT: u32 = u32::MAX;
-
-/// Bytes that may be kept for one key of [`DependencyCaches`].
-const BYTES_OF_KEY: usize = 1 << 18;
+/// In place of the node above a first one, with the number of a key.
+const ROOT: u32 = 1 << 31;
 
 /// The masks of one grammar, within a budget of bytes.
 pub(crate) type MaskCache = DependencyCache<KeptMask>;
@@ -194,6 +192,8 @@ pub(crate) struct DependencyCache<T> {
     /// Bytes that are held by what was found.
     in_found: usize,
     budget: usize,
+    /// Where first nodes are now.
+    root: u32,
 }
 
 /// The names of sets, by first occurrence, and the description last written.
@@ -250,6 +250,7 @@ impl<T> DependencyCache<T> {
             names: Names { horizon: horizon as u32, ..Names::default() },
             in_found: 0,
             budget,
+            root: ROOT,
         }
     }
 
@@ -311,7 +312,7 @@ impl<T> DependencyCache<T> {
         mut opened: impl FnMut(SetId),
     ) -> Option<&Arc<T>> {
         self.names.begin(machine, stacks, threads);
-        let mut node = self.child_of(NO_PARENT)?;
+        let mut node = self.child_of(self.root)?;
         while let Look::Open(name) = self.nodes[node as usize].look {
             let set = self.names.sets[name as usize];
             opened(set);
@@ -337,10 +338,11 @@ impl<T> DependencyCache<T> {
     ) {
         if self.memory_bytes() > self.budget {
             // Simplest fair eviction: the masks in use come back at once, the others are gone.
-            *self = DependencyCache::new(self.budget, self.names.horizon as usize);
+            let root = self.root;
+            *self = DependencyCache { root, ..DependencyCache::new(self.budget, self.names.horizon as usize) };
         }
         self.names.begin(machine, stacks, stacks.entries(configuration));
-        let mut parent = NO_PARENT;
+        let mut parent = self.root;
         loop {
             // The first set read that has a name by now and was not opened yet. All reads are looked through each time: a
             // set may be read early, where the computation happens to make the same one, and get its name only later.
@@ -391,34 +393,37 @@ impl<T> DependencyCache<T> {
     }
 }
 
-/// Caches of which each belongs to one key, as what goes on behind a lexeme to the suffixes of its tokens.
+/// A [`DependencyCache`] with a key beside the configuration, as the suffixes of the tokens that leave a lexeme.
 pub(crate) struct DependencyCaches<K, T> {
-    by_key: FxHashMap<K, DependencyCache<T>>,
-    most: usize,
-    horizon: usize,
+    /// The number of each key, under which its first nodes are.
+    numbers: FxHashMap<K, u32>,
+    cache: DependencyCache<T>,
 }
 
 impl<K: Hash + Eq, T> DependencyCaches<K, T> {
-    /// Caches of so many keys: all are dropped when one more comes. No token has more bytes than `horizon`.
-    pub fn new(most: usize, horizon: usize) -> DependencyCaches<K, T> {
-        DependencyCaches { by_key: FxHashMap::default(), most, horizon }
+    /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
+    pub fn new(budget: usize, horizon: usize) -> DependencyCaches<K, T> {
+        DependencyCaches { numbers: FxHashMap::default(), cache: DependencyCache::new(budget, horizon) }
     }
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.by_key.values().map(DependencyCache::memory_bytes).sum()
+        memory::of_table::<(K, u32)>(self.numbers.capacity()) + self.cache.memory_bytes()
     }
 
-    /// The cache of a key, if it has one.
+    /// What is kept under a key, if anything may be.
     pub fn get(&mut self, key: &K) -> Option<&mut DependencyCache<T>> {
-        self.by_key.get_mut(key)
+        self.cache.root = ROOT | *self.numbers.get(key)?;
+        Some(&mut self.cache)
     }
 
-    /// The cache of a key, which is empty if there was none.
+    /// What is kept under a key, and where to keep more.
     pub fn of(&mut self, key: K) -> &mut DependencyCache<T> {
-        if self.by_key.len() >= self.most && !self.by_key.contains_key(&key) {
-            self.by_key.clear();
+        if self.memory_bytes() > self.cache.budget {
+            *self = DependencyCaches::new(self.cache.budget, self.cache.names.horizon as usize);
         }
-        self.by_key.entry(key).or_insert_with(|| DependencyCache::new(BYTES_OF_KEY, self.horizon))
+        let next = self.numbers.len() as u32;
+        self.cache.root = ROOT | *self.numbers.entry(key).or_insert(next);
+        &mut self.cache
     }
 }

@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use stencilm_regex::ExprId;
 
+use crate::bounded::Bounded;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::crossing::{Crossings, Suffixes};
@@ -23,9 +23,6 @@ use crate::parse::stepper::{Doubt, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
-
-/// So many lists of suffixes are told apart, and so many kinds of values behind keys.
-const MAX_LISTS: usize = 256;
 
 /// The suffixes that are read.
 struct Found {
@@ -57,13 +54,12 @@ struct WithinValue {
 #[derive(Default)]
 pub(crate) struct WithinValues {
     /// By the place of the suffixes in memory and the value; `None` where the ways are too many.
-    known: FxHashMap<(usize, ValueBehindKey), Option<Arc<WithinValue>>>,
+    known: Bounded<(usize, ValueBehindKey), Option<Arc<WithinValue>>>,
 }
 
 impl Extension for WithinValues {
     fn memory_bytes(&self) -> usize {
-        let values = self.known.values().flatten();
-        values.map(|value| 96 + size_of_val(&*value.read.suffixes) + size_of_val(&*value.ends)).sum()
+        self.known.memory_bytes()
     }
 }
 
@@ -74,9 +70,9 @@ pub(crate) struct KnownSuffixes {
 }
 
 impl KnownSuffixes {
-    /// Nothing yet. No token has more bytes than `horizon`.
-    pub fn new(horizon: usize) -> KnownSuffixes {
-        KnownSuffixes { known: DependencyCaches::new(MAX_LISTS, horizon) }
+    /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
+    pub fn new(max_bytes: usize, horizon: usize) -> KnownSuffixes {
+        KnownSuffixes { known: DependencyCaches::new(max_bytes, horizon) }
     }
 
     /// Bytes of memory held, about.
@@ -197,11 +193,9 @@ impl Run<'_> {
         let ends = self.untracked(|run| Walk::new(run).up_to_the_end(suffixes.trie(), &[alone], doubt, note));
         let read = Found { _all: suffixes.clone(), suffixes: read.into() };
         let found = ends?.map(|ends| Arc::new(WithinValue { read, ends: ends.into() }));
-        let known = &mut self.lexeme_cache.extensions.get::<WithinValues>().known;
-        if known.len() >= MAX_LISTS {
-            known.clear();
-        }
-        known.insert(name, found.clone());
+        let bytes = |value: &Arc<WithinValue>| 96 + size_of_val(&*value.read.suffixes) + size_of_val(&*value.ends);
+        let owned = found.as_ref().map_or(0, bytes);
+        self.lexeme_cache.extensions.get::<WithinValues>().known.insert(name, found.clone(), owned);
         Ok(found)
     }
 }

@@ -180,7 +180,7 @@ impl Run<'_> {
             "no token goes on within a key behind the end of its name"
         );
         self.add_crossings(suffixes, (thread, expansion), here, &taken, draft)?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
         Ok(())
     }
 
@@ -265,7 +265,7 @@ impl Run<'_> {
                 draft.note(token, doubt, within);
             }
         })?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(draft.vocabulary, taken);
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
         Ok(())
     }
 

@@ -67,7 +67,7 @@ pub(crate) struct PlainMask {
 impl Masks {
     /// Nothing yet, and so many bytes of masks at most. No token has more bytes than `horizon`.
     pub fn new(max_bytes: usize, horizon: usize) -> Masks {
-        Masks { known: MaskCache::new(max_bytes, horizon), suffixes: KnownSuffixes::new(horizon) }
+        Masks { known: MaskCache::new(max_bytes, horizon), suffixes: KnownSuffixes::new(max_bytes, horizon) }
     }
 
     /// Bytes of memory held, about.

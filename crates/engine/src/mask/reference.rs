@@ -5,18 +5,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::bounded::Recent;
 use crate::extensions::Extension;
 use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::vocabulary::token_set;
-
-/// So many masks are kept to be compared with.
-const MAX_BASES: usize = 16;
-
-/// So many of those that began with the same row are.
-const FEW_BASES: usize = 2;
-
-/// So many words are compared at once.
-const CHUNK: usize = 32;
 
 /// A whole mask.
 pub(crate) struct Base {
@@ -44,25 +36,24 @@ impl Base {
     }
 }
 
-/// The masks that were met last, the latest first.
+/// The masks that were met last.
 #[derive(Default)]
-pub(crate) struct Bases(Vec<Arc<Base>>);
+pub(crate) struct Bases(Recent<Arc<Base>>);
 
 impl Bases {
     /// A mask that is kept, and the tokens in which this one, which began with a row, differs from it: no more than
     /// [`MAX_LISTED`].
     pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
         let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
-        let alike = (0..self.0.len()).filter(|&place| row != 0 && self.0[place].row == row).take(FEW_BASES);
-        let mut near = alike.filter_map(|place| Some((place, few_differences(words, &self.0[place].words)?)));
-        if let Some((place, flipped)) = near.next() {
-            self.0[..=place].rotate_right(1);
-            return (self.0[0].clone(), flipped);
+        let few = |base: &Arc<Base>| Some((base.clone(), few_differences(words, &base.words)?));
+        let near = self.0.iter().filter(|base| row != 0 && base.row == row).find_map(few);
+        if let Some((near, flipped)) = near {
+            self.0.find(|base| Arc::ptr_eq(base, &near));
+            return (near, flipped);
         }
         let base = Arc::new(Base { words: words.into(), row, number: OnceLock::new() });
         if row != 0 {
-            self.0.truncate(MAX_BASES - 1);
-            self.0.insert(0, base.clone());
+            self.0.push(base.clone());
         }
         (base, Vec::new())
     }
@@ -77,9 +68,9 @@ impl Extension for Bases {
 /// The tokens that are in one of two masks only, if they are few.
 fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
     let mut tokens = Vec::new();
-    for (index, (a, b)) in a.chunks(CHUNK).zip(b.chunks(CHUNK)).enumerate() {
+    for (index, (a, b)) in a.chunks(token_set::CHUNK).zip(b.chunks(token_set::CHUNK)).enumerate() {
         if a != b {
-            let before = (index * CHUNK) as u32 * token_set::BITS;
+            let before = (index * token_set::CHUNK) as u32 * token_set::BITS;
             tokens.extend(token_set::difference(a, b).into_iter().map(|token| before + token));
             if tokens.len() > MAX_LISTED {
                 return None;
@@ -92,6 +83,7 @@ fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounded::RECENT;
     use crate::vocabulary::token_set::TokenSet;
 
     #[test]
@@ -114,9 +106,9 @@ mod tests {
             let (far, flipped) = bases.near(&words, row.as_ref());
             assert!(!Arc::ptr_eq(&base, &far) && flipped.is_empty());
         }
-        for number in 0..2 * MAX_BASES as u32 {
+        for number in 0..2 * RECENT as u32 {
             bases.near(&vec![number << 8 | 0xff00_00ff; 400], one.as_ref());
         }
-        assert_eq!(bases.memory_bytes(), MAX_BASES * 1600);
+        assert_eq!(bases.memory_bytes(), RECENT * 1600);
     }
 }

@@ -11,10 +11,7 @@ use stencilm_regex::{ExprId, Map};
 use crate::extensions::Extension;
 use crate::machine::layout::Machine;
 
-/// A value of more nodes than this has no shape: it takes long to describe, and is hardly met again.
-const MAX_NODES: usize = 48;
-
-/// A value with more alternatives and parts than this neither.
+/// A value that takes more words to describe has no shape: it is hardly met again.
 const MAX_WORDS: usize = 400;
 
 /// So many shapes are told apart.
@@ -88,7 +85,7 @@ impl Description<'_> {
         while described < description.nodes.len() {
             description.describe(description.nodes[described]);
             described += 1;
-            if !description.fits || description.nodes.len() > MAX_NODES || description.words.len() > MAX_WORDS {
+            if !description.fits || description.words.len() > MAX_WORDS {
                 return None;
             }
         }
@@ -171,7 +168,7 @@ impl Description<'_> {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
         // What such elements are compared with is told by the text.
-        self.fits &= !items.unique && items.prefix.len() < MAX_NODES;
+        self.fits &= !items.unique && items.prefix.len() < MAX_WORDS;
         self.words.extend([6, items.prefix.len() as u32, items.contains.len() as u32, items.min]);
         self.bound(items.max);
         let ArraySurface { empty, open, item, close } = items.surface;
@@ -180,7 +177,7 @@ impl Description<'_> {
             self.words.push(least);
             self.bound(most);
         }
-        for place in items.prefix.iter().chain([&items.rest]).take(MAX_NODES) {
+        for place in items.prefix.iter().chain([&items.rest]).take(MAX_WORDS) {
             self.words.push(place.len() as u32);
             for element in place.iter().take(MAX_WORDS) {
                 self.words.push(element.counts);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Budget, GrammarMatcher, retire_if_full};
+use super::{Budget, GrammarMatcher, NO_TOKEN, retire_if_full};
 use crate::completion::narrowing::Endings;
 use crate::completion::search::Piece;
 use crate::completion::token_counts::count_of;
@@ -177,6 +177,16 @@ impl GrammarMatcher {
                 let mut way = self.with_endings(|run, endings, here| run.way_out(endings, here))?;
                 if way.as_ref().is_none_or(|way| way.len() as u64 > left) {
                     let other = self.with_endings(|run, endings, here| run.way_out_in_bytes(endings, here))?;
+                    let is_shorter = |other: &Vec<u32>| way.as_ref().is_none_or(|way| other.len() < way.len());
+                    way = other.filter(is_shorter).or(way);
+                }
+                if let [.., before, now] = self.history[..]
+                    && now.token != NO_TOKEN
+                    && way.as_ref().is_none_or(|way| way.len() as u64 > left)
+                {
+                    let (before, token) = (before.configuration, now.token);
+                    let other =
+                        self.with_endings(|run, endings, here| run.way_out_behind(endings, before, token, here, left))?;
                     let is_shorter = |other: &Vec<u32>| way.as_ref().is_none_or(|way| other.len() < way.len());
                     way = other.filter(is_shorter).or(way);
                 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::bounded::BUDGET;
 use crate::canonical::encoding::Encoding;
-use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict, FEW_TOKENS};
+use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict};
 use crate::canonical::viability::crossing::SuffixesBehind;
 use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
 use crate::compiled::Layout;
 use crate::error::EngineError;
+use crate::lexeme::mask::MAX_LISTED;
 use crate::locks::{Guard, lock};
 use crate::mask::pipeline::PlainMask;
 use crate::parse::stepper::{Mode, Run};
@@ -35,7 +37,7 @@ impl Layout {
         let plain = self.plain_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
             Some(0) => Ok(None),
-            Some(1..=FEW_TOKENS) if Switch::CanonicalSparse.is_on() => {
+            Some(1..=MAX_LISTED) if Switch::CanonicalSparse.is_on() => {
                 let listed = plain.kept.clone();
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
                 match listed.as_deref().and_then(listed_tokens) {
@@ -169,7 +171,8 @@ impl Layout {
         // The slow twin of what is taken over from elsewhere: asked for anew.
         debug_assert!(
             !is_taken_over || {
-                let lexemes = (&mut cache.in_lexemes, &mut SuffixesBehind::new(self.vocabulary.trie().max_depth()));
+                let lexemes =
+                    (&mut cache.in_lexemes, &mut SuffixesBehind::new(BUDGET, self.vocabulary.trie().max_depth()));
                 let twin = run.untracked(|run| run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked))?;
                 found.tells_the_same(&twin, encoding, token, asked.fitting, asked.mask)
             }

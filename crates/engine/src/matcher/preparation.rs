@@ -25,18 +25,11 @@ use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// Where no more tokens may come than these, all of them are taken for likely.
-const FEW_TOKENS: usize = 96;
-
-/// So many tokens lead on from one place, at most.
+/// So many tokens lead on from one place, at most: all of them where there are no more.
 const MAX_BRANCHES: usize = 64;
 
-/// Of the tokens beside a row so many are taken that begin alike, and so many in all.
+/// Of the tokens beside a row so many are taken that begin alike.
 const MAX_ALIKE: u32 = 6;
-const MAX_BESIDE: usize = 40;
-
-/// So many names are tried at one place.
-const MAX_NAMES: usize = 256;
 
 /// So many visits go by until a layout is measured again, which takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
@@ -46,9 +39,6 @@ const MAX_WAYS: usize = 100_000;
 
 /// What a step of the walk adds to the cost of a place: the lower, the more likely.
 const STEP: u32 = 4;
-
-/// What is added behind a mask that was known: what lies there is likely known, too.
-const KNOWN: u32 = 8;
 
 /// How much a preparation may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -254,7 +244,7 @@ impl Preparation {
         let known = compiled.grammar().all_members().iter().flat_map(|members| &members.known);
         let mut seen = FxHashSet::default();
         let names = known.map(|known| &*known.name).filter(|name| !name.is_empty() && seen.insert(name.to_owned()));
-        self.names = names.take(MAX_NAMES).map(|name| name.as_bytes().into()).collect();
+        self.names = names.take(MAX_BRANCHES).map(|name| name.as_bytes().into()).collect();
         layout
     }
 
@@ -291,7 +281,8 @@ impl Preparation {
             }
             decided.refused.into_iter().for_each(|token| token_set::clear(&mut self.words, token));
             let is_new = self.found == Some(place.configuration);
-            let cost = if is_new { cost + STEP } else { cost + STEP + KNOWN };
+            // What lies behind a mask that was known is likely known, too.
+            let cost = if is_new { cost + STEP } else { cost + 3 * STEP };
             let rest = &self.ways[index as usize].rest;
             for (more, token, rest) in self.likely(compiled.vocabulary(), decided.known.as_deref(), rest) {
                 self.add(cost + more, Way { from: place, token: Some(token), rest });
@@ -349,14 +340,14 @@ impl Preparation {
     /// begins.
     fn likely(&self, tokens: &Tokens, kept: Option<&KeptMask>, rest: &[u8]) -> Vec<(u32, u32, Box<[u8]>)> {
         let is_allowed = |token: u32| token_set::get(&self.words, token);
-        let few = kept.and_then(|kept| kept.few_tokens(FEW_TOKENS)).map(|mut few| {
+        let few = kept.and_then(|kept| kept.few_tokens(MAX_BRANCHES)).map(|mut few| {
             few.retain(|&token| is_allowed(token));
             few.sort_unstable();
             few
         });
         let mut likely = Vec::new();
         if let Some(few) = few {
-            for (rank, &token) in (0..).zip(few.iter().take(MAX_BRANCHES)) {
+            for (rank, &token) in (0..).zip(&few) {
                 // Words are written whole.
                 let cost = if is_part_of_a_word(tokens, &few, token) { 2 * STEP } else { rank / 4 };
                 likely.push((cost, token, Box::default()));
@@ -370,7 +361,7 @@ impl Preparation {
         };
         begin(rest, 0);
         if rest.is_empty() {
-            self.names.iter().zip(0..).take(MAX_BRANCHES).for_each(|(name, at)| begin(name, at / 8));
+            self.names.iter().zip(0..).for_each(|(name, at)| begin(name, at / 8));
         }
         let mut beside = kept.map_or_else(Vec::new, |kept| kept.flipped().to_vec());
         beside.retain(|&token| is_allowed(token));
@@ -406,7 +397,7 @@ fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u
         *count += 1;
         (*count <= MAX_ALIKE).then_some((*count - 1, token))
     });
-    ranked.take(MAX_BESIDE)
+    ranked.take(MAX_BRANCHES)
 }
 
 /// The longest token that a text begins with, and its length.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{ItemsId, MembersId};
-use stencilm_regex::{ExprId, StateId, Tag, check_time};
+use stencilm_regex::{ExprId, Map, StateId, Tag, check_time};
 
 use crate::error::EngineError;
 use crate::extensions::Extension;
@@ -21,9 +21,6 @@ use crate::vocabulary::json_text;
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::Way;
-
-/// So many stacks are compared one by one.
-const FEW_STACKS: usize = 16;
 
 /// What starts at a stack is kept where it took a look at more stacks than this.
 const MANY_STACKS: usize = 64;
@@ -45,12 +42,10 @@ struct Leader {
 #[derive(Default)]
 struct Descent {
     /// Each with its leader, in the order in which they were reached.
-    work: Vec<(SetId, u32)>,
+    work: Map<SetId, u32>,
     /// How many of them were looked at.
     done: usize,
     leaders: Vec<Leader>,
-    /// Where those after the first few are in `work`.
-    places: FxHashMap<SetId, usize>,
 }
 
 impl Descent {
@@ -58,19 +53,16 @@ impl Descent {
     fn begin(&mut self, stack: SetId) {
         self.leaders.clear();
         self.work.clear();
-        self.work.push((stack, NONE));
+        self.work.insert(stack, NONE);
         self.done = 0;
-        if !self.places.is_empty() {
-            self.places = FxHashMap::default();
-        }
     }
 
     /// The next stack to look at, and its leader.
     #[inline]
     fn next(&mut self) -> Option<(SetId, u32)> {
-        let next = self.work.get(self.done).copied();
-        self.done += usize::from(next.is_some());
-        next
+        let (&stack, &leader) = self.work.at(self.done)?;
+        self.done += 1;
+        Some((stack, leader))
     }
 
     /// Whether a leader on the way down reads the same with the same register.
@@ -89,27 +81,17 @@ impl Descent {
     /// Where a stack is among those reached; a new one comes last, with this leader.
     #[inline]
     fn reach(&mut self, stack: SetId, leader: u32) -> usize {
-        // Nearly always there is nothing below that is reached twice, and no map to be made.
-        let few = self.work.len().min(FEW_STACKS);
-        let again = self.work[..few].iter().position(|&(set, _)| set == stack);
-        let at = match again {
-            Some(at) => at,
-            None if self.work.len() < FEW_STACKS => self.work.len(),
-            None => *self.places.entry(stack).or_insert(self.work.len()),
-        };
-        if at == self.work.len() {
-            self.work.push((stack, leader));
-        }
-        at
+        self.work.place_or_insert_with(stack, || leader)
     }
 
     /// Adds a leader to a stack. What was looked at already keeps the leaders it had.
     #[inline]
     fn lead(&mut self, at: usize, expansion: ExpansionId, register: u32) {
-        let above = self.work[at].1;
-        if at >= self.done && !self.is_led(above, expansion, register) {
+        let Some((_, &mut above)) = self.work.at_mut(at).filter(|_| at >= self.done) else { return };
+        if !self.is_led(above, expansion, register) {
             self.leaders.push(Leader { expansion, register, above });
-            self.work[at].1 = self.leaders.len() as u32 - 1;
+            let (_, leader) = self.work.at_mut(at).expect("it was just looked at");
+            *leader = self.leaders.len() as u32 - 1;
         }
     }
 }
@@ -359,7 +341,7 @@ impl Run<'_> {
             found.dedup();
             threads.append(&mut found);
         }
-        let (below, done) = (descent.work.get(1).map(|&(below, _)| below), descent.done);
+        let (below, done) = (descent.work.at(1).map(|(&below, _)| below), descent.done);
         self.scratch.descent = descent;
         if by_text || has_marks || (!many && done <= MANY_STACKS) {
             return Ok(None);

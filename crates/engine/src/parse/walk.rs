@@ -15,6 +15,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
 
+use crate::bounded::SCRATCH;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -30,9 +31,6 @@ const MAX_CONTEXTS: usize = 400;
 
 /// So does one that has gone on behind so many ends of lexemes.
 const MAX_JOBS: usize = 20_000;
-
-/// Tables with more places than this are not handed on to the next walk.
-const MAX_KEPT: usize = 2_000;
 
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -95,7 +93,7 @@ impl WalkScratch {
     /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
     fn emptied(mut self) -> WalkScratch {
         let places = self.index.capacity() + self.behind.capacity() + self.first_behind.capacity();
-        if places + self.done.capacity() > MAX_KEPT {
+        if places + self.done.capacity() > SCRATCH {
             return WalkScratch::default();
         }
         self.contexts.clear();

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
 
+use crate::bounded::Recent;
 use crate::state::plain_number::plain_number;
 use crate::state::used_lists::SeenMark;
-
-/// So many lists of elements are kept: that of each array under way, and those that the tokens of a mask make of them.
-const KEPT_LISTS: usize = 4;
 
 /// The canonical texts of some elements, and the places of their quotes, sorted by the text from there on. A string begins at a
 /// quote, so that looking for the beginning of one is a search in a sorted list.
@@ -175,9 +173,9 @@ impl UsedStrings {
     }
 }
 
-/// The strings of the lists that were looked at last.
+/// The strings of the lists that were looked at last: of each array under way, and of what the tokens of a mask make of them.
 #[derive(Clone, Default)]
-pub(crate) struct KeptStrings(Vec<(u32, Strings)>);
+pub(crate) struct KeptStrings(Recent<(u32, Strings)>);
 
 impl KeptStrings {
     /// The strings of a list.
@@ -187,9 +185,6 @@ impl KeptStrings {
 
     /// Keeps the strings of a list, in the place of those kept longest where there are many.
     pub fn keep(&mut self, list: u32, strings: Strings) {
-        if self.0.len() >= KEPT_LISTS {
-            self.0.remove(0);
-        }
         self.0.push((list, strings));
     }
 

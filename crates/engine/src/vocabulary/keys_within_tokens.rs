@@ -9,8 +9,7 @@ use crate::vocabulary::json_text;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
-/// Of a token with more quotes, or of one more when so many keys are known, the keys are not kept.
-const MAX_QUOTES: usize = 16;
+/// Of a token that may hold more keys beside those that are known, the keys are not kept.
 const MAX_KEYS: usize = 4_096;
 
 /// The keys within the tokens of a vocabulary.
@@ -37,7 +36,8 @@ impl WholeKeys {
             quotes_to[depth] = quotes;
             let Some(token) = trie.entry_at(node).filter(|_| quotes >= 2) else { continue };
             let Some(bytes) = spelled(token) else { continue };
-            if quotes > MAX_QUOTES || all.len() >= MAX_KEYS {
+            // Where there are escapes, a key may lie between any two of them.
+            if quotes * quotes + all.len() > MAX_KEYS {
                 tokens.insert(token, Box::default());
                 unclear.insert(token);
                 continue;

@@ -3,8 +3,8 @@
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
-/// Tokens of more bytes are listed one by one.
-const MANY_BYTES: usize = 24;
+/// Tokens that are longer, in bytes or in characters, are listed one by one; those that are no longer are sets.
+pub(crate) const LONG_TOKEN: usize = 24;
 
 /// See the module.
 pub struct Lengths {
@@ -17,7 +17,7 @@ pub struct Lengths {
 impl Lengths {
     /// Of the tokens of a trie, whose entries are below `vocab_size`.
     pub fn new(trie: &Trie, vocab_size: usize) -> Lengths {
-        let mut no_longer = vec![TokenSet::empty(vocab_size); MANY_BYTES + 1];
+        let mut no_longer = vec![TokenSet::empty(vocab_size); LONG_TOKEN + 1];
         let mut longer = Vec::new();
         for node in 0..trie.len() {
             let (Some(token), depth) = (trie.entry_at(node), trie.depth(node)) else { continue };

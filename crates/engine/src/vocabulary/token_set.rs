@@ -1,10 +1,12 @@
 //! A set of token ids as 32-bit words: bit `id % 32` of word `id / 32`, the layout every engine uses for its masks.
 
+use stencilm_regex::memory;
+
 /// Bits of a word.
 pub(crate) const BITS: u32 = 32;
 
 /// So many words are looked at together where tokens are looked for.
-const CHUNK: usize = 16;
+pub(crate) const CHUNK: usize = 16;
 
 /// A mask that owns its words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +23,11 @@ impl TokenSet {
     /// The words, lowest ids first.
     pub fn words(&self) -> &[u32] {
         &self.words
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        memory::of_list(&self.words)
     }
 
     /// The words, to write.

@@ -13,6 +13,9 @@ use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
 
+/// So many classes of others may owe a value that may stand before holes or in them: each doubles the objects.
+const MAX_OWING: usize = 3;
+
 /// What may come behind the key of the last member before the text, by the members within the text and that member.
 #[derive(Default)]
 pub(super) struct Heads {
@@ -188,10 +191,16 @@ impl Quotient<'_, '_> {
             self.refuse();
             return Ok(None);
         }
-        let Some(mut head) = self.members_before(members, &behind)?.pop() else { return Ok(None) };
-        let Some(last) = self.others_before(free, &behind, None)? else { return Ok(None) };
-        head.free.push(FreeMembers { key, value, last: Some(behind_key.into()), ..last });
-        Ok(Some(self.builder.object(head)))
+        let mut ways = Vec::new();
+        for mut head in self.members_before(members, &behind)? {
+            let Some(last) = self.others_before(free, &behind, None)? else { continue };
+            head.free.push(FreeMembers { key, value, last: Some(behind_key.into()), ..last });
+            ways.push(self.builder.object(head));
+        }
+        Ok(match ways[..] {
+            [] => None,
+            _ => Some(self.builder.choice(&ways)),
+        })
     }
 
     /// Whether infinitely many texts of what is left of a key go on wherever it was begun.
@@ -250,6 +259,16 @@ impl Quotient<'_, '_> {
             Some(Member::Known(index)) if *index < ordered => Some(*index),
             _ => None,
         };
+        // A value that one of a class must have may be before or in a hole.
+        let is_met = |class: usize| behind.iter().any(|member| member.meets(class));
+        let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
+        let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
+            .filter(|class| is_owing(class) && all().any(Gap::is_mixed))
+            .partition(|&class| matches!(members.free[class].space, KeySpace::Few(_)));
+        if !few_owing.is_empty() || met_in_holes.len() > MAX_OWING {
+            self.refuse();
+            met_in_holes.truncate(MAX_OWING);
+        }
         let ends = ends_before(members, leading.as_ref(), unlisted);
         let mut heads = Vec::with_capacity(ends.len());
         for end in ends {
@@ -272,17 +291,20 @@ impl Quotient<'_, '_> {
             head.ordered = (0..ordered).filter(|&index| comes(index)).count();
             head.min = if is_free { 0 } else { members.min.saturating_sub(behind.len() as u32) };
             head.max = members.max.map(|max| max - behind.len() as u32);
-            let mut is_possible = true;
-            for (class, others) in members.free.iter().enumerate() {
-                let is_met = behind.iter().any(|member| member.meets(class))
-                    || (!matches!(others.space, KeySpace::Few(_)) && all().any(Gap::is_mixed));
-                let owed = others.some.filter(|_| !is_met);
-                let has_none = before.is_some() || end.is_some();
-                let left = if has_none { None } else { self.others_before(others, behind, owed)? };
-                is_possible &= left.is_some() || owed.is_none();
-                head.free.extend(left);
+            let has_others = before.is_none() && end.is_none();
+            for in_holes in 0..1u32 << met_in_holes.len() {
+                let mut head = head.clone();
+                let mut is_possible = true;
+                for (class, others) in members.free.iter().enumerate() {
+                    let is_in_hole =
+                        met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
+                    let owed = others.some.filter(|_| is_owing(&class) && !is_in_hole);
+                    let left = if has_others { self.others_before(others, behind, owed)? } else { None };
+                    is_possible &= left.is_some() || owed.is_none();
+                    head.free.extend(left);
+                }
+                heads.extend(is_possible.then_some(head));
             }
-            heads.extend(is_possible.then_some(head));
         }
         Ok(heads)
     }

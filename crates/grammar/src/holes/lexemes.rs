@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{
-    ByteSet, Deriver, Expr, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Reversal, check_time, split,
+    ByteSet, Deriver, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Reversal, Suffixes, check_time, split,
 };
 
 use super::place::Place;
@@ -19,8 +19,6 @@ use super::template::Template;
 const MAX_FORWARD: usize = 10_000;
 /// Most residuals that are left of one lexeme in a hole.
 const MAX_REACHED: usize = 500_000;
-/// Most parts of residuals that are put together for one hole.
-const MAX_WORK: usize = 10_000_000;
 /// With more parts than this at its end, a lexeme may end with anything.
 const MAX_LOOKED_AT: usize = 100_000;
 
@@ -63,8 +61,7 @@ pub(super) struct Lexemes {
     fillings: FxHashMap<ExprId, Arc<Filling>>,
     before_fillings: FxHashMap<(ExprId, u8), Rests>,
     filling_bytes: usize,
-    /// See [`Lexemes::filled`].
-    filled: FxHashMap<ExprId, ExprId>,
+    suffixes: Suffixes,
     last: FxHashMap<ExprId, ByteSet>,
     /// Those that could not be cut: whatever has a hole in one of them is in doubt.
     pub undecided: FxHashSet<ExprId>,
@@ -80,7 +77,7 @@ impl Lexemes {
             fillings: FxHashMap::default(),
             before_fillings: FxHashMap::default(),
             filling_bytes: 0,
-            filled: FxHashMap::default(),
+            suffixes: Suffixes::default(),
             last: FxHashMap::default(),
             undecided: FxHashSet::default(),
         }
@@ -89,7 +86,7 @@ impl Lexemes {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let derived = self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes();
-        derived + self.filling_bytes
+        derived + self.suffixes.memory_bytes() + self.filling_bytes
     }
 
     /// The bytes with which a match may end, perhaps some more.
@@ -150,7 +147,7 @@ impl Lexemes {
         template: &Template,
         end: u32,
     ) -> Result<Option<Vec<u32>>, LimitExceeded> {
-        if !template.has_hole(0, end) {
+        if !template.has_hole(0, end) || !self.deriver.exprs.has_boolean(reversed) {
             return Ok(None);
         }
         let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed);
@@ -280,12 +277,13 @@ impl Lexemes {
             return Ok(Some(ExprId::NOTHING));
         }
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
-        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr).expr;
-        if template.has_hole(0, end)
-            && relaxed != reversed.expr
-            && !self.reached(relaxed, template, end)?.iter().any(|reached| reached.place == 0)
-        {
-            return Ok(Some(ExprId::NOTHING));
+        if template.has_hole(0, end) && self.deriver.exprs.has_boolean(reversed.expr) {
+            let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr).expr;
+            if relaxed != reversed.expr
+                && !self.reached(relaxed, template, end)?.iter().any(|reached| reached.place == 0)
+            {
+                return Ok(Some(ExprId::NOTHING));
+            }
         }
         let rest = match self.walk(reversed.expr, template, end)?.last() {
             Some(&(0, rest)) if self.deriver.is_live(rest)? => rest,
@@ -357,71 +355,15 @@ impl Lexemes {
         loop {
             check_time()?;
             if template.is_hole(place) {
-                rest = self.filled(rest)?;
+                rest = self.suffixes.of(&mut self.deriver, rest)?;
             }
             found.push((place, rest));
             let Some(byte) = template.before(place) else { return Ok(found) };
-            rest = self.after(rest, byte)?;
+            rest = self.suffixes.after(&mut self.deriver, rest, byte)?;
             if rest == ExprId::NOTHING {
                 return Ok(found);
             }
             place -= 1;
-        }
-    }
-
-    /// What is left of an expression after one byte. Of a choice that stands behind a hole only that byte is asked for.
-    fn after(&mut self, rest: ExprId, byte: u8) -> Result<ExprId, LimitExceeded> {
-        let Expr::Or(parts) = self.deriver.exprs.get(rest) else { return self.deriver.after(rest, byte) };
-        let parts = parts.clone();
-        let mut left = Vec::with_capacity(parts.len());
-        for &part in &parts {
-            left.push(self.deriver.after(part, byte)?);
-        }
-        Ok(self.deriver.exprs.or(&left))
-    }
-
-    /// All that is left of an expression behind any bytes, none among them.
-    fn filled(&mut self, rest: ExprId) -> Result<ExprId, LimitExceeded> {
-        if let Some(&known) = self.filled.get(&rest) {
-            return Ok(known);
-        }
-        let mut all = rest;
-        let mut new: Vec<ExprId> = self.parts(rest);
-        let mut derived: FxHashSet<ExprId> = FxHashSet::default();
-        let mut work = 0;
-        while !new.is_empty() {
-            // Each round looks at all that is left by then.
-            work += self.parts(all).len();
-            if derived.len() > MAX_REACHED || work > MAX_WORK {
-                return Err(LimitExceeded::States(MAX_REACHED));
-            }
-            let mut left = vec![all];
-            for part in new {
-                check_time()?;
-                if derived.insert(part) {
-                    for &(_, after) in self.deriver.derivatives(part)?.iter() {
-                        if self.deriver.is_live(after)? {
-                            left.push(after);
-                        }
-                    }
-                }
-            }
-            left.sort_unstable();
-            left.dedup();
-            all = self.deriver.exprs.or(&left);
-            // What was joined with others to an interval is new, and what others hold is gone.
-            new = self.parts(all);
-            new.retain(|part| !derived.contains(part));
-        }
-        self.filled.insert(rest, all);
-        Ok(all)
-    }
-
-    /// The parts of a choice; else the expression itself.
-    fn parts(&self, expr: ExprId) -> Vec<ExprId> {
-        match self.deriver.exprs.get(expr) {
-            Expr::Or(parts) => parts.to_vec(),
-            _ => vec![expr],
         }
     }
 

@@ -1,12 +1,10 @@
 //! How many string values a class of keys has, in all and behind every beginning: whether keys can run out.
 //!
-//! A residual from which finitely many texts go on is one all of whose derivatives are such: a search in depth meets them
-//! in the order in which that can be told, and everything on a circle has endlessly many. Values are counted as texts that
-//! spell them in one way, the canonical one.
+//! Values are counted as texts that spell them in one way, the canonical one.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{ByteSet, Derivatives, Deriver, Expr, ExprId, ExprSet, LimitExceeded};
+use stencilm_regex::{ByteSet, Cardinalities, Cardinality, Deriver, Expr, ExprId, ExprSet, LimitExceeded, Steps};
 
 use crate::ir::grammar::KeySpace;
 use crate::json::strings::spelled;
@@ -26,19 +24,9 @@ pub(crate) const CANONICAL: &str = r#""(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0
 /// JSON strings, however written; what is none has one spelling.
 const QUOTED: &str = r#""[\s\S]*""#;
 
-/// What a search found.
-enum Searched {
-    /// So many texts; `None` without end.
-    Texts(Option<u64>),
-    /// A residual that is not the end of a text, from which finitely many texts go on.
-    Poor,
-    /// More residuals than are looked at.
-    TooLarge,
-}
-
 /// How many values the keys of an expression have, which matches something; `None` where that takes too long to tell.
 pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<KeySpace>, LimitExceeded> {
-    if matches!(search(deriver, key, true)?, Searched::Texts(_)) {
+    if is_endless(deriver, key)? {
         return Ok(Some(KeySpace::Endless));
     }
     if at_least(&deriver.exprs, key) >= BEYOND_ANY_TEXT {
@@ -48,10 +36,11 @@ pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<Key
     if has_many_along_a_way(deriver, canonical)? {
         return Ok(Some(KeySpace::Uneven));
     }
-    Ok(match search(deriver, canonical, false)? {
-        Searched::Texts(Some(count)) if count < BEYOND_ANY_TEXT => Some(KeySpace::Few(count as u32)),
-        Searched::Texts(_) => Some(KeySpace::Uneven),
-        Searched::Poor | Searched::TooLarge => None,
+    let steps = |place| Steps::of_texts(deriver, place).map(Some);
+    Ok(match Cardinalities::default().of(canonical, MAX_RESIDUALS, steps)? {
+        Cardinality::Finite(count) if count < BEYOND_ANY_TEXT => Some(KeySpace::Few(count as u32)),
+        Cardinality::Finite(_) | Cardinality::Infinite => Some(KeySpace::Uneven),
+        Cardinality::Unknown => None,
     })
 }
 
@@ -92,49 +81,27 @@ fn canonical(deriver: &mut Deriver, key: ExprId) -> ExprId {
     exprs.and(&[key, all])
 }
 
-/// A residual on the way down, and what is known of the texts that go on from it.
-struct Level {
-    residual: ExprId,
-    derivatives: Derivatives,
-    next: usize,
-    texts: Option<u64>,
-}
-
-/// Counts the texts of an expression, or stops at the first poor residual.
-fn search(deriver: &mut Deriver, root: ExprId, stop_at_poor: bool) -> Result<Searched, LimitExceeded> {
-    // Of those that are on the way down there are endlessly many, where they are met again.
-    let mut known: FxHashMap<ExprId, Option<u64>> = FxHashMap::from_iter([(root, None)]);
-    let level = |deriver: &mut Deriver, residual: ExprId| -> Result<Level, LimitExceeded> {
-        let derivatives = deriver.derivatives(residual)?;
-        let texts = Some(u64::from(deriver.exprs.is_nullable(residual)));
-        Ok(Level { residual, derivatives, next: 0, texts })
-    };
-    let mut levels = vec![level(deriver, root)?];
-    while let Some(top) = levels.last_mut() {
-        let Some(&(bytes, next)) = top.derivatives.get(top.next) else {
-            let Level { residual, texts, .. } = *top;
-            if stop_at_poor && texts.is_some() && residual != ExprId::EMPTY {
-                return Ok(Searched::Poor);
-            }
-            known.insert(residual, texts);
-            levels.pop();
-            continue;
-        };
-        if !known.contains_key(&next) && deriver.is_live(next)? {
-            if known.len() >= MAX_RESIDUALS {
-                return Ok(Searched::TooLarge);
-            }
-            known.insert(next, None);
-            levels.push(level(deriver, next)?);
-            continue;
+/// Whether endlessly many texts go on from everything that an expression leads to, but for the end of a text; `false` also where
+/// that takes too long to tell.
+fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+    let mut counts = Cardinalities::default();
+    let (mut work, mut seen) = (vec![root], FxHashSet::from_iter([root]));
+    while let Some(place) = work.pop() {
+        let count = counts.of(place, MAX_RESIDUALS, |place| Steps::of_texts(deriver, place).map(Some))?;
+        if count != Cardinality::Infinite && place != ExprId::EMPTY {
+            return Ok(false);
         }
-        top.next += 1;
-        if let Some(&texts) = known.get(&next) {
-            let texts = texts.map(|texts| texts.saturating_mul(bytes.len() as u64));
-            top.texts = top.texts.zip(texts).map(|(sum, texts)| sum.saturating_add(texts));
+        for &(_, next) in deriver.derivatives(place)?.iter() {
+            if !seen.contains(&next) && deriver.is_live(next)? {
+                if seen.len() >= MAX_RESIDUALS {
+                    return Ok(false);
+                }
+                seen.insert(next);
+                work.push(next);
+            }
         }
     }
-    Ok(Searched::Texts(known[&root]))
+    Ok(true)
 }
 
 /// Whether an expression certainly has more texts than a text can hold: along one way, each time with the bytes of which most may

@@ -5,10 +5,12 @@
 //! # Example
 //! The shortest match of the integer is one byte, `0`; after `-` one more byte is needed.
 
+pub(crate) mod cardinality;
 pub(crate) mod completions;
 pub(crate) mod first_bytes;
 pub(crate) mod fold;
 pub(crate) mod languages;
 pub(crate) mod shortest;
+pub(crate) mod suffixes;
 pub(crate) mod texts;
 pub(crate) mod witness;

@@ -570,10 +570,36 @@ impl ExprSet {
         }
         let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut work = vec![root];
+        // Bytes one after the other, each with what follows it.
+        let mut chain: Vec<ExprId> = Vec::new();
         while let Some(&id) = work.last() {
             may_go_on()?;
             if done.contains_key(&id) {
                 work.pop();
+                continue;
+            }
+            let mut rest = id;
+            while let &Expr::Concat { head, tail } = other.get(rest)
+                && rest.index() >= common
+                && matches!(other.get(head), Expr::Bytes(_))
+                && (rest == id || !done.contains_key(&rest))
+            {
+                chain.push(rest);
+                rest = tail;
+            }
+            if rest != id {
+                let behind = if rest.index() < common { Some(rest) } else { done.get(&rest).copied() };
+                match behind {
+                    Some(mut copy) => {
+                        work.pop();
+                        for &id in chain.iter().rev() {
+                            copy = self.import_byte_then(other, id, copy, common);
+                            done.insert(id, copy);
+                        }
+                    }
+                    None => work.push(rest),
+                }
+                chain.clear();
                 continue;
             }
             let branches = matches!(other.get(id), Expr::Or(_) | Expr::And(_) | Expr::Repeat { .. });
@@ -624,6 +650,20 @@ impl ExprSet {
             }
         }
         Ok(done[&root])
+    }
+
+    /// The copy of bytes with a copy of what follows them. What the parts were not joined to there, they are not here.
+    fn import_byte_then(&mut self, other: &ExprSet, id: ExprId, tail: ExprId, common: usize) -> ExprId {
+        let &Expr::Concat { head, .. } = other.get(id) else { unreachable!("bytes with something behind them") };
+        let head = match other.get(head) {
+            _ if head.index() < common => head,
+            Expr::Bytes(set) => match set.single() {
+                Some(byte) => self.arena.byte(byte),
+                None => self.bytes(*set),
+            },
+            _ => unreachable!("bytes with something behind them"),
+        };
+        self.byte_then(head, tail)
     }
 
     /// Calls `visit` with every direct child.

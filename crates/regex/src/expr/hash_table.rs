@@ -250,11 +250,26 @@ impl<K: Hash + Eq, V> Map<K, V> {
 
     /// The value of a key, which is made where it has none.
     pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
-        let place = match self.place_of(&key) {
+        let place = self.place_or_insert_with(key, value);
+        &mut self.entries[place].1
+    }
+
+    /// The place of a key in the order in which they came; a new one is the last, with a value that is made.
+    pub fn place_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> usize {
+        match self.place_of(&key) {
             Some(place) => place,
             None => self.add(key, value()),
-        };
-        &mut self.entries[place].1
+        }
+    }
+
+    /// A key and its value, by its place.
+    pub fn at(&self, place: usize) -> Option<(&K, &V)> {
+        self.entries.get(place).map(|(key, value)| (key, value))
+    }
+
+    /// The same with a value that may be changed.
+    pub fn at_mut(&mut self, place: usize) -> Option<(&K, &mut V)> {
+        self.entries.get_mut(place).map(|(key, value)| (&*key, value))
     }
 
     fn add(&mut self, key: K, value: V) -> usize {

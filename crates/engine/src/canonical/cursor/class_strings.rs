@@ -4,15 +4,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::canonical::cursor::by_place::{Place, Walk};
+use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::length_of;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
-use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-
-/// So many walks of all shapes are kept.
-const KEPT_WALKS: usize = 2;
 
 /// The shapes of a vocabulary as a tree in depth-first order.
 #[derive(Default)]
@@ -77,53 +73,25 @@ impl Shapes {
     }
 
     /// Takes out of a set the tokens that cannot be read from a place, which is not within a character.
-    ///
-    /// Behind a character or two nearly all texts come to the same places wherever they began, so what the first walks found
-    /// below a shape is taken over by later ones that come to the same place there.
-    pub fn keep_readable(&self, encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSet) {
+    pub fn keep_readable(&self, encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut TokenSet) {
         self.ill_formed.iter().for_each(|&token| set.remove(token));
-        let mut walks = std::mem::take(&mut places.walks);
-        let mut new =
-            (walks.len() < KEPT_WALKS).then(|| Walk { places: vec![None; self.nodes.len()], dead: Vec::new() });
         let mut path = vec![start];
         let mut node = 1;
         while let Some(shape) = self.nodes.get(node) {
             path.truncate(shape.depth as usize);
             let above = *path.last().expect("the path begins with the start");
-            let next = places.read_whole(encoding, above, shape.character);
-            if Switch::CanonicalWalks.is_on()
-                && let (None, Some(next)) = (&new, next)
-                && let Some(walk) = walks.iter().find(|walk| walk.places[node] == Some(next))
-            {
-                let first = walk.dead.partition_point(|&(first, _)| first < shape.first);
-                let dead = walk.dead[first..].iter().take_while(|&&(first, _)| first < shape.end);
-                dead.for_each(|&(first, end)| self.take_out(first, end, set));
-                node += shape.size as usize;
-                continue;
-            }
-            if let Some(walk) = &mut new {
-                walk.places[node] = next;
-                if next.is_none() && shape.first < shape.end {
-                    walk.dead.push((shape.first, shape.end));
-                }
-            }
-            match next {
+            match places.read_whole(encoding, above, shape.character) {
                 Some(next) => {
                     path.push(next);
                     node += 1;
                 }
                 None => {
-                    self.take_out(shape.first, shape.end, set);
+                    let tokens = &self.tokens[shape.first as usize..shape.end as usize];
+                    tokens.iter().for_each(|&token| set.remove(token));
                     node += shape.size as usize;
                 }
             }
         }
-        walks.extend(new);
-        places.walks = walks;
-    }
-
-    fn take_out(&self, first: u32, end: u32, set: &mut TokenSet) {
-        self.tokens[first as usize..end as usize].iter().for_each(|&token| set.remove(token));
     }
 
     /// Bytes of memory held.

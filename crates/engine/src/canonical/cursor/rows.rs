@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::by_place::Place;
+use super::by_place::CursorId;
 use super::class_strings::Shapes;
-use super::table::{Places, Reading};
+use super::table::{Cursors, Reading};
+use crate::bounded::LARGE_BUDGET;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::facts::Kind;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-
-/// Bytes that rows may take.
-const BUDGET: usize = 48 << 20;
 
 /// The tokens that fit a cursor.
 struct Fitting {
@@ -45,13 +43,13 @@ impl Rows {
     fn forget(&mut self, encoding: &Encoder) {
         self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
-        if self.bytes > BUDGET / 2 {
+        if self.bytes > LARGE_BUDGET / 2 {
             (self.fitting, self.bytes) = Default::default();
         }
     }
 
     /// Finds the tokens that fit a cursor without what has no influence on them.
-    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Places, cursor: &CursorKey) {
+    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Cursors, cursor: &CursorKey) {
         if !self.fitting.contains_key(cursor) {
             if self.shapes.is_none() && encoding.splits() && !encoding.by_characters() {
                 self.shapes = Some(Shapes::new(encoding));
@@ -69,7 +67,7 @@ impl Rows {
     pub fn row(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
+        places: &mut Cursors,
         cursor: &CursorKey,
         before: Option<u32>,
     ) -> Arc<[u32]> {
@@ -83,7 +81,7 @@ impl Rows {
         {
             return row.clone();
         }
-        if self.bytes > BUDGET {
+        if self.bytes > LARGE_BUDGET {
             self.forget(encoding);
         }
         self.lay_out(encoding, places, cursor);
@@ -105,7 +103,7 @@ impl Rows {
 }
 
 /// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
-fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Places, cursor: &CursorKey) -> [TokenSet; 2] {
+fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cursor: &CursorKey) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
@@ -144,7 +142,7 @@ fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Places, cur
 
 /// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
 /// characters that have begun and of those without a token.
-fn walk(encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSet) {
+fn walk(encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
         true,
@@ -158,7 +156,13 @@ fn walk(encoding: &Encoder, places: &mut Places, start: Place, set: &mut TokenSe
 
 impl Encoder {
     /// Whether a token fits a place behind a token, with the place behind it.
-    pub(crate) fn follow(&self, places: &mut Places, place: Place, before: Option<u32>, token: u32) -> Option<Place> {
+    pub(crate) fn follow(
+        &self,
+        places: &mut Cursors,
+        place: CursorId,
+        before: Option<u32>,
+        token: u32,
+    ) -> Option<CursorId> {
         places.advance(self, place, token, self.stay_apart(before, token))
     }
 }
@@ -178,7 +182,7 @@ mod tests {
         ) {
             let encoding = encoding();
             let shapes = Shapes::new(&encoding);
-            let mut places = Places::default();
+            let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
             for (token, apart) in picks {
                 place = places.advance(&encoding, place, token, apart).unwrap_or(place);

@@ -155,7 +155,7 @@ impl Cursor {
     }
 
     /// Whether a boundary surely stands whatever follows, which was probed before `before`, one character ago: see
-    /// [`Places::reads`](super::table::Places::reads).
+    /// [`Cursors::reads`](super::table::Cursors::reads).
     pub fn stands(&self, before: &Cursor) -> bool {
         let is_another = self.begins_whole && !before.begins_whole;
         match self.cuts[..] {

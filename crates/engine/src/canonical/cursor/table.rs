@@ -8,15 +8,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::by_place::{Followers, ForcedTexts, Place, Shown, Walk};
+use super::by_place::{CursorId, Followers, Shown, Text};
 use super::state::{CursorKey, length_of};
+use crate::bounded::{Bounded, LARGE_BUDGET};
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::encoder::facts::Encoder;
-
-/// With more cursors than this all are forgotten when the next operation begins.
-const MAX_PLACES: usize = 20_000;
-/// The same with more steps.
-const MAX_STEPS: usize = 500_000;
 
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
@@ -32,80 +28,75 @@ const NOWHERE: u32 = u32::MAX - 1;
 /// A place, and the bytes of a character that has begun behind it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
-    place: Place,
+    place: CursorId,
     partial: [u8; 4],
     len: u8,
 }
 
 impl Reading {
     /// The place, if it is behind a whole character.
-    pub fn place(self) -> Option<Place> {
+    pub fn place(self) -> Option<CursorId> {
         (self.len == 0).then_some(self.place)
     }
 
     /// Behind a whole character.
-    pub fn at(place: Place) -> Reading {
+    pub fn at(place: CursorId) -> Reading {
         Reading { place, partial: [0; 4], len: 0 }
     }
 }
 
 /// The cursors met so far.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct Cursors {
     cursors: Vec<CursorKey>,
-    numbers: FxHashMap<CursorKey, Place>,
+    numbers: FxHashMap<CursorKey, CursorId>,
     /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
     ascii: Vec<Option<Box<[u32; 128]>>>,
-    /// The same behind a boundary that is probed, with [`STANDS`]: see [`Places::reads`].
+    /// The same behind a boundary that is probed, with [`STANDS`]: see [`Cursors::reads`].
     probed: Vec<Option<Box<[u32; 128]>>>,
     /// By place and what else is read: another byte, or 256 and a character of several bytes.
-    steps: FxHashMap<(Place, u32), Option<Place>>,
-    /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Places::begin`].
+    steps: FxHashMap<(CursorId, u32), Option<CursorId>>,
+    /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Cursors::begin`].
     begun: Vec<[u32; 8]>,
-    may_end: FxHashMap<Place, bool>,
+    may_end: FxHashMap<CursorId, bool>,
     /// By place behind a token, and by what merges with the token: see [`Encoder::keeps_end`].
-    pub shown: FxHashMap<(Place, u32), Shown>,
+    pub shown: Bounded<(CursorId, u32), Shown>,
     /// By place behind a token, the token, and the bytes that may come.
-    pub followers: FxHashMap<(Place, u32, ByteSet), Option<Followers>>,
+    pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
-    pub telling: FxHashMap<Place, Arc<[u32]>>,
-    /// What is known of tokens before texts that come in any case.
-    pub forced: ForcedTexts,
-    /// Where all shapes of tokens lead from some places.
-    pub walks: Vec<Walk>,
+    pub telling: Bounded<CursorId, Arc<[u32]>>,
+    /// By place behind a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
+    /// not tell.
+    pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
 
-impl Places {
+impl Cursors {
     /// Whether there are so many that it is time to begin anew.
     pub fn are_full(&self) -> bool {
-        self.cursors.len() > MAX_PLACES || self.steps.len() > MAX_STEPS
+        self.memory_bytes() > LARGE_BUDGET
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let followers = self.followers.values().map(|few| 64 + few.as_ref().map_or(0, |few| few.len() * 8));
-        let telling = self.telling.values().map(|telling| 32 + telling.len() * 4);
-        let walks = self.walks.iter().map(Walk::memory_bytes);
-        followers.chain(telling).chain(walks).sum::<usize>()
-            + self.cursors.len() * (size_of::<Cursor>() + 640)
-            + self.forced.memory_bytes()
-            + (self.steps.len() + self.shown.len()) * 24
+        let by_cursor = self.cursors.len() * (size_of::<Cursor>() + 640) + self.steps.len() * 24;
+        let kept = self.followers.memory_bytes() + self.telling.memory_bytes() + self.shown.memory_bytes();
+        by_cursor + kept + self.forced.memory_bytes()
     }
 
     /// The number of a cursor.
-    pub fn of(&mut self, cursor: &CursorKey) -> Place {
+    pub fn of(&mut self, cursor: &CursorKey) -> CursorId {
         match self.numbers.get(cursor) {
             Some(&known) => known,
             None => self.push(cursor.clone()),
         }
     }
 
-    fn add(&mut self, cursor: Cursor) -> Place {
+    fn add(&mut self, cursor: Cursor) -> CursorId {
         self.of(&cursor.into())
     }
 
-    fn push(&mut self, cursor: CursorKey) -> Place {
-        let place = Place(self.cursors.len() as u32);
+    fn push(&mut self, cursor: CursorKey) -> CursorId {
+        let place = CursorId(self.cursors.len() as u32);
         self.cursors.push(cursor.clone());
         self.ascii.push(None);
         self.probed.push(None);
@@ -115,20 +106,20 @@ impl Places {
     }
 
     /// The cursor of a number.
-    pub fn cursor(&self, place: Place) -> &CursorKey {
+    pub fn cursor(&self, place: CursorId) -> &CursorKey {
         &self.cursors[place.0 as usize]
     }
 
     /// The place behind one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
     /// that no merge joins it with the token before.
-    pub fn advance(&mut self, encoding: &Encoder, place: Place, token: u32, apart: bool) -> Option<Place> {
+    pub fn advance(&mut self, encoding: &Encoder, place: CursorId, token: u32, apart: bool) -> Option<CursorId> {
         let bytes = encoding.tokens().token_bytes(token)?;
         let at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
         self.read_all(encoding, at, bytes)
     }
 
     /// The same where no merge joins the token with the one before, and where one does.
-    pub fn advance_both(&mut self, encoding: &Encoder, place: Place, token: u32) -> [Option<Place>; 2] {
+    pub fn advance_both(&mut self, encoding: &Encoder, place: CursorId, token: u32) -> [Option<CursorId>; 2] {
         let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
             return [None; 2];
         };
@@ -150,7 +141,7 @@ impl Places {
     }
 
     /// The place behind the bytes of a token.
-    fn read_all(&mut self, encoding: &Encoder, mut at: Place, bytes: &[u8]) -> Option<Place> {
+    fn read_all(&mut self, encoding: &Encoder, mut at: CursorId, bytes: &[u8]) -> Option<CursorId> {
         let mut rest = bytes;
         while let Some((&first, behind)) = rest.split_first() {
             if first < 0x80 {
@@ -178,10 +169,10 @@ impl Places {
     pub fn begin(
         &mut self,
         encoding: &Encoder,
-        place: Place,
+        place: CursorId,
         kind: crate::canonical::encoder::facts::Kind,
         apart: bool,
-    ) -> Option<Place> {
+    ) -> Option<CursorId> {
         let what = u8::from(apart) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
         match self.begun[place.0 as usize][usize::from(what)] {
             UNKNOWN => {
@@ -191,12 +182,12 @@ impl Places {
                 begun
             }
             NOWHERE => None,
-            known => Some(Place(known)),
+            known => Some(CursorId(known)),
         }
     }
 
     /// The place behind one more byte of a token.
-    pub fn read(&mut self, encoding: &Encoder, place: Place, byte: u8) -> Option<Place> {
+    pub fn read(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<CursorId> {
         if byte >= 0x80 {
             return match self.steps.get(&(place, u32::from(byte))) {
                 Some(&known) => known,
@@ -216,12 +207,12 @@ impl Places {
                 next
             }
             NOWHERE => None,
-            known => Some(Place(known)),
+            known => Some(CursorId(known)),
         }
     }
 
     /// The place behind one more whole character of a token.
-    pub fn read_whole(&mut self, encoding: &Encoder, place: Place, character: char) -> Option<Place> {
+    pub fn read_whole(&mut self, encoding: &Encoder, place: CursorId, character: char) -> Option<CursorId> {
         match u8::try_from(character).ok().filter(u8::is_ascii) {
             Some(byte) => self.read(encoding, place, byte),
             None => self.read_character(encoding, place, character),
@@ -229,7 +220,7 @@ impl Places {
     }
 
     /// The place behind one more character of a token, of several bytes.
-    fn read_character(&mut self, encoding: &Encoder, place: Place, character: char) -> Option<Place> {
+    fn read_character(&mut self, encoding: &Encoder, place: CursorId, character: char) -> Option<CursorId> {
         // Nearly always only the class of the character counts.
         let unit = 256 + u32::from(character);
         let by_class = self.cursor(place).reads_by_class(encoding, character);
@@ -260,14 +251,14 @@ impl Places {
         Some(Reading::at(self.read_character(encoding, place, character)?))
     }
 
-    fn step(&mut self, encoding: &Encoder, place: Place, bytes: &[u8]) -> Option<Place> {
+    fn step(&mut self, encoding: &Encoder, place: CursorId, bytes: &[u8]) -> Option<CursorId> {
         let mut cursor = Cursor::clone(self.cursor(place));
         let read = bytes.iter().all(|&byte| cursor.read(encoding, byte));
         read.then(|| self.add(cursor))
     }
 
     /// Whether the text may end at a place.
-    pub fn may_end(&mut self, encoding: &Encoder, place: Place) -> bool {
+    pub fn may_end(&mut self, encoding: &Encoder, place: CursorId) -> bool {
         match self.may_end.get(&place) {
             Some(&known) => known,
             None => {
@@ -279,13 +270,13 @@ impl Places {
     }
 
     /// The place behind a boundary after which any text follows. `apart` says that no merge joins what comes next.
-    pub fn probe(&mut self, encoding: &Encoder, place: Place, apart: bool) -> Option<Place> {
+    pub fn probe(&mut self, encoding: &Encoder, place: CursorId, apart: bool) -> Option<CursorId> {
         self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, apart)
     }
 
     /// Reads a byte of ASCII behind a probed boundary. Gives the next place, and says whether the boundary surely stands
     /// there whatever follows; `None` where it cannot.
-    pub fn reads(&mut self, encoding: &Encoder, place: Place, byte: u8) -> Option<(Place, bool)> {
+    pub fn reads(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<(CursorId, bool)> {
         let row = self.probed[place.0 as usize].as_ref();
         let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
             UNKNOWN => {
@@ -301,7 +292,7 @@ impl Places {
             }
             known => known,
         };
-        (known != NOWHERE).then_some((Place(known & !STANDS), known & STANDS != 0))
+        (known != NOWHERE).then_some((CursorId(known & !STANDS), known & STANDS != 0))
     }
 }
 
@@ -346,7 +337,7 @@ pub(crate) mod tests {
             ]), any::<bool>()), 1..12),
         ) {
             let encoding = encoding();
-            let mut places = Places::default();
+            let mut places = Cursors::default();
             // Twice, so that the second time every step is known.
             for _ in 0..2 {
                 let mut cursor = Cursor::start();

@@ -10,7 +10,7 @@ use super::pairs::Pairs;
 use super::source::EncodingSource;
 use crate::canonical::pretokenizer::probes::Probes;
 use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
-use crate::canonical::whitespace::json::json_blanks;
+use crate::canonical::whitespace::json::json_whitespace;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
@@ -41,7 +41,7 @@ pub(crate) struct Encoder {
     pub whole_firsts: ByteSet,
     pub probes: Probes,
     /// Tokens of nothing but blanks, ascending and as a set.
-    pub blank_tokens: Vec<u32>,
+    pub whitespace_tokens: Vec<u32>,
     pub blank_set: TokenSet,
     /// Bytes that begin characters of which all have tokens, so that none is spelled in bytes.
     pub closed_firsts: ByteSet,
@@ -90,12 +90,12 @@ impl Encoder {
                 (!is_whole || whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
             })
             .collect();
-        let is_blank = |&token: &u32| {
+        let is_whitespace = |&token: &u32| {
             tokens.token_bytes(token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
         };
-        let blank_tokens: Vec<u32> = (0..size).filter(is_blank).collect();
+        let whitespace_tokens: Vec<u32> = (0..size).filter(is_whitespace).collect();
         let mut blank_set = TokenSet::empty(tokens.vocab_size());
-        blank_tokens.iter().for_each(|&token| blank_set.insert(token));
+        whitespace_tokens.iter().for_each(|&token| blank_set.insert(token));
         let pattern = source.pattern.clone();
         let closed_firsts = closed_firsts(&merges.pairs);
         let mut encoder = Encoder {
@@ -108,7 +108,7 @@ impl Encoder {
             whole_pieces,
             whole_firsts,
             probes,
-            blank_tokens,
+            whitespace_tokens,
             blank_set,
             odd_tokens: Vec::new(),
         };
@@ -215,13 +215,13 @@ impl Encoder {
     }
 
     /// Whether a token is nothing but blanks.
-    pub fn is_blank(&self, token: u32) -> bool {
+    pub fn is_whitespace(&self, token: u32) -> bool {
         self.blank_set.contains(token)
     }
 
     /// Whether merges may join a token with blanks behind it.
-    pub fn may_merge_with_blanks(&self, token: u32) -> bool {
-        !self.merging(token).intersect(&json_blanks()).is_empty()
+    pub fn may_merge_with_whitespace(&self, token: u32) -> bool {
+        !self.merging(token).intersect(&json_whitespace()).is_empty()
     }
 
     /// What a token is to the encoder; `None` for those that it never writes.

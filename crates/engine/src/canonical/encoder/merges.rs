@@ -430,6 +430,21 @@ pub(crate) mod tests {
         (texts, merges)
     }
 
+    #[test]
+    fn merges_make_long_tokens() {
+        // Each token is the one before twice.
+        let lengths: Vec<usize> = (1..=7).map(|power| 1 << power).collect();
+        let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
+        texts.extend(lengths.iter().map(|&length| vec![b'a'; length]));
+        let part = |whole: u32| if whole == 256 { u32::from(b'a') } else { whole - 1 };
+        let merges: Vec<Merge> = (256..263).map(|whole| (part(whole), part(whole), whole)).collect();
+        let spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
+        let tokens = Tokens::new(&spelled, texts.len(), &[], &[]).expect("ids fit");
+        let merges = Merges::new(Pairs::new((0..256).collect(), None, None, &merges), &tokens);
+        assert!((256..263).all(|token| merges.makes(token)));
+        assert!(merges.stay_apart(262, 261) && !merges.stay_apart(261, 261));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 

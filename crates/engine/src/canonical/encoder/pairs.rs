@@ -10,9 +10,6 @@ use crate::switches::Switch;
 /// No symbol.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Pieces of more symbols than this are merged with a heap.
-const MANY_SYMBOLS: usize = 48;
-
 /// What the encoder starts from and which pairs it merges. Ranks begin with 1, so that 0 stands for "was always there".
 pub(crate) struct Pairs {
     /// The symbol of each byte: of all of them where text is spelled in bytes, else of those that lack a character.
@@ -140,34 +137,9 @@ impl Pairs {
         !symbols.contains(&NONE)
     }
 
-    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Tells each merge.
+    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Tells the rank and the parts of
+    /// each merge. The time grows with the length only a little more than linearly.
     pub fn merge_all(&self, symbols: &mut Vec<u32>, mut told: impl FnMut(u32, u32, u32)) {
-        if symbols.len() > MANY_SYMBOLS {
-            return self.merge_many(symbols);
-        }
-        let mut ranks: Vec<u32> = Vec::with_capacity(symbols.len());
-        let rank = |symbols: &[u32], at: usize| self.merge(symbols[at], symbols[at + 1]).map_or(NONE, |(rank, _)| rank);
-        ranks.extend((0..symbols.len().saturating_sub(1)).map(|at| rank(symbols, at)));
-        while let Some((at, &lowest)) = ranks.iter().enumerate().min_by_key(|&(_, &rank)| rank)
-            && lowest != NONE
-        {
-            let (left, right) = (symbols[at], symbols[at + 1]);
-            let (_, whole) = self.merge(left, right).expect("a pair with a rank can be merged");
-            told(lowest, left, right);
-            symbols[at] = whole;
-            symbols.remove(at + 1);
-            ranks.remove(at);
-            if at < ranks.len() {
-                ranks[at] = rank(symbols, at);
-            }
-            if at > 0 {
-                ranks[at - 1] = rank(symbols, at - 1);
-            }
-        }
-    }
-
-    /// The same for long pieces, in time that grows with their length only a little more than linearly.
-    fn merge_many(&self, symbols: &mut Vec<u32>) {
         let len = symbols.len();
         let mut next: Vec<usize> = (1..=len).collect();
         let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();
@@ -181,11 +153,12 @@ impl Pairs {
             }
         };
         (0..len).for_each(|at| offer(symbols, &next, at, &mut heap));
-        while let Some(Reverse((_, at, left, right, whole))) = heap.pop() {
+        while let Some(Reverse((rank, at, left, right, whole))) = heap.pop() {
             // A pair that was merged otherwise meanwhile is not there any more.
             if symbols[at] != left || next[at] >= len || symbols[next[at]] != right {
                 continue;
             }
+            told(rank, left, right);
             let gone = next[at];
             symbols[at] = whole;
             symbols[gone] = NONE;
@@ -211,22 +184,24 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
-        fn long_pieces_are_merged_like_short_ones(
+        fn pieces_are_merged_by_one_merge_after_the_other(
             picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
-            text in prop::collection::vec(97u32..100, 49..120),
+            text in prop::collection::vec(97u32..100, 1..120),
         ) {
             let (_, merges) = merges_of(&picks);
             let pairs = Pairs::new((0..256).collect(), None, None, &merges);
-            let mut many = text.clone();
-            pairs.merge_all(&mut many, |_, _, _| {});
-            // One merge after the other, by definition.
-            let mut one = text;
+            let (mut merged, mut told) = (text.clone(), Vec::new());
+            pairs.merge_all(&mut merged, |rank, left, right| told.push((rank, left, right)));
+            // By definition.
+            let (mut one, mut expected) = (text, Vec::new());
             loop {
                 let ranked = (1..one.len()).filter_map(|at| Some((pairs.merge(one[at - 1], one[at])?, at)));
-                let Some(((_, whole), at)) = ranked.min() else { break };
+                let Some(((rank, whole), at)) = ranked.min_by_key(|&((rank, _), at)| (rank, at)) else { break };
+                expected.push((rank, one[at - 1], one[at]));
                 one.splice(at - 1..=at, [whole]);
             }
-            prop_assert_eq!(many, one);
+            prop_assert_eq!(merged, one);
+            prop_assert_eq!(told, expected);
         }
     }
 }

@@ -10,17 +10,12 @@ use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::crossing::SuffixesBehind;
 use crate::canonical::viability::dead_ends::DeadEnds;
-use crate::canonical::viability::search::Search;
-use crate::canonical::whitespace::runs::BlanksInLexemes;
+use crate::canonical::viability::search::{Search, TokenEnd};
+use crate::canonical::whitespace::runs::WhitespaceInLexemes;
 use crate::error::EngineError;
 use crate::mask::cache::DependencyCaches;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
-
-/// Masks of more tokens are not listed.
-pub(crate) const FEW_TOKENS: usize = 600;
-/// For so many cursors something is kept.
-const MAX_CURSORS: usize = 4_000;
 
 /// A cursor and the token before it.
 pub(crate) type Before = (CursorKey, Option<u32>);
@@ -31,19 +26,19 @@ pub(crate) struct CanonicalMasks {
     pub dead_ends: DependencyCaches<CursorKey, DeadEnds>,
     /// Where others must be asked for than those that were.
     pub dead_ends_behind: DependencyCaches<Before, DeadEnds>,
-    pub in_lexemes: BlanksInLexemes,
+    pub in_lexemes: WhitespaceInLexemes,
     pub behind: SuffixesBehind,
 }
 
 impl CanonicalMasks {
-    /// Nothing yet. No token has more bytes than `horizon`.
-    pub fn new(horizon: usize) -> CanonicalMasks {
+    /// Nothing yet, and so many bytes of each kind at most. No token has more bytes than `horizon`.
+    pub fn new(max_bytes: usize, horizon: usize) -> CanonicalMasks {
         CanonicalMasks {
-            few: DependencyCaches::new(MAX_CURSORS, horizon),
-            dead_ends: DependencyCaches::new(MAX_CURSORS, horizon),
-            dead_ends_behind: DependencyCaches::new(MAX_CURSORS, horizon),
-            in_lexemes: BlanksInLexemes::default(),
-            behind: SuffixesBehind::new(horizon),
+            few: DependencyCaches::new(max_bytes, horizon),
+            dead_ends: DependencyCaches::new(max_bytes, horizon),
+            dead_ends_behind: DependencyCaches::new(max_bytes, horizon),
+            in_lexemes: WhitespaceInLexemes::default(),
+            behind: SuffixesBehind::new(max_bytes, horizon),
         }
     }
 
@@ -52,6 +47,7 @@ impl CanonicalMasks {
         self.few.memory_bytes()
             + self.dead_ends.memory_bytes()
             + self.dead_ends_behind.memory_bytes()
+            + self.in_lexemes.memory_bytes()
             + self.behind.memory_bytes()
     }
 }
@@ -87,7 +83,7 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, rows, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, rows, search);
-        Ok(search.leads_on(self, configuration, token, place)? != Some(false))
+        let mut search = Search::new(encoding, places, rows, search);
+        Ok(search.leads_on(self, TokenEnd { configuration, token, place })? != Some(false))
     }
 }

@@ -107,13 +107,13 @@ mod tests {
 
     use super::*;
     use crate::canonical::cursor::state::Cursor;
-    use crate::canonical::cursor::table::Places;
+    use crate::canonical::cursor::table::Cursors;
     use crate::canonical::cursor::table::tests::encoding;
     use crate::canonical::encoding::Encoding;
 
     /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
     fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {
-        let (mut places, mut behind) = (Places::default(), Behind::default());
+        let (mut places, mut behind) = (Cursors::default(), Behind::default());
         let mut ids = encoding.encode(before).expect("it is text");
         ids.push(token);
         let (mut place, mut last) = (places.of(&Cursor::start().into()), None);

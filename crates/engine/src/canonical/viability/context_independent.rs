@@ -9,13 +9,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::in_lexeme::{Within, sure_within};
-use crate::canonical::cursor::by_place::MAX_KEPT;
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use crate::bounded::LARGE_BUDGET;
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
-use crate::canonical::viability::equivalence::Alike;
+use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::mask::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
@@ -28,23 +28,17 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
-/// Bytes that all that is known of rows may take.
-const BUDGET: usize = 64 << 20;
-
-/// Near the end of a bounded run, where a class tells nothing of more tokens than this, all of the row are judged.
-const MAX_OTHERS: usize = 1_000;
-
 /// What is known of the tokens of wide lexemes, by their rows.
 #[derive(Default)]
-pub(crate) struct SureRows {
-    rows: FxHashMap<usize, SureRow>,
+pub(crate) struct ContextIndependent {
+    rows: FxHashMap<usize, LexemeFacts>,
     /// By the character of their runs.
-    classes: FxHashMap<usize, SureClass>,
+    classes: FxHashMap<usize, RunFacts>,
     /// Bytes that rows and classes take.
     bytes: usize,
 }
 
-struct SureRow {
+struct LexemeFacts {
     /// Kept, so that no other row gets its place in memory.
     row: Arc<Row>,
     /// A class of characters in whose lexemes most tokens are as here.
@@ -56,13 +50,13 @@ struct SureRow {
     /// Those that end the lexeme where runs of characters end, which are not among the others.
     ending: Option<Arc<Ending>>,
     /// What is known at a place.
-    at: FxHashMap<Place, Arc<AtPlace>>,
+    at: FxHashMap<CursorId, Arc<AtPlace>>,
     /// What searches have told, whatever follows the lexeme: by token, and the place behind it.
-    answers: FxHashMap<(u32, Place), bool>,
+    answers: FxHashMap<(u32, CursorId), bool>,
 }
 
 /// What is known of runs of characters that may always go on.
-struct SureClass {
+struct RunFacts {
     /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a row of the class, but
     /// automata are not.
     character: Arc<ExprId>,
@@ -72,9 +66,9 @@ struct SureClass {
     anywhere: TokenSet,
     others: Vec<u32>,
     /// The tokens that surely lead on at a place.
-    at: FxHashMap<Place, Arc<TokenSet>>,
+    at: FxHashMap<CursorId, Arc<TokenSet>>,
     /// Those of which a search has told, as in the answers about rows.
-    searched: FxHashSet<(u32, Place)>,
+    searched: FxHashSet<(u32, CursorId)>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
@@ -84,7 +78,7 @@ pub(crate) struct AtPlace {
     sure: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
     /// The others, by the state of the lexeme behind them.
-    pub inside: Vec<Alike>,
+    pub inside: Vec<Equivalence>,
     /// And those that have no such state, which are within the blanks before the lexeme.
     pub rest: Vec<u32>,
 }
@@ -104,7 +98,7 @@ impl AtPlace {
 }
 
 /// The row of a wide thread, and the tokens behind which its lexeme surely leads on.
-pub(crate) struct SureTokens {
+pub(crate) struct IndependentTokens {
     pub here: RowHere,
     pub known: Arc<AtPlace>,
     /// Those that end the lexeme where runs of characters end.
@@ -117,7 +111,7 @@ pub(crate) struct Ending {
     pub set: TokenSet,
 }
 
-impl SureRow {
+impl LexemeFacts {
     /// Whether any number of characters may come, and nothing else within the lexeme.
     fn is_endless(&self) -> bool {
         self.row.runs.as_ref().is_some_and(|runs| runs.max.is_none())
@@ -129,7 +123,7 @@ impl SureRow {
     }
 }
 
-impl SureRows {
+impl ContextIndependent {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.bytes
@@ -150,9 +144,8 @@ impl SureRows {
             Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, self, runs)?,
             None => None,
         };
-        let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
-        let laid_out = match near.filter(|near| near.others.len() <= MAX_OTHERS) {
-            Some(near) => near,
+        let laid_out = match class {
+            Some(class) => near_class(encoding.tokens(), row.clone(), class),
             None => sure_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
         };
         let sets = if laid_out.ending.is_some() { 3 } else { 2 };
@@ -168,7 +161,7 @@ impl SureRows {
     }
 
     /// What a search has told of a token within the lexeme of a row, with the place behind it, whatever follows the lexeme.
-    pub fn answer(&self, row: &Arc<Row>, token: u32, behind: Place) -> Option<bool> {
+    pub fn answer(&self, row: &Arc<Row>, token: u32, behind: CursorId) -> Option<bool> {
         let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
         let key = (token, behind);
         if let Some(&known) = row.answers.get(&key) {
@@ -181,7 +174,7 @@ impl SureRows {
     }
 
     /// Keeps what a search has told.
-    pub fn add(&mut self, row: &Arc<Row>, token: u32, behind: Place, leads_on: bool) {
+    pub fn add(&mut self, row: &Arc<Row>, token: u32, behind: CursorId, leads_on: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
         let key = (token, behind);
         self.bytes += 16;
@@ -198,8 +191,8 @@ impl SureRows {
 
 /// What is kept of the answers.
 pub(crate) struct Kept<'k> {
-    pub places: &'k mut Places,
-    pub sure: &'k mut SureRows,
+    pub places: &'k mut Cursors,
+    pub sure: &'k mut ContextIndependent,
     pub anywhere: &'k mut Anywhere,
 }
 
@@ -210,8 +203,8 @@ impl Run<'_> {
         encoding: &Encoder,
         Kept { places, sure, anywhere }: Kept<'_>,
         thread: Entry,
-        place: Place,
-    ) -> Result<Option<SureTokens>, EngineError> {
+        place: CursorId,
+    ) -> Result<Option<IndependentTokens>, EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) || !Switch::CanonicalIndependent.is_on() {
             return Ok(None);
         }
@@ -226,7 +219,7 @@ impl Run<'_> {
         let name = Arc::as_ptr(&here.row) as usize;
         let lexeme_cache = &mut *self.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
-        if sure.bytes > BUDGET {
+        if sure.bytes > LARGE_BUDGET {
             (sure.rows, sure.classes, sure.bytes) = Default::default();
         }
         if !sure.rows.contains_key(&name) {
@@ -234,12 +227,15 @@ impl Run<'_> {
         }
         let row = sure.rows.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = row.at.get(&place) {
-            return Ok(Some(SureTokens { here, known: known.clone(), ending: row.ending.clone() }));
+            return Ok(Some(IndependentTokens { here, known: known.clone(), ending: row.ending.clone() }));
         }
         let mut surely = (row.tokens.clone(), None);
         let mut open = Vec::new();
         if let Some(class) = &row.class {
             let class = sure.classes.get_mut(class).expect("classes go together with their rows");
+            if !class.at.contains_key(&place) {
+                sure.bytes += set_bytes;
+            }
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
             for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
                 let mut bits = within & !known;
@@ -249,7 +245,6 @@ impl Run<'_> {
                 }
             }
             surely.1 = Some(known);
-            sure.bytes += set_bytes;
         }
         let mut more = Vec::new();
         let mut within = Within::new(encoding, places, lexeme_cache, &reader);
@@ -269,25 +264,25 @@ impl Run<'_> {
                 _ => rest.push(token),
             }
         }
-        let inside = left.into_iter().map(|tokens| Alike::new(encoding, places, place, tokens.into_iter()));
-        let inside: Vec<Alike> = inside.collect();
-        let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Alike::memory_bytes).sum::<usize>();
+        let inside = left.into_iter().map(|tokens| Equivalence::new(encoding, places, place, tokens.into_iter()));
+        let inside: Vec<Equivalence> = inside.collect();
+        let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Equivalence::memory_bytes).sum::<usize>();
         let at = AtPlace { sure: surely, more, inside, rest };
         let (known, ending) = (Arc::new(at), row.ending.clone());
         row.at.insert(place, known.clone());
         sure.bytes += bytes;
-        Ok(Some(SureTokens { here, known, ending }))
+        Ok(Some(IndependentTokens { here, known, ending }))
     }
 }
 
-impl SureClass {
+impl RunFacts {
     /// The tokens that surely lead on at a place.
     fn at_place(
         &mut self,
         lexeme_cache: &mut LexemeCache,
         encoding: &Encoder,
-        places: &mut Places,
-        place: Place,
+        places: &mut Cursors,
+        place: CursorId,
     ) -> Result<&Arc<TokenSet>, LimitExceeded> {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
@@ -297,9 +292,6 @@ impl SureClass {
                 if within.leads_on(StateId::START.0, place, token)?.1 {
                     tokens.insert(token);
                 }
-            }
-            if self.at.len() >= MAX_KEPT {
-                self.at.clear();
             }
             self.at.insert(place, Arc::new(tokens));
         }
@@ -312,7 +304,7 @@ fn as_in_class(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
     anywhere: &mut Anywhere,
-    sure: &mut SureRows,
+    sure: &mut ContextIndependent,
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
@@ -334,10 +326,10 @@ fn as_in_class(
         sure.bytes += vocabulary.mask_words() * 8;
         let all = Arc::new(all);
         let (at, searched) = Default::default();
-        let class = SureClass { character: character.clone(), all, anywhere: known, others, at, searched };
+        let class = RunFacts { character: character.clone(), all, anywhere: known, others, at, searched };
         sure.classes.insert(name, class);
     }
-    let SureClass { all, anywhere, .. } = &sure.classes[&name];
+    let RunFacts { all, anywhere, .. } = &sure.classes[&name];
     let tokens = match within {
         None => all.clone(),
         Some((mut tokens, near)) => {
@@ -367,7 +359,7 @@ fn all_of(vocabulary: &Tokens, row: &Row) -> TokenSet {
 }
 
 /// What is known of a row whose tokens are nearly all as in a class.
-fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, Arc<TokenSet>)) -> SureRow {
+fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, Arc<TokenSet>)) -> LexemeFacts {
     let mut others = all_of(vocabulary, &row);
     // The row has nearly always all that the class reads.
     if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
@@ -387,7 +379,7 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
         ending = Some(Arc::new(end));
     }
     let (at, answers) = Default::default();
-    SureRow { row, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
+    LexemeFacts { row, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
 }
 
 /// What is known of a row wherever it comes.
@@ -398,10 +390,10 @@ fn sure_row(
     reader: &Reader<'_>,
     state: u32,
     row: Arc<Row>,
-) -> Result<SureRow, LimitExceeded> {
+) -> Result<LexemeFacts, LimitExceeded> {
     let tokens = all_of(encoding.tokens(), &row);
     let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, tokens)?;
-    others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_blank(token));
+    others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_whitespace(token));
     let (at, answers) = Default::default();
-    Ok(SureRow { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
+    Ok(LexemeFacts { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
 }

@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::by_place::MAX_KEPT;
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use crate::bounded::{Bounded, LARGE_BUDGET};
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::viability::equivalence::Alike;
+use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::crossing::Crossings;
 use crate::lexeme::mask::Row;
@@ -43,9 +42,9 @@ struct ReadSuffixes {
 pub(crate) struct SuffixesBehind(DependencyCaches<usize, ReadSuffixes>);
 
 impl SuffixesBehind {
-    /// Nothing yet. No token has more bytes than `horizon`.
-    pub fn new(horizon: usize) -> SuffixesBehind {
-        SuffixesBehind(DependencyCaches::new(MAX_KEPT, horizon))
+    /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
+    pub fn new(max_bytes: usize, horizon: usize) -> SuffixesBehind {
+        SuffixesBehind(DependencyCaches::new(max_bytes, horizon))
     }
 
     /// Bytes of memory held, about.
@@ -109,63 +108,70 @@ impl Run<'_> {
 
 /// What is known of tokens that leave rows, by the suffixes with which they do.
 #[derive(Default)]
-pub(crate) struct Leaving {
-    known: FxHashMap<usize, LeavingAt>,
+pub(crate) struct CrossingClasses {
+    /// By the place of the suffixes in memory and the place in the text.
+    known: Bounded<(usize, CursorId), CrossingClassesAt, LARGE_BUDGET>,
 }
 
-/// What is known of tokens by one list of suffixes, by place.
-struct LeavingAt {
+/// What is known of tokens by one list of suffixes, at one place.
+struct CrossingClassesAt {
     /// Kept, so that no other suffixes get their place in memory.
     _row: Arc<Row>,
     /// By number of the suffix, one more for tokens that end with the lexeme; as far as it was asked for.
-    at: FxHashMap<Place, Box<[Option<Alike>]>>,
+    with: Box<[Option<Equivalence>]>,
 }
 
-impl Leaving {
+impl CrossingClasses {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let bytes =
-            |all: &[Option<Alike>]| all.iter().flatten().map(Alike::memory_bytes).sum::<usize>() + size_of_val(all);
-        self.known.values().flat_map(|leaving| leaving.at.values()).map(|all| bytes(all)).sum()
+        self.known.memory_bytes()
     }
 
     /// What is known of tokens that leave a row through crossing tokens of it, at a place.
-    pub fn here<'s>(&'s mut self, row: &Arc<Row>, crossings: &'s Crossings, place: Place) -> LeavingHere<'s> {
+    pub fn here<'s>(
+        &'s mut self,
+        row: &Arc<Row>,
+        crossings: &'s Crossings,
+        place: CursorId,
+    ) -> CrossingClassesHere<'s> {
         let suffixes = crossings.suffixes();
         let name = std::ptr::from_ref(suffixes) as usize;
-        if self.known.len() >= MAX_KEPT && !self.known.contains_key(&name) {
-            self.known.clear();
+        if !Switch::CanonicalCrossing.is_on() {
+            self.known = Bounded::default();
         }
-        let kept = self.known.entry(name);
-        let kept = kept.or_insert_with(|| LeavingAt { _row: row.clone(), at: FxHashMap::default() });
-        if (kept.at.len() >= MAX_KEPT && !kept.at.contains_key(&place)) || !Switch::CanonicalCrossing.is_on() {
-            kept.at.clear();
-        }
-        let known = kept.at.entry(place).or_insert_with(|| (0..=crossings.num_suffixes()).map(|_| None).collect());
-        LeavingHere { crossings, place, known }
+        let (known, bytes) = self.known.get_or_make((name, place), || {
+            let with: Box<[Option<Equivalence>]> = (0..=crossings.num_suffixes()).map(|_| None).collect();
+            let bytes = size_of_val(&*with);
+            (CrossingClassesAt { _row: row.clone(), with }, bytes)
+        });
+        CrossingClassesHere { crossings, place, known: &mut known.with, bytes }
     }
 }
 
 /// What is known of tokens that leave through the same crossing tokens at a place.
-pub(crate) struct LeavingHere<'s> {
+pub(crate) struct CrossingClassesHere<'s> {
     crossings: &'s Crossings,
-    place: Place,
-    known: &'s mut [Option<Alike>],
+    place: CursorId,
+    known: &'s mut [Option<Equivalence>],
+    /// Bytes that all of it takes, for all places.
+    bytes: &'s mut usize,
 }
 
-impl LeavingHere<'_> {
+impl CrossingClassesHere<'_> {
     /// The tokens that leave with a suffix, perhaps some more, each with its way; or those that end with the lexeme.
-    pub fn with(&mut self, encoding: &Encoder, places: &mut Places, suffix: Option<u32>) -> &Alike {
+    pub fn with(&mut self, encoding: &Encoder, places: &mut Cursors, suffix: Option<u32>) -> &Equivalence {
         let (crossings, place) = (self.crossings, self.place);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {
             let trie = encoding.tokens().trie();
-            match suffix {
-                Some(suffix) => Alike::new(encoding, places, place, crossings.all_ways(suffix).iter().copied()),
+            let alike = match suffix {
+                Some(suffix) => Equivalence::new(encoding, places, place, crossings.all_ways(suffix).iter().copied()),
                 None => {
                     let tokens = crossings.nodes().filter_map(|node| Some((0, trie.entry_at(node as usize)?)));
-                    Alike::new(encoding, places, place, tokens)
+                    Equivalence::new(encoding, places, place, tokens)
                 }
-            }
+            };
+            *self.bytes += alike.memory_bytes();
+            alike
         })
     }
 }

@@ -1,17 +1,17 @@
 //! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
 
-use super::context_independent::{Kept, SureRows, SureTokens};
+use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
 use super::crossing::SuffixesBehind;
 use super::pending::Unverified;
-use super::queries::{AlikeCaches, Questions};
+use super::queries::{EquivalenceCaches, Questions};
 use super::search::Search;
-use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::ends::last_character;
-use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
-use crate::canonical::whitespace::runs::{BlanksInLexemes, numbered};
+use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
+use crate::canonical::whitespace::runs::{WhitespaceInLexemes, numbered};
 use crate::error::EngineError;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
@@ -120,7 +120,7 @@ struct Asked {
     /// Whether no merge joins it with the token before.
     apart: bool,
     /// The place behind it.
-    behind: Place,
+    behind: CursorId,
     /// The longest searches come last: those of blanks, and of tokens that end within a character.
     how_long: u8,
 }
@@ -133,12 +133,12 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&CursorKey, Option<u32>),
-        (in_lexemes, behind): (&mut BlanksInLexemes, &mut SuffixesBehind),
+        (in_lexemes, behind): (&mut WhitespaceInLexemes, &mut SuffixesBehind),
         AskedMask { fitting, mask, kept }: AskedMask<'_>,
     ) -> Result<DeadEnds, EngineError> {
         let mut known = encoding.known();
         let place = known.places.of(cursor);
-        let mut rows: Vec<(Entry, SureTokens)> = Vec::new();
+        let mut rows: Vec<(Entry, IndependentTokens)> = Vec::new();
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
             let Known { places, sure, anywhere, .. } = &mut *known;
@@ -148,28 +148,28 @@ impl Run<'_> {
         }
         let mut found = DeadEnds::default();
         let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
-        let mut search = Search::new(self, encoding, places, row_cache, search);
-        let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
+        let mut search = Search::new(encoding, places, row_cache, search);
+        let blanks = self.before_whitespace(&mut search, in_lexemes, &threads)?;
         let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, blanks.is_some());
         if let Some(blanks) = &blanks {
             let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
             found.ways.clone_from(&told.dead);
-            told.open.iter().for_each(|&token| unverified.add_blank(token));
+            told.open.iter().for_each(|&token| unverified.add_whitespace(token));
         }
         let mut questions = Questions { run: self, encoding, search, blanks: None, configuration, place, threads };
         questions.begin(&rows, kept, &mut unverified);
         if blanks.is_none() && questions.threads.len() > 1 {
-            questions.settle_blanks(in_lexemes, kept_blanks, &mut unverified)?;
+            questions.settle_whitespace(in_lexemes, kept_blanks, &mut unverified)?;
         }
         for (thread, here) in &rows {
             let leaving_told =
-                questions.ask_alike(*thread, here, AlikeCaches { sure, leaving, behind }, &mut unverified)?;
+                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, behind }, &mut unverified)?;
             if !leaving_told && unverified.by_groups {
                 unverified.add_outside(here, kept);
             }
         }
         if let Some(blanks) = blanks {
-            questions.blanks = Some((blanks, BlankAnswers::new(&blanks)));
+            questions.blanks = Some((blanks, WhitespaceAnswers::new(&blanks)));
         }
         questions.ask_unverified(&unverified, before, &rows, (sure, kept_blanks), &mut found)?;
         found.sort();
@@ -179,15 +179,15 @@ impl Run<'_> {
 
 impl Questions<'_, '_> {
     /// Settles the tokens of nothing but blanks behind which one of several threads leads on anyway.
-    fn settle_blanks(
+    fn settle_whitespace(
         &mut self,
-        in_lexemes: &mut BlanksInLexemes,
-        kept_blanks: &mut KeptBlanks,
+        in_lexemes: &mut WhitespaceInLexemes,
+        kept_blanks: &mut WhitespaceCache,
         unverified: &mut Unverified<'_>,
     ) -> Result<(), EngineError> {
         for thread in self.threads.clone() {
             let Questions { run, search, encoding, place, .. } = &mut *self;
-            let Some(blanks) = run.thread_before_blanks(search, in_lexemes, thread)? else { continue };
+            let Some(blanks) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
             let known = kept_blanks.known(encoding, search.places, blanks.next, *place);
             for (token, blank) in numbered(encoding) {
                 let answers = known.leads_on_anyway(blank, &blanks);
@@ -204,8 +204,8 @@ impl Questions<'_, '_> {
         &mut self,
         unverified: &Unverified<'_>,
         before: Option<u32>,
-        rows: &[(Entry, SureTokens)],
-        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
+        rows: &[(Entry, IndependentTokens)],
+        (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
         found: &mut DeadEnds,
     ) -> Result<(), EngineError> {
         let encoding = self.encoding;
@@ -228,7 +228,7 @@ impl Questions<'_, '_> {
                 None => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let is_within = last_character(bytes).is_none();
-                    let how_long = u8::from(encoding.is_blank(token)) + 2 * u8::from(is_within);
+                    let how_long = u8::from(encoding.is_whitespace(token)) + 2 * u8::from(is_within);
                     asked.push(Asked { token, apart, behind, how_long });
                 }
             }

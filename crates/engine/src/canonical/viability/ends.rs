@@ -8,23 +8,22 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::by_place::{MAX_CHARACTERS, Place, Shown};
+use crate::bounded::{BUDGET, Bounded};
+use crate::canonical::cursor::by_place::{CursorId, MAX_CHARACTERS, Shown};
 use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 
 /// So many ways to go on are tried behind a token.
-const MAX_TRIES: usize = 200;
-/// So many sets of tokens are kept.
-const MAX_ANYWHERE: usize = 100;
+pub(crate) const MAX_TRIES: usize = 200;
 
 /// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
 #[derive(Default)]
 pub(crate) struct Anywhere {
-    sets: FxHashMap<ByteSet, Arc<TokenSet>>,
+    sets: Bounded<ByteSet, Arc<TokenSet>>,
     behind: Behind,
     /// What decides of the tokens of each kind, which have the same sets.
     examples: Vec<Ending>,
@@ -54,9 +53,6 @@ impl Anywhere {
         if let Some(known) = self.sets.get(bytes).filter(|_| Switch::CanonicalJudgedKept.is_on()) {
             return known.clone();
         }
-        if self.sets.len() >= MAX_ANYWHERE {
-            self.sets.clear();
-        }
         let size = encoding.tokens().vocab_size();
         let Anywhere { examples, behind, .. } = &*self;
         // As bits at the top of words, so that a word of tokens is gathered by shifts.
@@ -73,14 +69,14 @@ impl Anywhere {
             *word = gathered >> (BITS as usize - kinds.len());
         }
         let tokens = Arc::new(tokens);
-        self.sets.insert(*bytes, tokens.clone());
+        self.sets.insert(*bytes, tokens.clone(), tokens.memory_bytes());
         tokens
     }
 
     /// To ask for some tokens before some bytes.
     pub fn judge<'a>(&'a mut self, encoding: &'a Encoder) -> Judged<'a> {
         self.lay_out(encoding);
-        if self.judged.len() >= MAX_ANYWHERE {
+        if self.judged.len() * self.examples.len() > BUDGET {
             (self.judged, self.numbers) = Default::default();
         }
         Judged { encoding, anywhere: self, sets: Vec::new() }
@@ -107,8 +103,7 @@ impl Anywhere {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let sets = self.sets.values().map(|tokens| tokens.words().len() * 4 + 64);
-        sets.sum::<usize>()
+        self.sets.memory_bytes()
             + (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
             + self.judged.len() * self.examples.len()
             + self.behind.memory_bytes()
@@ -209,8 +204,8 @@ impl Encoder {
     /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
-        places: &mut Places,
-        place: Place,
+        places: &mut Cursors,
+        place: CursorId,
         token: u32,
         start: S,
         bytes: &mut impl FnMut(S) -> Result<ByteSet, E>,
@@ -232,7 +227,7 @@ impl Encoder {
             }
         }
         let merging = self.merging(token);
-        let mut work: Vec<(S, Option<Place>, Shown)> = vec![(start, None, Shown::default())];
+        let mut work: Vec<(S, Option<CursorId>, Shown)> = vec![(start, None, Shown::default())];
         let (mut tries, mut open) = (0, false);
         while let Some((state, probe, text)) = work.pop() {
             // One byte of each class is enough, of each that merges with the token and that does not.
@@ -256,7 +251,7 @@ impl Encoder {
                 open |= !apart && read(true).is_some();
                 match read(apart) {
                     Some((_, true)) => {
-                        places.shown.insert(key, text.with(byte));
+                        places.shown.insert(key, text.with(byte), 0);
                         return Ok(Some(true));
                     }
                     Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MAX_TRIES => {

@@ -5,34 +5,34 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 
 /// Tokens behind which the grammar stands at the same place.
 #[derive(Default)]
-pub(crate) struct Alike {
+pub(crate) struct Equivalence {
     /// Bytes before each of which all of them keep their ends.
     pub sure: ByteSet,
-    pub groups: Vec<Group>,
+    pub groups: Vec<EquivalenceClass>,
 }
 
 /// Those that are alike to the tokenizer, too, as far as the next characters tell.
-pub(crate) struct Group {
+pub(crate) struct EquivalenceClass {
     /// Bytes before each of which they keep their ends.
     pub sure: ByteSet,
     /// The places behind them, where no merge joins them with the token before and where one does.
-    pub behind: [Option<Place>; 2],
+    pub behind: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
     /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
     told: OnceLock<bool>,
 }
 
-impl Group {
+impl EquivalenceClass {
     /// Whether all of them lead on, whatever follows and whatever token stands before: known once searches have told it of each, at
     /// all places behind it.
-    pub fn told(&self, answer: impl Fn(u32, Place) -> Option<bool>) -> Option<bool> {
+    pub fn told(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
         if self.told.get().is_none() {
             let mut all = true;
             for &(_, token) in &self.tokens {
@@ -46,16 +46,16 @@ impl Group {
     }
 }
 
-impl Alike {
+impl Equivalence {
     /// Those of some tokens, each with a number, that come at a place.
     pub fn new(
         encoding: &Encoder,
-        places: &mut Places,
-        place: Place,
+        places: &mut Cursors,
+        place: CursorId,
         tokens: impl Iterator<Item = (u32, u32)>,
-    ) -> Alike {
-        let mut alike = Alike { sure: ByteSet::ALL, groups: Vec::new() };
-        let mut numbers: FxHashMap<([Option<Place>; 2], u32), usize> = FxHashMap::default();
+    ) -> Equivalence {
+        let mut alike = Equivalence { sure: ByteSet::ALL, groups: Vec::new() };
+        let mut numbers: FxHashMap<([Option<CursorId>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
             let behind = places.advance_both(encoding, place, token);
             let key = (behind, encoding.merging_number(token));
@@ -66,7 +66,7 @@ impl Alike {
                     .flatten()
                     .fold(ByteSet::ALL, |sure, &behind| encoding.sure_bytes(places.cursor(behind), &merging, &sure));
                 alike.sure = alike.sure.intersect(&sure);
-                alike.groups.push(Group { sure, behind, tokens: Vec::new(), told: OnceLock::new() });
+                alike.groups.push(EquivalenceClass { sure, behind, tokens: Vec::new(), told: OnceLock::new() });
                 alike.groups.len() - 1
             });
             alike.groups[group].tokens.push((number, token));
@@ -82,7 +82,7 @@ impl Alike {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let groups = self.groups.iter().map(|group| size_of::<Group>() + group.tokens.len() * 8);
-        size_of::<Alike>() + groups.sum::<usize>()
+        let groups = self.groups.iter().map(|group| size_of::<EquivalenceClass>() + group.tokens.len() * 8);
+        size_of::<Equivalence>() + groups.sum::<usize>()
     }
 }

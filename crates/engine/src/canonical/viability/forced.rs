@@ -7,41 +7,37 @@ use std::convert::Infallible;
 
 use stencilm_regex::ByteSet;
 
-use super::search::Search;
-use crate::canonical::cursor::by_place::{MAX_BYTES, Place, Text};
-use crate::canonical::cursor::table::Places;
+use super::ends::MAX_TRIES;
+use super::search::{Search, TokenEnd};
+use crate::canonical::cursor::by_place::{CursorId, MAX_BYTES, Text};
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
-/// So many tokens that the text may go on with are tried.
-const MAX_TRIES: usize = 200;
 impl Search<'_> {
     /// Whether something leads on behind a token, where text is forced there and tells.
     pub(crate) fn by_forced_text(
         &mut self,
         run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
+        TokenEnd { configuration, token, place }: TokenEnd,
     ) -> Result<Option<bool>, EngineError> {
-        let Some(number) = self.forced_text(run, configuration)? else { return Ok(None) };
-        let key = (place, token, number);
-        if let Some(&known) = self.places.forced.answers.get(&key) {
+        let Some(text) = self.forced_text(run, configuration)? else { return Ok(None) };
+        let key = (place, token, text);
+        if let Some(&known) = self.places.forced.get(&key) {
             return Ok(known);
         }
-        let text = self.places.forced.texts[number as usize];
         let mut tries = 0;
         let bytes = &text.bytes[..usize::from(text.len)];
         let found = leads_on(self.encoding, self.places, (token, place), (bytes, &text.behind), &mut tries);
-        self.places.forced.answers.insert(key, found);
+        self.places.forced.insert(key, found, 0);
         Ok(found)
     }
 
-    /// The number of the text that is forced at a configuration, one byte or more.
-    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<u32>, EngineError> {
-        if let Some(known) = *self.found.ahead.forced(configuration) {
+    /// The text that is forced at a configuration, one byte or more.
+    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<Text>, EngineError> {
+        if let Some(known) = self.found.ahead.of(configuration).forced {
             return Ok(known);
         }
         let (next, mut may_end) = self.next_bytes(run, configuration)?;
@@ -56,17 +52,17 @@ impl Search<'_> {
             text.len += 1;
             (text.behind, may_end) = self.next_bytes(run, here)?;
         }
-        let number = (here != SetId::EMPTY).then(|| self.places.forced.number(text));
-        *self.found.ahead.forced(configuration) = Some(number);
-        Ok(number)
+        let text = (here != SetId::EMPTY).then_some(text);
+        self.found.ahead.of(configuration).forced = Some(text);
+        Ok(text)
     }
 }
 
 /// Whether something leads on behind a token, from the place there, where a text comes in any case; `None` where that does not tell.
 fn leads_on(
     encoding: &Encoder,
-    places: &mut Places,
-    (token, place): (u32, Place),
+    places: &mut Cursors,
+    (token, place): (u32, CursorId),
     (text, behind): (&[u8], &ByteSet),
     tries: &mut usize,
 ) -> Option<bool> {
@@ -114,7 +110,7 @@ fn leads_on(
 }
 
 /// Whether a text shows that a token keeps its end.
-fn shows_end(encoding: &Encoder, places: &mut Places, place: Place, token: u32, text: &[u8]) -> bool {
+fn shows_end(encoding: &Encoder, places: &mut Cursors, place: CursorId, token: u32, text: &[u8]) -> bool {
     // What comes behind the text is anything, of which nothing is known.
     let mut bytes = |at: usize| Ok::<_, Infallible>(text.get(at).map_or(ByteSet::ALL, |&byte| ByteSet::of(byte)));
     let mut step = |at: usize, _: u8| Ok((at < text.len()).then_some(at + 1));
@@ -143,7 +139,7 @@ mod tests {
             let encoding = encoding();
             let (before, behind) = characters.split_at(1 + cut.index(characters.len() - 1));
             let tokens = encoding.encode(&before.iter().collect::<String>()).expect("it is text");
-            let mut places = Places::default();
+            let mut places = Cursors::default();
             let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
             for &token in &tokens {
                 place = encoding.follow(&mut places, place, last, token).expect("it is what the tokenizer writes");

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::judging::{BytesWalk, ShapeWalk, Steps};
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
@@ -27,17 +27,17 @@ const MAX_LOOPING: usize = 6;
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
     pub encoding: &'a Encoder,
-    pub places: &'a mut Places,
+    pub places: &'a mut Cursors,
     pub lexeme_cache: &'a mut LexemeCache,
     pub reader: &'a Reader<'a>,
     /// By state, place behind a token and what merges with the token.
-    known: FxHashMap<(u32, Place, u32), bool>,
+    known: FxHashMap<(u32, CursorId, u32), bool>,
 }
 
 impl<'a> Within<'a> {
     pub fn new(
         encoding: &'a Encoder,
-        places: &'a mut Places,
+        places: &'a mut Cursors,
         lexeme_cache: &'a mut LexemeCache,
         reader: &'a Reader<'a>,
     ) -> Within<'a> {
@@ -45,7 +45,7 @@ impl<'a> Within<'a> {
     }
 
     /// The state behind a token from one before it, and whether the lexeme surely goes on there.
-    pub fn leads_on(&mut self, state: u32, place: Place, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
+    pub fn leads_on(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, rows belong to all that read the same.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
@@ -67,7 +67,7 @@ impl<'a> Within<'a> {
     }
 
     /// Whether the lexeme surely goes on in a state, behind a token and the place there.
-    fn goes_on(&mut self, state: u32, behind: Place, token: u32) -> Result<bool, LimitExceeded> {
+    fn goes_on(&mut self, state: u32, behind: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let key = (state, behind, self.encoding.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
@@ -79,7 +79,7 @@ impl<'a> Within<'a> {
         Ok(goes_on)
     }
 
-    fn keeps_end(&mut self, state: u32, behind: Place, token: u32) -> Result<bool, LimitExceeded> {
+    fn keeps_end(&mut self, state: u32, behind: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let (lexeme_cache, dfa) = (RefCell::new(&mut *self.lexeme_cache), self.reader.dfa);
         let keeps = self.encoding.keeps_end(
             self.places,

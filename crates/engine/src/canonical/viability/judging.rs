@@ -14,24 +14,13 @@ use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie;
 use crate::vocabulary::trie::Trie;
 
-/// So many states have a table of steps, each from when it was left so often.
-const MAX_TABLES: usize = 500;
-const MANY_STEPS: u32 = 8;
-/// In place of a number of a state: not known yet.
-const UNKNOWN: u32 = u32::MAX;
-/// In place of a number of a state: nothing leads on.
-const NOWHERE: u32 = u32::MAX - 1;
-
-/// The steps of a lexeme as a walk of the vocabulary has met them. Its states are numbered by first occurrence, so that a step
-/// is one look at a table.
+/// The states of a lexeme as a walk of the vocabulary meets them, numbered by first occurrence.
 pub(crate) struct Steps<'a> {
     reader: &'a Reader<'a>,
     judged: Judged<'a>,
     common: Option<ByteSet>,
     numbers: FxHashMap<u32, u32>,
     states: Vec<Met>,
-    /// Of states that are left often.
-    next: Vec<[u32; 256]>,
 }
 
 /// A state that was met.
@@ -45,14 +34,11 @@ struct Met {
     has_common: bool,
     /// The groups of bytes that lead back to it.
     loops: u32,
-    /// How often it was left, and where its table is.
-    left: u32,
-    table: Option<u32>,
 }
 
 impl<'a> Steps<'a> {
     pub fn new(reader: &'a Reader<'a>, judged: Judged<'a>, common: Option<ByteSet>) -> Steps<'a> {
-        Steps { reader, judged, common, numbers: FxHashMap::default(), states: Vec::new(), next: Vec::new() }
+        Steps { reader, judged, common, numbers: FxHashMap::default(), states: Vec::new() }
     }
 
     /// The number of a state.
@@ -60,7 +46,7 @@ impl<'a> Steps<'a> {
         if let Some(&known) = self.numbers.get(&state) {
             return Ok(known);
         }
-        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0, left: 0, table: None };
+        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0 };
         if state & IN_BLANKS == 0 {
             let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
             met.live = Some(self.judged.number(&live));
@@ -79,25 +65,8 @@ impl<'a> Steps<'a> {
     /// The number of the state after one byte; `None` where nothing leads on.
     #[inline]
     pub fn step(&mut self, lexeme_cache: &mut LexemeCache, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
-        let met = &mut self.states[from as usize];
-        match met.table.map_or(UNKNOWN, |table| self.next[table as usize][usize::from(byte)]) {
-            UNKNOWN => {
-                met.left += 1;
-                if met.left == MANY_STEPS && self.next.len() < MAX_TABLES {
-                    met.table = Some(self.next.len() as u32);
-                    self.next.push([UNKNOWN; 256]);
-                }
-                let (state, table) = (met.state, met.table);
-                let next = self.reader.next(lexeme_cache, state, byte)?;
-                let next = next.map(|next| self.place_of(lexeme_cache, next)).transpose()?;
-                if let Some(table) = table {
-                    self.next[table as usize][usize::from(byte)] = next.unwrap_or(NOWHERE);
-                }
-                Ok(next)
-            }
-            NOWHERE => Ok(None),
-            known => Ok(Some(known)),
-        }
+        let next = self.reader.next(lexeme_cache, self.states[from as usize].state, byte)?;
+        next.map(|next| self.place_of(lexeme_cache, next)).transpose()
     }
 
     /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
@@ -185,8 +154,8 @@ impl ShapeWalk<'_, '_> {
     fn over(&mut self, kinds: &mut Kinds, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
         let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
-        // By state its number, and the kinds that lead back to it.
-        let mut known: Vec<(u32, u64)> = Vec::new();
+        // By state its number, where it was met, and the kinds that lead back to it.
+        let mut known: Vec<(Option<u32>, u64)> = Vec::new();
         let mut states = vec![start; shapes.max_depth() + 1];
         let mut trie_states = vec![0; trie.max_depth() + 1];
         let mut index = 0;
@@ -220,15 +189,20 @@ impl ShapeWalk<'_, '_> {
                 Read::To(next, _) => {
                     let state = next.0 as usize;
                     if state >= known.len() {
-                        known.resize(state + 1, (UNKNOWN, 1 << HIGH));
+                        known.resize(state + 1, (None, 1 << HIGH));
                     }
-                    if known[state].0 == UNKNOWN {
-                        known[state].0 = self.steps.place_of(self.lexeme_cache, next.0)?;
-                    }
+                    let (number, same) = &mut known[state];
                     if next == above {
-                        known[state].1 |= 1 << shape.kind;
+                        *same |= 1 << shape.kind;
                     }
-                    let (number, same) = known[state];
+                    let (number, same) = match *number {
+                        Some(number) => (number, *same),
+                        None => {
+                            let met = self.steps.place_of(self.lexeme_cache, next.0)?;
+                            *number = Some(met);
+                            (met, *same)
+                        }
+                    };
                     let is_last = shape.below & !same == 0;
                     let until = if is_last { end } else { index + 1 };
                     let tokens = shapes.tokens(index, until);

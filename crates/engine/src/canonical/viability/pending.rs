@@ -1,6 +1,6 @@
 //! The tokens of a mask that are asked about, and those that are known without.
 
-use super::context_independent::SureTokens;
+use super::context_independent::IndependentTokens;
 use super::doubts::Doubts;
 use crate::canonical::encoder::facts::Encoder;
 use crate::mask::cache::KeptMask;
@@ -14,7 +14,7 @@ pub(crate) struct Unverified<'m> {
     fitting: &'m [u32],
     doubts: &'m mut Doubts,
     /// Whether what is known of blanks was added already.
-    blanks_told: bool,
+    whitespace_decided: bool,
     /// Whether groups of alike tokens are added where they are not known to lead on; else all were added before, and those that
     /// do are settled.
     pub by_groups: bool,
@@ -26,48 +26,48 @@ impl<'m> Unverified<'m> {
         encoding: &'m Encoder,
         (mask, fitting): (&'m [u32], &'m [u32]),
         doubts: &'m mut Doubts,
-        blanks_told: bool,
+        whitespace_decided: bool,
     ) -> Unverified<'m> {
         doubts.clear(mask.len());
-        Unverified { encoding, mask, fitting, doubts, blanks_told, by_groups: false }
+        Unverified { encoding, mask, fitting, doubts, whitespace_decided, by_groups: false }
     }
 
     /// Adds a token if the mask has it.
     pub fn add(&mut self, token: u32) {
-        if token_set::get(self.mask, token) && !(self.blanks_told && self.encoding.is_blank(token)) {
+        if token_set::get(self.mask, token) && !(self.whitespace_decided && self.encoding.is_whitespace(token)) {
             self.doubts.add(token);
         }
     }
 
     /// The same with one of nothing but blanks of which is not known what is known of others.
-    pub fn add_blank(&mut self, token: u32) {
+    pub fn add_whitespace(&mut self, token: u32) {
         if token_set::get(self.mask, token) {
             self.doubts.add(token);
         }
     }
 
     /// Adds those of nothing but blanks, unless what is known of them was added.
-    pub fn add_blanks(&mut self) {
-        if !self.blanks_told {
-            self.encoding.blank_tokens.iter().for_each(|&token| self.add(token));
+    pub fn add_whitespace_tokens(&mut self) {
+        if !self.whitespace_decided {
+            self.encoding.whitespace_tokens.iter().for_each(|&token| self.add(token));
         }
     }
 
     /// Adds all that no row tells of.
-    pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r SureTokens>) {
+    pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r IndependentTokens>) {
         let mut tokens = self.mask.to_vec();
         rows.for_each(|row| row.known.clear_sure(&mut tokens));
         token_set::iter(&tokens).for_each(|token| self.add(token));
     }
 
     /// Adds those within the lexeme of a row that are known by groups.
-    pub fn add_inside(&mut self, row: &SureTokens) {
+    pub fn add_inside(&mut self, row: &IndependentTokens) {
         let groups = row.known.inside.iter().flat_map(|alike| &alike.groups);
         groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
     }
 
     /// Adds those that end the lexeme of a row with which the mask begins, or leave it, or are of something else.
-    pub fn add_outside(&mut self, row: &SureTokens, kept: Option<&KeptMask>) {
+    pub fn add_outside(&mut self, row: &IndependentTokens, kept: Option<&KeptMask>) {
         row.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
         let beside = kept.and_then(|kept| kept.beside(&row.here.row));
         beside.into_iter().flatten().for_each(|&token| self.add(token));

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::context_independent::{SureRows, SureTokens};
-use super::crossing::{Leaving, SuffixesBehind};
+use super::context_independent::{ContextIndependent, IndependentTokens};
+use super::crossing::{CrossingClasses, SuffixesBehind};
 use super::pending::Unverified;
-use super::search::{MAX_STEPS_OF_MASK, Search};
-use crate::canonical::cursor::by_place::Place;
+use super::search::{MAX_STEPS_OF_MASK, Search, TokenEnd};
+use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::viability::equivalence::Alike;
-use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
-use crate::canonical::whitespace::runs::BeforeBlanks;
+use crate::canonical::viability::equivalence::Equivalence;
+use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
+use crate::canonical::whitespace::runs::BeforeWhitespace;
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -57,9 +57,9 @@ impl Run<'_> {
 }
 
 /// What is kept of tokens that are alike.
-pub(crate) struct AlikeCaches<'k> {
-    pub sure: &'k SureRows,
-    pub leaving: &'k mut Leaving,
+pub(crate) struct EquivalenceCaches<'k> {
+    pub sure: &'k ContextIndependent,
+    pub leaving: &'k mut CrossingClasses,
     pub behind: &'k mut SuffixesBehind,
 }
 
@@ -68,15 +68,15 @@ pub(crate) struct Questions<'q, 'r> {
     pub run: &'q mut Run<'r>,
     pub encoding: &'q Encoder,
     pub search: Search<'q>,
-    pub blanks: Option<(BeforeBlanks, BlankAnswers)>,
+    pub blanks: Option<(BeforeWhitespace, WhitespaceAnswers)>,
     pub configuration: SetId,
-    pub place: Place,
+    pub place: CursorId,
     pub threads: Vec<Entry>,
 }
 
 impl Questions<'_, '_> {
     /// Finds the tokens of which it is not known yet whether they lead on.
-    pub fn begin(&self, rows: &[(Entry, SureTokens)], kept: Option<&KeptMask>, unverified: &mut Unverified<'_>) {
+    pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, unverified: &mut Unverified<'_>) {
         // Nearly all masks begin with the row of the only thread that has one.
         let beside = match rows {
             [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
@@ -90,7 +90,7 @@ impl Questions<'_, '_> {
         unverified.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
         only.known.rest.iter().for_each(|&token| unverified.add(token));
         if thread.state & IN_BLANKS != 0 {
-            unverified.add_blanks();
+            unverified.add_whitespace_tokens();
         }
         if !unverified.by_groups {
             unverified.add_inside(only);
@@ -103,8 +103,8 @@ impl Questions<'_, '_> {
     pub fn ask_alike(
         &mut self,
         thread: Entry,
-        SureTokens { here, known, ending }: &SureTokens,
-        AlikeCaches { sure, leaving: leaving_rows, behind }: AlikeCaches<'_>,
+        IndependentTokens { here, known, ending }: &IndependentTokens,
+        EquivalenceCaches { sure, leaving: leaving_rows, behind }: EquivalenceCaches<'_>,
         unverified: &mut Unverified<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
@@ -166,8 +166,8 @@ impl Questions<'_, '_> {
     fn settle_alike(
         &mut self,
         behind: SetId,
-        alike: &Alike,
-        answer: impl Fn(u32, Place) -> Option<bool>,
+        alike: &Equivalence,
+        answer: impl Fn(u32, CursorId) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
         unverified: &mut Unverified<'_>,
     ) -> Result<(), EngineError> {
@@ -187,7 +187,7 @@ impl Questions<'_, '_> {
             if !leads_on && told.is_none() && here.clone().any(|token| unverified.asks(token)) {
                 leads_on = true;
                 for &place in group.behind.iter().flatten() {
-                    leads_on &= search.told(run, behind, one, place)? == Some(true);
+                    leads_on &= search.told(run, TokenEnd { configuration: behind, token: one, place })? == Some(true);
                 }
             }
             unverified.tell(here, leads_on);
@@ -196,7 +196,13 @@ impl Questions<'_, '_> {
     }
 
     /// Whether something leads on behind a token, where that is known of the rows.
-    pub fn known(&self, token: u32, behind: Place, rows: &[(Entry, SureTokens)], sure: &SureRows) -> Option<bool> {
+    pub fn known(
+        &self,
+        token: u32,
+        behind: CursorId,
+        rows: &[(Entry, IndependentTokens)],
+        sure: &ContextIndependent,
+    ) -> Option<bool> {
         let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, behind));
         match self.threads.len() {
             1 => known.next()?,
@@ -208,12 +214,12 @@ impl Questions<'_, '_> {
     pub fn ask(
         &mut self,
         token: u32,
-        behind: Place,
-        rows: &[(Entry, SureTokens)],
-        (sure, kept_blanks): (&mut SureRows, &mut KeptBlanks),
+        behind: CursorId,
+        rows: &[(Entry, IndependentTokens)],
+        (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
-        for (thread, SureTokens { here: RowHere { row, .. }, .. }) in rows {
+        for (thread, IndependentTokens { here: RowHere { row, .. }, .. }) in rows {
             let is_only = self.threads.len() == 1;
             match sure.answer(row, token, behind) {
                 Some(true) => return Ok(true),
@@ -242,7 +248,7 @@ impl Questions<'_, '_> {
         }
         self.search.stay_with(None);
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let is_far = |blanks: &BeforeBlanks| blanks.are_far(bytes.len()) && self.encoding.is_blank(token);
+        let is_far = |blanks: &BeforeWhitespace| blanks.are_far(bytes.len()) && self.encoding.is_whitespace(token);
         if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
             return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
         }
@@ -266,13 +272,14 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         alone: SetId,
-        (token, behind): (u32, Place),
-        (row, sure): (&Arc<Row>, &mut SureRows),
+        (token, behind): (u32, CursorId),
+        (row, sure): (&Arc<Row>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
         let ways = self.search.places.advance_both(self.encoding, self.place, token);
         let other = ways.into_iter().flatten().find(|&way| way != behind);
-        let is_asked =
-            |&other: &Place| self.search.looked_in_all <= MAX_STEPS_OF_MASK && sure.answer(row, token, other).is_none();
+        let is_asked = |&other: &CursorId| {
+            self.search.looked_in_all <= MAX_STEPS_OF_MASK && sure.answer(row, token, other).is_none()
+        };
         if let Some(other) = other.filter(is_asked) {
             let found = self.search_behind(alone, token, other)?;
             if self.holds_of_lexeme(thread, found) {
@@ -283,12 +290,11 @@ impl Questions<'_, '_> {
     }
 
     /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
-    fn search_behind(&mut self, start: SetId, token: u32, behind: Place) -> Result<Option<bool>, EngineError> {
+    fn search_behind(&mut self, start: SetId, token: u32, behind: CursorId) -> Result<Option<bool>, EngineError> {
         if self.search.looked_in_all > MAX_STEPS_OF_MASK {
             return Ok(None);
         }
-        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let reached = self.search.run(self.run, start, bytes)?;
-        self.search.leads_on(self.run, reached, token, behind)
+        let end = self.search.end_of(self.run, start, token, behind)?;
+        self.search.leads_on(self.run, end)
     }
 }

@@ -10,11 +10,12 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::by_place::Place;
+use crate::bounded::SCRATCH;
+use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::{Ahead, Listed};
 use crate::canonical::cursor::rows::Rows;
-use crate::canonical::cursor::table::Places;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
@@ -29,34 +30,39 @@ pub(crate) const MAX_STEPS_OF_MASK: usize = 10_000;
 const MANY_NODES: usize = 512;
 /// So many tokens are looked ahead.
 const MAX_DEPTH: usize = 24;
-/// Scratch for more than so many answers is given back.
-const MUCH_ROOM: usize = 10_000;
+
+/// The end of a token: where the grammar and the tokenizer stand there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TokenEnd {
+    pub configuration: SetId,
+    pub token: u32,
+    pub place: CursorId,
+}
 
 /// What was found so far within one operation, for which numbers of configurations are good.
 #[derive(Default)]
 pub(crate) struct Found {
     /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
-    known: FxHashMap<(SetId, u32, Place), Option<(bool, bool)>>,
+    known: FxHashMap<TokenEnd, Option<(bool, bool)>>,
     /// What is known of configurations alone.
     pub ahead: Ahead,
 }
 
 impl Found {
-    /// Forgets everything, but keeps the room for as much: most masks ask, and each little. Sets from this one on are not made
-    /// yet.
-    fn begin(&mut self, first: u32) {
-        if self.ahead.len().max(self.known.capacity()) > MUCH_ROOM {
-            *self = Found::default();
+    /// Forgets everything, but keeps the room for as much: most masks ask, and each little.
+    fn begin(&mut self) {
+        if self.known.capacity() > SCRATCH {
+            self.known = FxHashMap::default();
         }
         self.known.clear();
-        self.ahead.begin(first);
+        self.ahead.begin();
     }
 }
 
 /// A search for what leads on.
 pub(crate) struct Search<'e> {
     pub encoding: &'e Encoder,
-    pub places: &'e mut Places,
+    pub places: &'e mut Cursors,
     pub rows: &'e mut Rows,
     pub found: &'e mut Found,
     /// How many nodes were looked at behind the token in question.
@@ -76,14 +82,8 @@ pub(crate) struct Search<'e> {
 
 impl<'e> Search<'e> {
     /// A search of an operation, which has found nothing yet.
-    pub fn new(
-        run: &Run<'_>,
-        encoding: &'e Encoder,
-        places: &'e mut Places,
-        rows: &'e mut Rows,
-        found: &'e mut Found,
-    ) -> Search<'e> {
-        found.begin(run.stacks.num_sets());
+    pub fn new(encoding: &'e Encoder, places: &'e mut Cursors, rows: &'e mut Rows, found: &'e mut Found) -> Search<'e> {
+        found.begin();
         Search {
             encoding,
             places,
@@ -109,36 +109,22 @@ impl<'e> Search<'e> {
         self.home = thread;
     }
 
-    /// Whether something leads on behind a token, from the configuration and the place behind it; `None` where the search
-    /// was given up.
-    pub fn leads_on(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<Option<bool>, EngineError> {
+    /// Whether something leads on from the end of a token; `None` where the search was given up.
+    pub fn leads_on(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<Option<bool>, EngineError> {
         (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, false);
-        let found = self.search(run, configuration, token, place, 0)?;
+        let found = self.search(run, end, 0)?;
         self.looked_in_all += self.looked;
         Ok(if self.given_up { None } else { Some(found) })
     }
 
-    fn search(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
-        if configuration == SetId::EMPTY {
+    fn search(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
+        if end.configuration == SetId::EMPTY {
             return Ok(false);
         }
         // What leads on tells of its own way only, that nothing does of all ways.
-        let is_beyond = self.is_beyond(run, configuration);
+        let is_beyond = self.is_beyond(run, end.configuration);
         let before = std::mem::replace(&mut self.has_left, is_beyond);
-        let found = self.search_here(run, configuration, token, place, depth)?;
+        let found = self.search_here(run, end, depth)?;
         self.has_left |= is_beyond || (!found && before);
         Ok(found)
     }
@@ -148,16 +134,10 @@ impl<'e> Search<'e> {
         self.home.is_none_or(|home| is_other(run.stacks.entries(configuration), &[home]))
     }
 
-    fn search_here(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
-        let next = *self.found.ahead.next(run, configuration)?;
-        let sure = self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &next.surely);
+    fn search_here(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
+        let next = *self.found.ahead.next(run, end.configuration)?;
+        let merging = self.encoding.merging(end.token);
+        let sure = self.encoding.sure_bytes(self.places.cursor(end.place), &merging, &next.surely);
         if !sure.is_empty() {
             return Ok(true);
         }
@@ -166,12 +146,12 @@ impl<'e> Search<'e> {
             && self.home.is_none()
             && !next.may_end
             && next.bytes.single().is_some()
-            && let Some(told) = self.by_forced_text(run, configuration, token, place)?
+            && let Some(told) = self.by_forced_text(run, end)?
         {
-            debug_assert!(self.agrees(run, configuration, token, place, told)?);
+            debug_assert!(self.agrees(run, end, told)?);
             return Ok(told);
         }
-        if let (Some(told), beyond) = self.told_within(run, configuration, token, place)? {
+        if let (Some(told), beyond) = self.told_within(run, end)? {
             self.has_left |= beyond;
             return Ok(told);
         }
@@ -179,8 +159,7 @@ impl<'e> Search<'e> {
             self.given_up = true;
             return Ok(true);
         }
-        let key = (configuration, token, place);
-        match self.found.known.get(&key) {
+        match self.found.known.get(&end) {
             Some(&Some((known, left))) if Switch::CanonicalSearched.is_on() => {
                 self.has_left |= left;
                 return Ok(known);
@@ -191,32 +170,25 @@ impl<'e> Search<'e> {
             }
             _ => {}
         }
-        self.found.known.insert(key, None);
+        self.found.known.insert(end, None);
         let circular = std::mem::replace(&mut self.circular, false);
-        let found = self.some_token_leads_on(run, configuration, token, place, depth)?;
+        let found = self.some_token_leads_on(run, end, depth)?;
         if found || !self.circular {
-            self.found.known.insert(key, Some((found, self.has_left)));
+            self.found.known.insert(end, Some((found, self.has_left)));
         } else {
-            self.found.known.remove(&key);
+            self.found.known.remove(&end);
         }
         self.circular |= circular;
         Ok(found)
     }
 
     /// The slow twin of what forced texts tell: by the grammar itself.
-    fn agrees(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-        told: bool,
-    ) -> Result<bool, EngineError> {
-        let found = match self.told(run, configuration, token, place)? {
+    fn agrees(&mut self, run: &mut Run<'_>, end: TokenEnd, told: bool) -> Result<bool, EngineError> {
+        let found = match self.told(run, end)? {
             Some(found) => found,
             None => {
                 let (looked, circular, given_up) = (self.looked, self.circular, self.given_up);
-                let mut found = self.some_token_leads_on(run, configuration, token, place, 0)?;
+                let mut found = self.some_token_leads_on(run, end, 0)?;
                 if self.given_up || self.circular {
                     found = told;
                 }
@@ -228,22 +200,16 @@ impl<'e> Search<'e> {
     }
 
     /// Whether a token that leads on is written in all texts that go on so; `false` where that is not known.
-    pub fn is_in_all_texts(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<bool, EngineError> {
-        let Next { bytes, may_end, .. } = *self.found.ahead.next(run, configuration)?;
-        if may_end && !self.places.may_end(self.encoding, place) {
+    pub fn is_in_all_texts(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<bool, EngineError> {
+        let Next { bytes, may_end, .. } = *self.found.ahead.next(run, end.configuration)?;
+        if may_end && !self.places.may_end(self.encoding, end.place) {
             return Ok(false);
         }
-        if self.encoding.sure_bytes(self.places.cursor(place), &self.encoding.merging(token), &bytes) == bytes {
+        if self.encoding.sure_bytes(self.places.cursor(end.place), &self.encoding.merging(end.token), &bytes) == bytes {
             return Ok(true);
         }
         // What a text that comes in any case tells is told of all that goes on with it.
-        Ok(!may_end && bytes.single().is_some() && self.by_forced_text(run, configuration, token, place)? == Some(true))
+        Ok(!may_end && bytes.single().is_some() && self.by_forced_text(run, end)? == Some(true))
     }
 
     /// Whether some of these bytes, and something behind it, may come.
@@ -261,25 +227,13 @@ impl<'e> Search<'e> {
     }
 
     /// What the next few characters tell.
-    pub fn told(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<Option<bool>, EngineError> {
-        Ok(self.told_within(run, configuration, token, place)?.0)
+    pub fn told(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<Option<bool>, EngineError> {
+        Ok(self.told_within(run, end)?.0)
     }
 
     /// The same, and whether characters were looked at that come behind the lexemes of the configuration.
-    fn told_within(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-    ) -> Result<(Option<bool>, bool), EngineError> {
-        let encoding = self.encoding;
+    fn told_within(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<(Option<bool>, bool), EngineError> {
+        let (encoding, TokenEnd { configuration, token, place }) = (self.encoding, end);
         let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
             return Ok((Some(true), false));
@@ -316,22 +270,15 @@ impl<'e> Search<'e> {
         Ok((told, beyond))
     }
 
-    fn some_token_leads_on(
-        &mut self,
-        run: &mut Run<'_>,
-        configuration: SetId,
-        token: u32,
-        place: Place,
-        depth: usize,
-    ) -> Result<bool, EngineError> {
+    fn some_token_leads_on(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         let trie = vocabulary.trie();
-        let way = (token, place);
+        let TokenEnd { configuration, token, place } = end;
         if Switch::CanonicalListed.is_on()
             && let Some(listed) = self.few_that_are_read(run, configuration)?
         {
-            return self.some_listed_leads_on(run, &listed, way, depth);
+            return self.some_listed_leads_on(run, &listed, end, depth);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if Switch::CanonicalFollowers.is_on()
@@ -341,7 +288,9 @@ impl<'e> Search<'e> {
             let mut some_beyond = false;
             for &(next, behind) in few.iter() {
                 let (here, beyond) = self.run_within(run, configuration, next)?;
-                if here != SetId::EMPTY && self.search(run, here, next, behind, depth + 1)? {
+                if here != SetId::EMPTY
+                    && self.search(run, TokenEnd { configuration: here, token: next, place: behind }, depth + 1)?
+                {
                     self.has_left |= beyond;
                     return Ok(true);
                 }
@@ -354,8 +303,8 @@ impl<'e> Search<'e> {
         // there is beyond the lexeme.
         let mut path = vec![(configuration, bytes, false)];
         let mut some_beyond = false;
-        for (mut node, end) in trie.roots(bytes) {
-            while node < end {
+        for (mut node, behind) in trie.roots(bytes) {
+            while node < behind {
                 path.truncate(trie.depth(node));
                 let &(above, alive, beyond) = path.last().expect("the path begins with the configuration at the root");
                 if !alive.contains(trie.byte(node)) {
@@ -376,7 +325,7 @@ impl<'e> Search<'e> {
                 some_beyond |= beyond;
                 if let Some(entry) = trie.entry_at(node) {
                     for next in std::iter::once(entry).chain(vocabulary.same_bytes(entry).iter().copied()) {
-                        if self.follows(run, here, way, next, depth)? {
+                        if self.follows(run, here, end, next, depth)? {
                             self.has_left |= beyond;
                             return Ok(true);
                         }
@@ -396,12 +345,12 @@ impl<'e> Search<'e> {
         &mut self,
         run: &mut Run<'_>,
         listed: &Listed,
-        way: (u32, Place),
+        end: TokenEnd,
         depth: usize,
     ) -> Result<bool, EngineError> {
         self.looked += listed.tokens.len();
         for &(next, here, beyond) in listed.tokens.iter() {
-            if self.follows(run, here, way, next, depth)? {
+            if self.follows(run, here, end, next, depth)? {
                 self.has_left |= beyond;
                 return Ok(true);
             }
@@ -415,12 +364,12 @@ impl<'e> Search<'e> {
         &mut self,
         run: &mut Run<'_>,
         configuration: SetId,
-        (token, place): (u32, Place),
+        before: TokenEnd,
         next: u32,
         depth: usize,
     ) -> Result<bool, EngineError> {
-        match self.encoding.follow(self.places, place, Some(token), next) {
-            Some(behind) => self.search(run, configuration, next, behind, depth + 1),
+        match self.encoding.follow(self.places, before.place, Some(before.token), next) {
+            Some(place) => self.search(run, TokenEnd { configuration, token: next, place }, depth + 1),
             None => Ok(false),
         }
     }
@@ -451,6 +400,18 @@ impl<'e> Search<'e> {
             }
         }
         Ok(here)
+    }
+
+    /// The end of a token that follows a configuration, where the tokenizer stands at a place behind it.
+    pub fn end_of(
+        &mut self,
+        run: &mut Run<'_>,
+        start: SetId,
+        token: u32,
+        place: CursorId,
+    ) -> Result<TokenEnd, EngineError> {
+        let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
+        Ok(TokenEnd { configuration: self.run(run, start, bytes)?, token, place })
     }
 
     /// The configuration behind a token, and whether the way there is beyond the lexeme.

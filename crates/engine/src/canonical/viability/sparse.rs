@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::search::{MAX_STEPS_OF_MASK, Search};
-use crate::canonical::cursor::by_place::Place;
+use super::search::{MAX_STEPS_OF_MASK, Search, TokenEnd};
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
-use crate::canonical::whitespace::cached::{BlankAnswers, KeptBlanks};
-use crate::canonical::whitespace::runs::BlanksInLexemes;
+use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
+use crate::canonical::whitespace::runs::WhitespaceInLexemes;
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::mask::cache::KeptMask;
@@ -26,25 +25,25 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&CursorKey, Option<u32>),
-        in_lexemes: &mut BlanksInLexemes,
+        in_lexemes: &mut WhitespaceInLexemes,
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
         let Known { places, rows, blanks: kept_blanks, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, rows, search);
         let (mut kept, mut told) = (Vec::new(), None);
-        let blanks = self.before_blanks(&mut search, in_lexemes, configuration)?;
+        let threads = self.stacks.entries(configuration).to_vec();
+        let blanks = self.before_whitespace(&mut search, in_lexemes, &threads)?;
         if let Some(blanks) = &blanks {
             let told = told.insert(kept_blanks.told(encoding, search.places, blanks, (place, before)));
-            let answers = BlankAnswers::new(blanks);
+            let answers = WhitespaceAnswers::new(blanks);
             for blank in told.open.iter().filter(|blank| token_set::get(mask, blank.token)) {
                 let leads_on = if blanks.are_far(blank.len) {
                     answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.behind)?
                 } else {
-                    let bytes = encoding.tokens().token_bytes(blank.token).unwrap_or_default();
-                    let reached = search.run(self, configuration, bytes)?;
-                    search.leads_on(self, reached, blank.token, blank.behind)? != Some(false)
+                    let end = search.end_of(self, configuration, blank.token, blank.behind)?;
+                    search.leads_on(self, end)? != Some(false)
                 };
                 if leads_on {
                     kept.push(blank.token);
@@ -63,8 +62,8 @@ impl Run<'_> {
                 // The slow twin: searched like any other.
                 debug_assert!(match encoding.follow(search.places, place, before, token) {
                     Some(behind) => {
-                        let reached = search.run(self, configuration, bytes)?;
-                        search.leads_on(self, reached, token, behind)? != Some(true)
+                        let end = search.end_of(self, configuration, token, behind)?;
+                        search.leads_on(self, end)? != Some(true)
                     }
                     None => true,
                 });
@@ -75,10 +74,10 @@ impl Run<'_> {
                 kept.push(token);
                 continue;
             }
-            let reached = search.run(self, configuration, bytes)?;
-            if search.leads_on(self, reached, token, behind)? != Some(false) {
+            let end = search.end_of(self, configuration, token, behind)?;
+            if search.leads_on(self, end)? != Some(false) {
                 kept.push(token);
-                longer = Some(Longer { bytes, token, reached, behind, from: None });
+                longer = Some(Longer { bytes, end, from: None });
             }
         }
         kept.sort_unstable();
@@ -97,10 +96,7 @@ impl Run<'_> {
 /// all of a word whose beginnings are tokens, too, that part is not a token of its own.
 struct Longer<'t> {
     bytes: &'t [u8],
-    token: u32,
-    /// The configuration and the place behind it.
-    reached: SetId,
-    behind: Place,
+    end: TokenEnd,
     /// The least number of bytes behind which that is so; known once it is asked for.
     from: Option<usize>,
 }
@@ -130,7 +126,7 @@ impl Longer<'_> {
         search: &mut Search<'_>,
         configuration: SetId,
     ) -> Result<usize, EngineError> {
-        if !search.is_in_all_texts(run, self.reached, self.token, self.behind)? {
+        if !search.is_in_all_texts(run, self.end)? {
             return Ok(self.bytes.len());
         }
         let (mut from, mut here) = (0, configuration);
@@ -161,7 +157,7 @@ fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
 fn tokens_of_few(
     encoding: &Encoder,
     (mask, plain): (&[u32], Option<&KeptMask>),
-    kept_blanks: &mut KeptBlanks,
+    kept_blanks: &mut WhitespaceCache,
     told: bool,
 ) -> Vec<u32> {
     let mut tokens: Vec<u32> = match plain.and_then(listed) {
@@ -177,7 +173,7 @@ fn tokens_of_few(
         None => token_set::iter(mask).collect(),
     };
     // What is told beside the row may be in it, where the mask lacks it.
-    tokens.retain(|&token| token_set::get(mask, token) && !(told && encoding.is_blank(token)));
+    tokens.retain(|&token| token_set::get(mask, token) && !(told && encoding.is_whitespace(token)));
     tokens
 }
 

@@ -3,24 +3,18 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::ByteSet;
+use stencilm_regex::{ByteSet, memory};
 
 use super::search::{Search, is_other};
-use crate::canonical::cursor::by_place::{Followers, Place};
+use crate::canonical::cursor::by_place::{CursorId, Followers};
 use crate::canonical::cursor::next_bytes::Listed;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
 
-/// Where the grammar reads tokens within so many nodes, they are listed.
-const FEW_NODES: usize = 64;
-/// Where so many bytes may come, it is more, as behind the first byte of a character.
-const MANY_BYTES: usize = 48;
-/// So many that may follow a token are tried one by one.
-const FEW_FOLLOWERS: usize = 64;
-/// For so many tokens those that may follow them are kept.
-const MAX_FOLLOWERS: usize = 20_000;
+/// Where the grammar reads tokens within so many nodes, they are listed; so many that may follow a token are tried one by one.
+const FEW: usize = 64;
 
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.
@@ -29,13 +23,13 @@ impl Search<'_> {
         run: &mut Run<'_>,
         configuration: SetId,
     ) -> Result<Option<Listed>, EngineError> {
-        if let Some(known) = self.found.ahead.read(configuration) {
+        if let Some(known) = &self.found.ahead.of(configuration).read {
             return Ok(known.clone());
         }
         let vocabulary = self.encoding.tokens();
         let trie = vocabulary.trie();
         let bytes = self.next_bytes(run, configuration)?.0;
-        if bytes.len() >= MANY_BYTES {
+        if bytes.len() >= FEW {
             return Ok(None);
         }
         let mut path = vec![(configuration, bytes, false)];
@@ -53,7 +47,7 @@ impl Search<'_> {
                     continue;
                 }
                 looked += 1;
-                if looked > FEW_NODES {
+                if looked > FEW {
                     found = None;
                     break 'nodes;
                 }
@@ -68,25 +62,27 @@ impl Search<'_> {
             }
         }
         let found = found.map(|tokens| Listed { tokens: tokens.into(), some_beyond });
-        *self.found.ahead.read(configuration) = Some(found.clone());
+        self.found.ahead.of(configuration).read = Some(found.clone());
         Ok(found)
     }
 
     /// The tokens that begin with some bytes and may follow a token, each with the place behind it, where they are few.
-    pub fn few_that_follow(&mut self, (token, place): (u32, Place), bytes: ByteSet) -> Option<Followers> {
+    pub fn few_that_follow(&mut self, (token, place): (u32, CursorId), bytes: ByteSet) -> Option<Followers> {
         let key = (place, token, bytes);
         if let Some(known) = self.places.followers.get(&key) {
             return known.clone();
         }
-        let found = self.find_few_that_follow((token, place), bytes).map(Arc::from);
-        if self.places.followers.len() >= MAX_FOLLOWERS {
-            self.places.followers.clear();
-        }
-        self.places.followers.insert(key, found.clone());
+        let found: Option<Followers> = self.find_few_that_follow((token, place), bytes).map(Arc::from);
+        let owned = found.as_deref().map_or(0, |few| memory::of_shared::<(u32, CursorId)>(few.len()));
+        self.places.followers.insert(key, found.clone(), owned);
         found
     }
 
-    fn find_few_that_follow(&mut self, (token, place): (u32, Place), bytes: ByteSet) -> Option<Vec<(u32, Place)>> {
+    fn find_few_that_follow(
+        &mut self,
+        (token, place): (u32, CursorId),
+        bytes: ByteSet,
+    ) -> Option<Vec<(u32, CursorId)>> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         self.places.cursor(place).settled()?;
@@ -99,7 +95,7 @@ impl Search<'_> {
                     found.push(entry);
                 }
                 found.extend(vocabulary.same_bytes(entry).iter().copied().filter(|&next| token_set::get(&row, next)));
-                if found.len() > FEW_FOLLOWERS {
+                if found.len() > FEW {
                     return None;
                 }
             }

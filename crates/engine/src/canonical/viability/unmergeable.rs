@@ -6,25 +6,23 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::ByteSet;
+use stencilm_regex::{ByteSet, memory};
 
-use crate::canonical::cursor::by_place::Place;
+use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::cursor::table::{Places, Reading};
+use crate::canonical::cursor::table::{Cursors, Reading};
 use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::{MAX_STEPS_OF_MASK, Search};
 use crate::error::EngineError;
+use crate::lexeme::mask::MAX_LISTED;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
-
-/// With more tokens than this that tell of a beginning nothing is taken over, as for a single space.
-const MAX_TELLING: usize = 100;
 
 /// Where some bytes lead from a place and from the one without the beginning, if they fit.
 type Pair = (Option<Reading>, Option<Reading>);
@@ -37,24 +35,25 @@ impl Encoding {
         let mut known = self.known();
         let places = &mut known.places;
         let (place, there) = (places.of(cursor), places.of(&without));
-        (self.telling(places, place, there).len() <= MAX_TELLING).then_some(without)
+        // Of a single space nearly all tokens tell.
+        (self.telling(places, place, there).len() <= MAX_LISTED).then_some(without)
     }
 
     /// The tokens that lead from a place elsewhere than from the one without the beginning: a few more than those that go on with
     /// it.
-    fn telling(&self, places: &mut Places, place: Place, without: Place) -> Arc<[u32]> {
+    fn telling(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Arc<[u32]> {
         if let Some(known) = places.telling.get(&place) {
             return known.clone();
         }
         let found: Arc<[u32]> = self.find_telling(places, place, without).into();
-        places.telling.insert(place, found.clone());
+        places.telling.insert(place, found.clone(), memory::of_shared::<u32>(found.len()));
         found
     }
 
-    fn find_telling(&self, places: &mut Places, place: Place, without: Place) -> Vec<u32> {
+    fn find_telling(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Vec<u32> {
         let (vocabulary, trie) = (self.tokens(), self.tokens().trie());
         let bytes = self.whole_nexts(places.cursor(place));
-        let is_telling = |places: &mut Places, token: u32| {
+        let is_telling = |places: &mut Cursors, token: u32| {
             places.advance_both(self, place, token) != places.advance_both(self, without, token)
         };
         let mut telling = FxHashSet::default();
@@ -102,7 +101,7 @@ impl Encoding {
     }
 
     /// The bytes behind which two places may differ.
-    fn differing(&self, places: &Places, (with, without): Pair) -> ByteSet {
+    fn differing(&self, places: &Cursors, (with, without): Pair) -> ByteSet {
         let place = |reading: Option<Reading>| reading.and_then(Reading::place);
         let (Some(with), Some(without)) = (place(with), place(without)) else { return ByteSet::ALL };
         let (with, without) = (places.cursor(with), places.cursor(without));
@@ -140,7 +139,7 @@ impl Run<'_> {
         let (place, without) = (places.of(cursor), places.of(without));
         let telling = encoding.telling(places, place, without);
         let mut found = known_there.but_for(&telling);
-        let mut search = Search::new(self, encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, rows, search);
         // Also those that the grammar does not allow: that is a part of what is read here.
         for &token in telling.iter() {
             if !token_set::get(fitting, token) {
@@ -153,11 +152,8 @@ impl Run<'_> {
                 found.leave_open(token, [!apart]);
             }
             let Some(behind) = ways[usize::from(!apart)] else { continue };
-            let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
-            let reached = search.run(self, configuration, bytes)?;
-            if search.looked_in_all <= MAX_STEPS_OF_MASK
-                && search.leads_on(self, reached, token, behind)? == Some(false)
-            {
+            let end = search.end_of(self, configuration, token, behind)?;
+            if search.looked_in_all <= MAX_STEPS_OF_MASK && search.leads_on(self, end)? == Some(false) {
                 found.add(token, apart);
             }
         }
@@ -183,7 +179,7 @@ mod tests {
         ) {
             let encoding = encoding();
             let tokens = [32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263];
-            let mut places = Places::default();
+            let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
             for (pick, apart) in picks {
                 place = places.advance(&encoding, place, tokens[pick], apart).unwrap_or(place);

@@ -2,48 +2,28 @@
 
 use stencilm_regex::{ByteSet, StateId};
 
-use super::json::{JSON_BLANKS, json_blanks};
-use super::runs::{BeforeBlanks, BlanksInLexemes, MAX_KNOWN, without_blanks};
+use super::json::{JSON_WHITESPACE, json_whitespace};
+use super::runs::{BeforeWhitespace, WhitespaceInLexemes, without_whitespace};
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
-use crate::state::stacks::{Entry, SetId};
+use crate::state::stacks::Entry;
 use crate::switches::Switch;
 
 /// A lexeme that begins with more blanks than this, or goes on behind them with more bytes, is taken for any other.
-const MAX_BLANKS: usize = 100;
+const MAX_WHITESPACE: usize = 100;
 const MAX_BYTES_BEHIND: usize = 16;
 
 impl Run<'_> {
-    /// Where a thread is before blanks.
-    pub(crate) fn thread_before_blanks(
+    /// Where those of some threads are that blanks do not end, before blanks.
+    pub(crate) fn before_whitespace(
         &mut self,
         search: &mut Search<'_>,
-        in_lexemes: &mut BlanksInLexemes,
-        thread: Entry,
-    ) -> Result<Option<BeforeBlanks>, EngineError> {
-        self.before_these_blanks(search, in_lexemes, &[thread])
-    }
-
-    /// Where all threads that blanks do not end are before blanks.
-    pub(crate) fn before_blanks(
-        &mut self,
-        search: &mut Search<'_>,
-        in_lexemes: &mut BlanksInLexemes,
-        configuration: SetId,
-    ) -> Result<Option<BeforeBlanks>, EngineError> {
-        let threads = self.stacks.entries(configuration).to_vec();
-        self.before_these_blanks(search, in_lexemes, &threads)
-    }
-
-    fn before_these_blanks(
-        &mut self,
-        search: &mut Search<'_>,
-        in_lexemes: &mut BlanksInLexemes,
+        in_lexemes: &mut WhitespaceInLexemes,
         threads: &[Entry],
-    ) -> Result<Option<BeforeBlanks>, EngineError> {
+    ) -> Result<Option<BeforeWhitespace>, EngineError> {
         if !Switch::CanonicalWhitespace.is_on() {
             return Ok(None);
         }
@@ -52,14 +32,11 @@ impl Run<'_> {
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             let (state, left) = match thread.state & IN_BLANKS {
                 0 => {
-                    if in_lexemes.len() >= MAX_KNOWN {
-                        in_lexemes.clear();
-                    }
                     let left = match in_lexemes.get(&(thread.head, thread.state)) {
                         Some(&known) => known,
                         None => {
-                            let found = self.blanks_in_lexeme(&expansion, thread.state)?;
-                            in_lexemes.insert((thread.head, thread.state), found);
+                            let found = self.whitespace_in_lexeme(&expansion, thread.state)?;
+                            in_lexemes.insert((thread.head, thread.state), found, 0);
                             found
                         }
                     };
@@ -69,7 +46,7 @@ impl Run<'_> {
                     }
                 }
                 _ => {
-                    let is_json = expansion.blanks.is_some_and(|blanks| blanks.set == json_blanks());
+                    let is_json = expansion.blanks.is_some_and(|blanks| blanks.set == json_whitespace());
                     if !is_json {
                         return Ok(None);
                     }
@@ -87,20 +64,20 @@ impl Run<'_> {
         }
         let same = self.stacks.configuration(&mut starts)?;
         // Of the others it is not sure that they may come.
-        let mut next = json_blanks();
-        for byte in without_blanks(&search.next_bytes(self, same)?.0).iter() {
+        let mut next = json_whitespace();
+        for byte in without_whitespace(&search.next_bytes(self, same)?.0).iter() {
             if search.may_come(self, same, &ByteSet::of(byte))? {
                 next.insert(byte);
             }
         }
-        Ok(Some(BeforeBlanks { same, next, left: least, is_exact: least == most }))
+        Ok(Some(BeforeWhitespace { same, next, left: least, is_exact: least == most }))
     }
 
     /// How many blanks a lexeme may go on with before anything else: 0 where it ends or dies with them, `None` where blanks
     /// make a difference to it.
-    fn blanks_in_lexeme(&mut self, expansion: &Expansion, state: u32) -> Result<Option<usize>, EngineError> {
-        let first = JSON_BLANKS.map(|byte| expansion.step(self.lexeme_cache, state, byte));
-        let mut reached = Vec::with_capacity(JSON_BLANKS.len());
+    fn whitespace_in_lexeme(&mut self, expansion: &Expansion, state: u32) -> Result<Option<usize>, EngineError> {
+        let first = JSON_WHITESPACE.map(|byte| expansion.step(self.lexeme_cache, state, byte));
+        let mut reached = Vec::with_capacity(JSON_WHITESPACE.len());
         for step in first {
             reached.push(step?);
         }
@@ -110,14 +87,14 @@ impl Run<'_> {
         if matches!(expansion.automaton, Automaton::Names(..)) || expansion.free {
             return Ok(None);
         }
-        let others = without_blanks(&expansion.live_bytes(self.lexeme_cache, state)?);
+        let others = without_whitespace(&expansion.live_bytes(self.lexeme_cache, state)?);
         if others.len() > MAX_BYTES_BEHIND {
             return Ok(None);
         }
         let mut here = state;
-        for left in 0..MAX_BLANKS {
-            let (next, accepts) = expansion.step(self.lexeme_cache, here, JSON_BLANKS[0])?;
-            for &byte in &JSON_BLANKS[1..] {
+        for left in 0..MAX_WHITESPACE {
+            let (next, accepts) = expansion.step(self.lexeme_cache, here, JSON_WHITESPACE[0])?;
+            for &byte in &JSON_WHITESPACE[1..] {
                 if expansion.step(self.lexeme_cache, here, byte)? != (next, accepts) {
                     return Ok(None);
                 }
@@ -125,7 +102,7 @@ impl Run<'_> {
             if next == StateId::DEAD.0 {
                 return Ok(Some(left));
             }
-            if accepts || without_blanks(&expansion.live_bytes(self.lexeme_cache, next)?) != others {
+            if accepts || without_whitespace(&expansion.live_bytes(self.lexeme_cache, next)?) != others {
                 return Ok(None);
             }
             for byte in others.iter() {

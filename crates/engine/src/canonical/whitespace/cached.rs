@@ -2,120 +2,110 @@
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ByteSet;
 
-use super::runs::{BeforeBlanks, BlanksAt, FittingBlank, KnownBlanks, KnownWays, ToldAnyway, ToldBlanks};
-use crate::canonical::cursor::by_place::MAX_KEPT;
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use super::runs::{
+    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownWays, KnownWhitespace, WhitespaceAt,
+};
+use crate::bounded::Bounded;
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::viability::search::Search;
+use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// By place behind a token of blanks, and by what merges with the token: those of which no search tells.
-type Untold = FxHashSet<(Place, u32)>;
-
 /// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
 /// come.
-type BlanksBehind = (ByteSet, Place, Option<u32>, (usize, bool));
+type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
 /// What is known of tokens of blanks, by what may follow them and by place.
 #[derive(Default)]
-pub(crate) struct KeptBlanks {
-    untold: FxHashMap<ByteSet, Untold>,
+pub(crate) struct WhitespaceCache {
+    /// Those of which no search tells: by what may follow, the place behind a token, and what merges with the token.
+    untold: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
-    known: FxHashMap<(ByteSet, Place), Arc<KnownBlanks>>,
+    known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     ways: KnownWays,
     /// By place and token before it, unless that merges with no blank.
-    fitting: FxHashMap<(Place, Option<u32>), Arc<[FittingBlank]>>,
-    at: FxHashMap<Place, Arc<BlanksAt>>,
-    told: FxHashMap<BlanksBehind, Arc<ToldBlanks>>,
-    anyway: FxHashMap<BlanksBehind, Arc<ToldAnyway>>,
+    fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
+    at: Bounded<CursorId, Arc<WhitespaceAt>>,
+    told: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
+    anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
     /// By row of few tokens, which is kept so that no other gets its place in memory: those of its tokens that are not blanks.
-    others: FxHashMap<usize, (Arc<Row>, Box<[u32]>)>,
+    others: Bounded<usize, (Arc<Row>, Box<[u32]>)>,
 }
 
-impl KeptBlanks {
+impl WhitespaceCache {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let untold = self.untold.values().map(|blanks| blanks.len() * 16);
-        let known = self.known.values().map(|blanks| blanks.memory_bytes());
-        let fitting = self.fitting.values().map(|blanks| blanks.len() * size_of::<FittingBlank>());
-        let told = self.told.values().map(|told| told.leading.len() * 4 + 128);
-        let anyway = self.anyway.values().map(|told| told.memory_bytes());
-        let at = self.at.values().map(|at| at.memory_bytes());
-        let others = self.others.values().map(|(_, others)| others.len() * 4 + 32);
-        let all = untold.chain(known).chain(fitting).chain(told).chain(anyway).chain(at).chain(others);
-        self.ways.len() * 80 + all.sum::<usize>()
-    }
-
-    /// The tokens of which no search tells where these bytes, blanks among them, may follow.
-    fn untold(&mut self, next: ByteSet) -> &mut Untold {
-        if self.untold.len() >= MAX_KEPT {
-            self.untold.clear();
-        }
-        self.untold.entry(next).or_default()
+        self.untold.memory_bytes()
+            + self.known.memory_bytes()
+            + self.ways.memory_bytes()
+            + self.fitting.memory_bytes()
+            + self.at.memory_bytes()
+            + self.told.memory_bytes()
+            + self.anyway.memory_bytes()
+            + self.others.memory_bytes()
     }
 
     /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
-    pub fn known(&mut self, encoding: &Encoder, places: &mut Places, next: ByteSet, place: Place) -> Arc<KnownBlanks> {
+    pub fn known(
+        &mut self,
+        encoding: &Encoder,
+        places: &mut Cursors,
+        next: ByteSet,
+        place: CursorId,
+    ) -> Arc<KnownWhitespace> {
         if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        if self.known.len() >= MAX_KEPT {
-            self.known.clear();
-        }
         let at = self.at(encoding, places, place);
-        let found = Arc::new(KnownBlanks::new(encoding, places, &mut self.ways, &next, at));
-        self.known.insert((next, place), found.clone());
+        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.ways, &next, at));
+        self.known.insert((next, place), found.clone(), found.memory_bytes());
         found
     }
 
     /// The tokens of a row of few that are not blanks.
     pub fn listed_others(&mut self, encoding: &Encoder, row: &Arc<Row>) -> &[u32] {
         let name = Arc::as_ptr(row) as usize;
-        if self.others.len() >= MAX_KEPT && !self.others.contains_key(&name) {
-            self.others.clear();
-        }
-        let (_, others) = self.others.entry(name).or_insert_with(|| {
+        let (known, _) = self.others.get_or_make(name, || {
             let listed = row.listed.iter().flatten().copied();
-            (row.clone(), listed.filter(|&token| !encoding.is_blank(token)).collect())
+            let others: Box<[u32]> = listed.filter(|&token| !encoding.is_whitespace(token)).collect();
+            let bytes = size_of_val(&*others);
+            ((row.clone(), others), bytes)
         });
-        others
+        &known.1
     }
 
     /// Where the tokens of blanks lead from a place.
-    fn at(&mut self, encoding: &Encoder, places: &mut Places, place: Place) -> Arc<BlanksAt> {
-        if self.at.len() >= MAX_KEPT && !self.at.contains_key(&place) {
-            self.at.clear();
-        }
-        let at = self.at.entry(place);
-        at.or_insert_with(|| Arc::new(BlanksAt::new(encoding, places, place))).clone()
+    fn at(&mut self, encoding: &Encoder, places: &mut Cursors, place: CursorId) -> Arc<WhitespaceAt> {
+        let (at, _) = self.at.get_or_make(place, || {
+            let at = WhitespaceAt::new(encoding, places, place);
+            let bytes = at.memory_bytes();
+            (Arc::new(at), bytes)
+        });
+        at.clone()
     }
 
     /// The tokens of blanks that fit a place behind a token, if that may merge with them.
     fn fitting(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
-        place: Place,
+        places: &mut Cursors,
+        place: CursorId,
         before: Option<u32>,
-    ) -> Arc<[FittingBlank]> {
+    ) -> Arc<[FittingWhitespace]> {
         let key = (place, before);
         if let Some(known) = self.fitting.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        if self.fitting.len() >= MAX_KEPT {
-            self.fitting.clear();
-        }
         let at = self.at(encoding, places, place);
-        let found = FittingBlank::all(encoding, &at, before);
-        self.fitting.insert(key, found.clone());
+        let found = FittingWhitespace::all(encoding, &at, before);
+        self.fitting.insert(key, found.clone(), size_of_val(&*found));
         found
     }
 
@@ -123,21 +113,18 @@ impl KeptBlanks {
     pub fn told_anyway(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        place: Place,
-    ) -> Arc<ToldAnyway> {
+        places: &mut Cursors,
+        blanks: &BeforeWhitespace,
+        place: CursorId,
+    ) -> Arc<DecidedAnyway> {
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, None, blanks.bounds(longest));
         if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        if self.anyway.len() >= MAX_KEPT {
-            self.anyway.clear();
-        }
         let known = self.known(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldAnyway::of(encoding, &known, blanks));
-        self.anyway.insert(key, found.clone());
+        let found = Arc::new(DecidedAnyway::of(encoding, &known, blanks));
+        self.anyway.insert(key, found.clone(), found.memory_bytes());
         found
     }
 
@@ -145,37 +132,34 @@ impl KeptBlanks {
     pub fn told(
         &mut self,
         encoding: &Encoder,
-        places: &mut Places,
-        blanks: &BeforeBlanks,
-        (place, before): (Place, Option<u32>),
-    ) -> Arc<ToldBlanks> {
-        let before = before.filter(|&before| encoding.may_merge_with_blanks(before));
+        places: &mut Cursors,
+        blanks: &BeforeWhitespace,
+        (place, before): (CursorId, Option<u32>),
+    ) -> Arc<DecidedWhitespace> {
+        let before = before.filter(|&before| encoding.may_merge_with_whitespace(before));
         let longest = encoding.tokens().trie().max_depth();
         let key = (blanks.next, place, before, blanks.bounds(longest));
         if let Some(known) = self.told.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        if self.told.len() >= MAX_KEPT {
-            self.told.clear();
-        }
         let fitting = self.fitting(encoding, places, place, before);
         let known = self.known(encoding, places, blanks.next, place);
-        let found = Arc::new(ToldBlanks::of(&fitting, &known, blanks));
-        self.told.insert(key, found.clone());
+        let found = Arc::new(DecidedWhitespace::of(&fitting, &known, blanks));
+        self.told.insert(key, found.clone(), found.memory_bytes());
         found
     }
 }
 
 /// Which tokens of blanks lead on, far from any bound of theirs.
 #[derive(Clone, Copy)]
-pub(crate) struct BlankAnswers {
+pub(crate) struct WhitespaceAnswers {
     same: SetId,
     next: ByteSet,
 }
 
-impl BlankAnswers {
-    pub fn new(before: &BeforeBlanks) -> BlankAnswers {
-        BlankAnswers { same: before.same, next: before.next }
+impl WhitespaceAnswers {
+    pub fn new(before: &BeforeWhitespace) -> WhitespaceAnswers {
+        WhitespaceAnswers { same: before.same, next: before.next }
     }
 
     /// Whether a token leads on from the place behind it.
@@ -184,19 +168,18 @@ impl BlankAnswers {
         run: &mut Run<'_>,
         encoding: &Encoder,
         search: &mut Search<'_>,
-        kept: &mut KeptBlanks,
+        kept: &mut WhitespaceCache,
         token: u32,
-        behind: Place,
+        behind: CursorId,
     ) -> Result<bool, EngineError> {
-        let untold = kept.untold(self.next);
-        let key = (behind, encoding.merging_number(token));
-        if untold.contains(&key) {
+        let key = (self.next, behind, encoding.merging_number(token));
+        if kept.untold.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.leads_on(run, self.same, token, behind)?;
+        let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: behind })?;
         if found.is_none() {
             // Nor would it be found the next time.
-            untold.insert(key);
+            kept.untold.insert(key, (), 0);
         }
         Ok(found != Some(false))
     }

@@ -3,14 +3,14 @@
 use stencilm_regex::ByteSet;
 
 /// What may stand between the tokens of JSON.
-pub(crate) const JSON_BLANKS: [u8; 4] = *b" \t\n\r";
+pub(crate) const JSON_WHITESPACE: [u8; 4] = *b" \t\n\r";
 
 /// The same as a set.
-pub(crate) const fn json_blanks() -> ByteSet {
+pub(crate) const fn json_whitespace() -> ByteSet {
     const SET: ByteSet = {
         let (mut set, mut at) = (ByteSet::EMPTY, 0);
-        while at < JSON_BLANKS.len() {
-            set.insert(JSON_BLANKS[at]);
+        while at < JSON_WHITESPACE.len() {
+            set.insert(JSON_WHITESPACE[at]);
             at += 1;
         }
         set

@@ -7,20 +7,21 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use super::json::{JSON_BLANKS, json_blanks};
-use crate::canonical::cursor::by_place::Place;
-use crate::canonical::cursor::table::Places;
+use super::json::{JSON_WHITESPACE, json_whitespace};
+use crate::bounded::Bounded;
+use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::facts::Kind;
 use crate::state::stacks::SetId;
 
 /// With so many blanks left their number makes no difference.
-const FAR_BLANKS: usize = 8;
+const FAR_WHITESPACE: usize = 8;
 
 /// All that lives behind a blank lives behind others, too, and goes on in the same way: how many may come, and where the
 /// grammar stands before them.
 #[derive(Clone, Copy)]
-pub(crate) struct BeforeBlanks {
+pub(crate) struct BeforeWhitespace {
     pub same: SetId,
     /// The bytes that may come, blanks among them.
     pub next: ByteSet,
@@ -29,33 +30,33 @@ pub(crate) struct BeforeBlanks {
     pub is_exact: bool,
 }
 
-impl BeforeBlanks {
-    /// What [`KnownBlanks::leads_on`] asks of it, where no token has more bytes than `longest`.
+impl BeforeWhitespace {
+    /// What [`KnownWhitespace::leads_on`] asks of it, where no token has more bytes than `longest`.
     pub fn bounds(self, longest: usize) -> (usize, bool) {
-        (self.left.min(longest + FAR_BLANKS), self.is_exact)
+        (self.left.min(longest + FAR_WHITESPACE), self.is_exact)
     }
 
     /// Whether so many blanks lead to the same configuration, but for how many may still come.
     pub fn are_far(self, blanks: usize) -> bool {
-        blanks + FAR_BLANKS <= self.left
+        blanks + FAR_WHITESPACE <= self.left
     }
 }
 
 /// By the bytes that may follow, the place behind a token of blanks, and what merges with the token.
-pub(crate) type KnownWays = FxHashMap<(ByteSet, Place, u32), KnownWay>;
+pub(crate) type KnownWays = Bounded<(ByteSet, CursorId, u32), KnownWay>;
 
 /// Where the tokens of blanks lead from a place. Those behind which the tokenizer stands at the same place, and which merge
 /// with the same, are one kind.
-pub(crate) struct BlanksAt {
+pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
     kinds: Vec<[Option<u32>; 2]>,
     /// Of each kind a token, and the place behind it.
-    examples: Vec<(u32, Place)>,
+    examples: Vec<(u32, CursorId)>,
 }
 
-impl BlanksAt {
-    pub fn new(encoding: &Encoder, places: &mut Places, place: Place) -> BlanksAt {
-        let mut numbers: FxHashMap<(Place, u32), u32> = FxHashMap::default();
+impl WhitespaceAt {
+    pub fn new(encoding: &Encoder, places: &mut Cursors, place: CursorId) -> WhitespaceAt {
+        let mut numbers: FxHashMap<(CursorId, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut kinds = |&token: &u32| {
             places.advance_both(encoding, place, token).map(|behind| {
@@ -66,8 +67,8 @@ impl BlanksAt {
                 }))
             })
         };
-        let kinds = encoding.blank_tokens.iter().map(&mut kinds).collect();
-        BlanksAt { kinds, examples }
+        let kinds = encoding.whitespace_tokens.iter().map(&mut kinds).collect();
+        WhitespaceAt { kinds, examples }
     }
 
     /// Bytes of memory held, about.
@@ -76,49 +77,51 @@ impl BlanksAt {
     }
 }
 
-/// By expansion and state: how many blanks a lexeme may go on with, see [`Run::blanks_in_lexeme`].
-pub(crate) type BlanksInLexemes = FxHashMap<(u32, u32), Option<usize>>;
-
-/// So many of both are kept.
-pub(crate) const MAX_KNOWN: usize = 20_000;
+/// By expansion and state: how many blanks a lexeme may go on with, see [`Run::whitespace_in_lexeme`].
+pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 
 /// Tokens of blanks that fit somewhere, by whether they lead on.
-pub(crate) struct ToldBlanks {
+pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
     pub leading: Vec<u32>,
     /// Those of which it is not known.
-    pub open: Vec<FittingBlank>,
+    pub open: Vec<FittingWhitespace>,
 }
 
 /// A token of blanks that fits somewhere.
 #[derive(Clone, Copy)]
-pub(crate) struct FittingBlank {
+pub(crate) struct FittingWhitespace {
     /// Its number among the tokens of blanks.
     number: usize,
     pub token: u32,
     pub len: usize,
     /// Whether no merge joins it with the token before, and the place behind it.
     apart: bool,
-    pub behind: Place,
+    pub behind: CursorId,
 }
 
-impl FittingBlank {
+impl FittingWhitespace {
     /// All of them at a place behind a token.
-    pub fn all(encoding: &Encoder, at: &BlanksAt, before: Option<u32>) -> Arc<[FittingBlank]> {
+    pub fn all(encoding: &Encoder, at: &WhitespaceAt, before: Option<u32>) -> Arc<[FittingWhitespace]> {
         let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
             let apart = encoding.stay_apart(before, token);
             let (_, behind) = at.examples[kinds[usize::from(!apart)]? as usize];
-            Some(FittingBlank { number, token, len, apart, behind })
+            Some(FittingWhitespace { number, token, len, apart, behind })
         };
-        encoding.blank_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
+        encoding.whitespace_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
     }
 }
 
-impl ToldBlanks {
+impl DecidedWhitespace {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&self.leading[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
+    }
+
     /// What is known of fitting tokens.
-    pub fn of(fitting: &[FittingBlank], known: &KnownBlanks, before: &BeforeBlanks) -> ToldBlanks {
-        let mut told = ToldBlanks { leading: Vec::new(), open: Vec::new() };
+    pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
+        let mut told = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
         for &blank in fitting {
             match known.leads_on((blank.number, blank.len), before, blank.apart) {
                 Some(true) => told.leading.push(blank.token),
@@ -132,17 +135,17 @@ impl ToldBlanks {
 
 /// Tokens of blanks at a place, whatever token stands before it.
 #[derive(Default)]
-pub(crate) struct ToldAnyway {
+pub(crate) struct DecidedAnyway {
     /// Those behind which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
     pub dead: [Vec<u32>; 2],
     /// Those of which it is not known.
     pub open: Vec<u32>,
 }
 
-impl ToldAnyway {
+impl DecidedAnyway {
     /// What is known of tokens.
-    pub fn of(encoding: &Encoder, known: &KnownBlanks, before: &BeforeBlanks) -> ToldAnyway {
-        let mut told = ToldAnyway::default();
+    pub fn of(encoding: &Encoder, known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedAnyway {
+        let mut told = DecidedAnyway::default();
         // More blanks than may come are in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
         for (token, blank) in all {
@@ -159,13 +162,13 @@ impl ToldAnyway {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        (self.dead[0].len() + self.dead[1].len() + self.open.len()) * 4 + size_of::<ToldAnyway>()
+        (self.dead[0].len() + self.dead[1].len() + self.open.len()) * 4 + size_of::<DecidedAnyway>()
     }
 }
 
 /// What is known of the tokens of blanks at a place, by what may follow blanks.
-pub(crate) struct KnownBlanks {
-    at: Arc<BlanksAt>,
+pub(crate) struct KnownWhitespace {
+    at: Arc<WhitespaceAt>,
     /// By kind.
     ways: Box<[KnownWay]>,
 }
@@ -176,7 +179,7 @@ pub(crate) type Blank = (usize, usize);
 /// All tokens of blanks.
 pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Blank)> + '_ {
     let len = |token: u32| encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len);
-    encoding.blank_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
+    encoding.whitespace_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
 }
 
 /// What is known of tokens of blanks that are alike.
@@ -188,28 +191,28 @@ pub(crate) struct KnownWay {
     is_dead_at_last: bool,
 }
 
-impl KnownBlanks {
+impl KnownWhitespace {
     /// What is known of them where these bytes, blanks among them, may follow.
     pub fn new(
         encoding: &Encoder,
-        places: &mut Places,
+        places: &mut Cursors,
         known_ways: &mut KnownWays,
         next: &ByteSet,
-        at: Arc<BlanksAt>,
-    ) -> KnownBlanks {
+        at: Arc<WhitespaceAt>,
+    ) -> KnownWhitespace {
         let ways =
             at.examples.iter().map(|&example| KnownWay::of(encoding, places, known_ways, next, example)).collect();
-        KnownBlanks { at, ways }
+        KnownWhitespace { at, ways }
     }
 
     /// Whether something leads on behind a token, joined with the token before or not; `None` where that is not known.
-    pub fn leads_on(&self, (number, len): Blank, before: &BeforeBlanks, apart: bool) -> Option<bool> {
+    pub fn leads_on(&self, (number, len): Blank, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
         let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
         way.leads_on(len, before)
     }
 
     /// The same for both ways, where it is known of all in which it fits.
-    pub fn leads_on_anyway(&self, blank: Blank, before: &BeforeBlanks) -> Option<[Option<bool>; 2]> {
+    pub fn leads_on_anyway(&self, blank: Blank, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
         let fitting = self.at.kinds[blank.0].iter().zip([true, false]).zip(&mut answers);
         for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
@@ -228,25 +231,22 @@ impl KnownWay {
     /// What is known of a token, from the place behind it, where these bytes, blanks among them, may follow.
     pub fn of(
         encoding: &Encoder,
-        places: &mut Places,
+        places: &mut Cursors,
         known: &mut KnownWays,
         next: &ByteSet,
-        (token, behind): (u32, Place),
+        (token, behind): (u32, CursorId),
     ) -> KnownWay {
         let key = (*next, behind, encoding.merging_number(token));
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        if known.len() >= MAX_KNOWN {
-            known.clear();
-        }
         let way = KnownWay::new(encoding, places, next, token, behind);
-        known.insert(key, way);
+        known.insert(key, way, 0);
         way
     }
 
     /// Whether something leads on behind so many blanks; `None` where that is not known.
-    pub fn leads_on(self, blanks: usize, before: &BeforeBlanks) -> Option<bool> {
+    pub fn leads_on(self, blanks: usize, before: &BeforeWhitespace) -> Option<bool> {
         let left = before.left.checked_sub(blanks)?;
         if self.needs.is_some_and(|needs| needs <= left) {
             return Some(true);
@@ -254,35 +254,37 @@ impl KnownWay {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoder, places: &mut Places, next: &ByteSet, token: u32, behind: Place) -> KnownWay {
-        let is_dead_at_last = nothing_follows(encoding, places, &without_blanks(next), behind);
+    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, behind: CursorId) -> KnownWay {
+        let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), behind);
         let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
         // Nearly always one more blank is needed, because the last one goes with what follows.
         let needs = match leads_on(1) {
             true if !is_dead_at_last && leads_on(0) => Some(0),
             true => Some(1),
-            false if leads_on(FAR_BLANKS) => (2..FAR_BLANKS).find(|&left| leads_on(left)).or(Some(FAR_BLANKS)),
+            false if leads_on(FAR_WHITESPACE) => {
+                (2..FAR_WHITESPACE).find(|&left| leads_on(left)).or(Some(FAR_WHITESPACE))
+            }
             false => None,
         };
         KnownWay { needs, is_dead_at_last }
     }
 }
 
-pub(crate) fn without_blanks(bytes: &ByteSet) -> ByteSet {
-    bytes.intersect(&json_blanks().complement())
+pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
+    bytes.intersect(&json_whitespace().complement())
 }
 
 /// Whether a token of blanks surely leads on where these bytes, blanks among them, may follow: so many blanks at most.
 fn surely_leads_on(
     encoding: &Encoder,
-    places: &mut Places,
+    places: &mut Cursors,
     next: &ByteSet,
     token: u32,
-    behind: Place,
+    behind: CursorId,
     left: usize,
 ) -> bool {
     let merging = encoding.merging(token);
-    let others = without_blanks(next);
+    let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
     if !encoding.sure_bytes(places.cursor(behind), &merging, first).is_empty() {
         return true;
@@ -296,13 +298,13 @@ fn surely_leads_on(
         })
     };
     let mut step =
-        |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_BLANKS.contains(&byte)).map(|left| left - 1)));
+        |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_WHITESPACE.contains(&byte)).map(|left| left - 1)));
     let Ok(keeps) = encoding.keeps_end(places, behind, token, Some(left), &mut bytes, &mut step);
     keeps == Some(true)
 }
 
 /// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
-fn nothing_follows(encoding: &Encoder, places: &mut Places, bytes: &ByteSet, place: Place) -> bool {
+fn nothing_follows(encoding: &Encoder, places: &mut Cursors, bytes: &ByteSet, place: CursorId) -> bool {
     let ascii = bytes.intersect(&ByteSet::ASCII);
     if ascii != *bytes {
         return false;

@@ -15,12 +15,12 @@ use stencilm_regex::{Expr, ExprId, LimitExceeded, StateId};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::{CHARACTERS_BEHIND, Row};
+use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Where more tokens come near the bound, a walk meets few states, because there is little room left.
+/// Where more tokens and ends come near the bound, a walk meets few states, because there is little room left, and is no dearer.
 const MAX_NEAR: usize = 2_000;
 
 /// A run of characters with a greatest length that also matches something else.
@@ -191,17 +191,8 @@ impl LexemeCache {
     }
 }
 
-/// Where more tokens and ends are longer, a walk is no dearer.
-const MAX_LONGER: usize = 2_000;
-
-/// Within so few bytes nearly every token comes near a limit.
-const MIN_SURE: u32 = 8;
-
-/// So many bytes may come behind the longest token, for those who look on behind tokens.
-const BYTES_BEHIND: u32 = 4 * CHARACTERS_BEHIND;
-
-/// So many automata of texts without limits are looked through for a state that is known.
-const MAX_UNLIMITED: usize = 8;
+/// What agrees with a text without limits for fewer bytes than this is walked on its own: it differs from that nearly everywhere.
+pub(crate) const MIN_AGREEMENT: u32 = 4;
 
 /// An expression without its limits of length.
 pub(crate) struct Limited {
@@ -244,7 +235,7 @@ impl LexemeCache {
         let most = self.completions.most(&self.deriver.exprs, without);
         // The last byte is no part of what the limits are of.
         let sure = agreement.saturating_add(1).saturating_sub(most);
-        if most == u32::MAX || sure < MIN_SURE {
+        if most == u32::MAX || sure < MIN_AGREEMENT {
             return Ok(None);
         }
         // Every text is a run of characters, and every run of them is within the limits, but for its length.
@@ -268,7 +259,7 @@ impl LexemeCache {
 
     /// Where to start reading a text without limits: most texts have been met within the same ones.
     pub(crate) fn start_unlimited(&mut self, expr: ExprId) -> Result<(DfaId, StateId), LimitExceeded> {
-        let known = self.unlimited.iter().rev().find_map(|&dfa| {
+        let known = self.unlimited.iter().find_map(|&dfa| {
             let state = self.dfas[dfa.0 as usize].known_state(&[(0, expr)])?;
             Some((dfa, state))
         });
@@ -276,9 +267,6 @@ impl LexemeCache {
             return Ok(known);
         }
         let dfa = self.dfa(&[expr])?;
-        if self.unlimited.len() == MAX_UNLIMITED {
-            self.unlimited.remove(0);
-        }
         self.unlimited.push(dfa);
         Ok((dfa, StateId::START))
     }
@@ -297,10 +285,10 @@ impl LexemeCache {
         }
         let Some(crossings) = larger.crossings.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };
         let longer = vocabulary.lengths().longer(limited.sure);
-        let longer: Vec<u32> = longer.filter(|&token| larger.has(token)).take(MAX_LONGER + 1).collect();
+        let longer: Vec<u32> = longer.filter(|&token| larger.has(token)).take(MAX_NEAR + 1).collect();
         let sure = limited.sure as usize;
         let far: Vec<u32> = larger.ends.iter().copied().filter(|&node| trie.depth(node as usize) > sure).collect();
-        if longer.len() + far.len() > MAX_LONGER {
+        if longer.len() + far.len() > MAX_NEAR {
             return Ok(None);
         }
         let mut not_here = Vec::new();

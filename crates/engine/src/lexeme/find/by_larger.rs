@@ -12,15 +12,13 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
 use crate::lexeme::find::order::Start;
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::{BETWEEN_CHECKS, WalkError};
-
-/// A repetition that may end sooner than this is walked on its own: it differs from an endless one nearly everywhere.
-const MIN_AGREEMENT: u32 = 4;
 
 /// So deep below each other parts of an expression are looked at for complements.
 const MAX_DEPTH: usize = 8;

@@ -8,15 +8,12 @@ use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::order::{Ends, Inside, MAX_BELOW_ENDS, Start};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
-use crate::lexeme::mask::{CHARACTERS_BEHIND, Row};
+use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 /// With more nodes behind the places where a run stops than this part of the shapes, a walk of these is cheaper.
 const FEW_OF_SHAPES: usize = 4;
-
-/// So many bytes may come behind the longest token, for those who look on behind tokens.
-const BYTES_BEHIND: usize = 4 * CHARACTERS_BEHIND as usize;
 
 impl LexemeCache {
     /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
@@ -119,7 +116,7 @@ impl LexemeCache {
         residual: ExprId,
         from: Start,
     ) -> Result<Option<Row>, LimitExceeded> {
-        let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND;
+        let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND as usize;
         let Some(Open { character, counted }) = open_run(&self.deriver.exprs, residual, horizon) else {
             return Ok(None);
         };

@@ -14,14 +14,8 @@ use crate::vocabulary::lead_bytes::loops;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::WalkError;
 
-/// A state with fewer bytes that lead on is not asked which of them lead back to it.
-const MANY_LOOPS: usize = 16;
-
 /// A state is asked for its loops when a walk meets it so often: many are met once or twice.
 const MANY_VISITS: u32 = 32;
-
-/// So often it is looked whether more of its ends would be listed.
-const SOME_VISITS: u32 = 512;
 
 /// Nodes of a trie from one to before another, and the depth above them.
 pub(crate) type Part = ((usize, usize), usize);
@@ -174,12 +168,8 @@ impl Reader for Walk<'_> {
         let known = &mut self.loops[place];
         known.until_asked -= 1;
         if known.until_asked == 0 {
-            let full = self.ends.is_full(at.0);
-            known.until_asked = if full { u32::MAX } else { SOME_VISITS };
-            if full || !known.asked {
-                known.asked = true;
-                known.groups = loops_of(self.automaton, self.deriver, at.0, full)?;
-            }
+            known.until_asked = u32::MAX;
+            known.groups = loops_of(self.automaton, self.deriver, at.0, self.ends.is_full(at.0))?;
         }
         Ok(known.groups)
     }
@@ -189,25 +179,19 @@ impl Reader for Walk<'_> {
 #[derive(Clone, Copy)]
 struct Loops {
     groups: u32,
-    /// So many times the walk meets the state until they are asked for, or once more when so many of its ends have been
-    /// found that those are among them with which something matches.
+    /// So many times the walk meets the state until they are asked for.
     until_asked: u32,
-    asked: bool,
 }
 
 impl Default for Loops {
     fn default() -> Loops {
-        Loops { groups: 0, until_asked: MANY_VISITS, asked: false }
+        Loops { groups: 0, until_asked: MANY_VISITS }
     }
 }
 
 /// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may
 /// match there.
 fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32, full: bool) -> Result<u32, LimitExceeded> {
-    let live = *automaton.live_bytes(deriver, StateId(state))?;
-    if live.len() < MANY_LOOPS {
-        return Ok(0);
-    }
     loops(state, |from, byte| {
         let (next, accepts) = automaton.step(deriver, StateId(from), byte)?;
         Ok((next != StateId::DEAD && (!accepts || (full && next.0 == state))).then_some(next.0))

@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded};
 
 use crate::lexeme::crossing::{Crossings, Leaving, Suffixes};
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::{MAX_LISTED, Row};
 use crate::vocabulary::characters::{Characters, Counted, RunsFound};
-use crate::vocabulary::token_lengths::Lengths;
+use crate::vocabulary::token_lengths::{LONG_TOKEN, Lengths};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
@@ -70,15 +70,6 @@ impl Stops {
         by_byte
     }
 }
-
-/// For so many characters the tokens that are no longer are kept as a set, once it was asked for.
-const FEW_CHARACTERS: usize = 24;
-
-/// So many tokens are taken out of a set that rows share, at most.
-const MAX_WITHOUT: usize = 1024;
-
-/// And so many of a whole mask that others share: each time that it is written.
-const FEW_LONGER: usize = 300;
 
 /// What is behind characters and one byte of a set, which ends the lexeme.
 struct Ending {
@@ -239,7 +230,7 @@ impl ClassRuns {
     /// and a byte of `end` differs from that of any number; `None` also before there was a row that ends so.
     pub fn few_longer(&self, max: u32, end: ByteSet) -> Option<&[u32]> {
         let longer = self.beginning(max, u32::MAX);
-        let few = !longer.is_empty() && longer.len() <= FEW_LONGER;
+        let few = !longer.is_empty() && longer.len() <= MAX_LISTED;
         (few && self.endings.get(&end).is_some_and(|ending| max >= ending.longest)).then_some(longer)
     }
 
@@ -296,11 +287,11 @@ impl ClassRuns {
             (Counts::Listed(counted), Some(max)) => counted.between(max, u32::MAX),
             _ => &[],
         };
-        let is_short = max.is_some_and(|max| (max as usize) < FEW_CHARACTERS);
+        let is_short = max.is_some_and(|max| (max as usize) < LONG_TOKEN);
         let has_own = match &self.counts {
             Counts::None => false,
             Counts::OfBytes(_) => max.is_some(),
-            Counts::Listed(_) => !longer.is_empty() && (is_short || longer.len() > MAX_WITHOUT),
+            Counts::Listed(_) => !longer.is_empty() && (is_short || longer.len() > MAX_LISTED),
         };
         let ending = &self.endings[&end];
         let mut without: Vec<u32> = ending.tokens(0..min).collect();
@@ -391,7 +382,7 @@ impl Ending {
 /// Keeps what belongs to so many characters, if they are few.
 fn keep_few<T: Clone>(few: &mut Vec<Option<T>>, characters: u32, kept: &T) {
     let place = characters as usize;
-    if place < FEW_CHARACTERS {
+    if place < LONG_TOKEN {
         few.resize(few.len().max(place + 1), None);
         few[place] = Some(kept.clone());
     }

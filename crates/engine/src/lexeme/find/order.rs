@@ -16,10 +16,8 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// With so many nodes below its ends a row takes the ways that all rows share, where they are known.
-const SOME_BELOW_ENDS: usize = 128;
-
-/// With so many it has them found: sorting the ways behind a byte takes as long as some hundred small rows.
+/// With so many nodes below its ends a row has the ways found that all rows share: sorting those behind a byte takes as long as some
+/// hundred small rows. Where they are known it takes them anyway.
 const MANY_BELOW_ENDS: usize = 4_096;
 
 /// More nodes than this are not looked through for leaving tokens.
@@ -241,8 +239,7 @@ impl LexemeCache {
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        let byte =
-            byte.filter(|byte| total >= MANY_BELOW_ENDS || (total >= SOME_BELOW_ENDS && self.ways.contains_key(byte)));
+        let byte = byte.filter(|byte| total >= MANY_BELOW_ENDS || self.ways.contains_key(byte));
         let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };

@@ -4,18 +4,12 @@
 //! the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
 //! can be completed ([`open_run`]), and that nothing else can come ([`RunsOf`]).
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 
 /// So deep below each other parts of an expression are looked at.
 const MAX_DEPTH: usize = 48;
-
-/// So much of what was found out is remembered.
-const MAX_KNOWN: usize = 100_000;
-
-/// So many alternatives are looked at for one that can always go on.
-const MAX_ALTERNATIVES: usize = 1_000;
 
 /// So many steps are taken to find out what a lexeme reads.
 const MAX_STEPS: usize = 100_000;
@@ -32,7 +26,7 @@ pub struct Open {
 pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Open> {
     // Parts of which any may come first; what follows each is not empty, for it has no intersections.
     let mut first = vec![residual];
-    for _ in 0..MAX_ALTERNATIVES {
+    for _ in 0..MAX_STEPS {
         let expr = first.pop()?;
         let found = match exprs.get(expr) {
             Expr::Or(parts) => {
@@ -145,9 +139,6 @@ pub struct RunsOf<'a> {
 impl RunsOf<'_> {
     /// For a character and its automaton.
     pub fn new(lexeme_cache: &mut LexemeCache, characters: DfaId, character: ExprId) -> RunsOf<'_> {
-        if lexeme_cache.behind_runs.len() > MAX_KNOWN {
-            lexeme_cache.behind_runs.clear();
-        }
         RunsOf { lexeme_cache, characters, character, steps: 0 }
     }
 
@@ -293,7 +284,8 @@ impl RunsOf<'_> {
             states.dedup();
             Box::from(states)
         });
-        self.lexeme_cache.behind_runs.insert((self.characters, expr, state), behind.clone());
+        let owned = behind.as_deref().map_or(0, |states: &[StateId]| memory::of_slice::<StateId>(states.len()));
+        self.lexeme_cache.behind_runs.insert((self.characters, expr, state), behind.clone(), owned);
         Ok(behind)
     }
 
