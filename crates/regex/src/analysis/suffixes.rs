@@ -98,6 +98,8 @@ impl Suffixes {
                 Ok(deriver.exprs.concat(self.known[&body], rounds))
             }
             Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => residuals(deriver, id),
+            // Each text leaves something else.
+            Expr::Language(_) => Err(LimitExceeded::States(MAX_REACHED)),
         }
     }
 
