@@ -97,7 +97,9 @@ impl Suffixes {
                 let rounds = deriver.exprs.repeat(body, 0, max.map(|max| max - 1));
                 Ok(deriver.exprs.concat(self.known[&body], rounds))
             }
-            Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Text(_) | Expr::Language(_) => residuals(deriver, id),
+            Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => residuals(deriver, id),
+            // Each text leaves something else.
+            Expr::Language(_) => Err(LimitExceeded::States(MAX_REACHED)),
         }
     }
 

@@ -187,6 +187,9 @@ fn completion(encoded: &[u8], least: usize, most: usize, turning: bool) -> Optio
     if least == 0 && decoder.as_ref().is_some_and(|decoder| decoder.is_label(turning)) {
         return Some(Vec::new());
     }
+    if most == 0 {
+        return None;
+    }
     let decoder = decoder.as_ref();
     let mended = || {
         let decoder = decoder?;
@@ -539,11 +542,11 @@ fn needed(text: &[Character], turning: bool) -> usize {
         let is_wrong = first.is(MARK | SPACING_MARK) || first.character == '-' || (turning && !first.is(FORTH | BACK));
         !is_wrong && !has_hyphens(text)
     };
-    let mut beginning = text[..text.len().min(4)].to_vec();
-    let front = match is_right(&beginning) {
+    let beginning = &text[..text.len().min(4)];
+    let front = match is_right(beginning) {
         true => 0,
         false => {
-            let letter = Character::of('a');
+            let (mut beginning, letter) = (beginning.to_vec(), Character::of('a'));
             let mended = (0..=beginning.len()).any(|place| {
                 beginning.insert(place, letter);
                 let is_right = is_right(&beginning);
