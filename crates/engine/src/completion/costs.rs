@@ -15,7 +15,7 @@ use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Memb
 use stencilm_regex::{ExprId, StateId};
 
 use crate::completion::references::ReferenceCosts;
-use crate::completion::token_counts::{NEVER, TokenCounts};
+use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::error::EngineError;
 use crate::machine::arrays::counts_of;
 use crate::machine::layout::{Frame, FrameId, Phase, Register};
@@ -185,7 +185,7 @@ impl Costs {
         for free in &members.free {
             if let Some(some) = free.some {
                 if met & bit == 0 {
-                    needed.push(member(free.key, some));
+                    needed.push(member(free.key, some).saturating_add(new_key(grammar)));
                 }
                 bit = bit.wrapping_shl(1);
             }
@@ -195,6 +195,7 @@ impl Costs {
         let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed.len() as u32);
         let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
+        let free = free.saturating_add(new_key(grammar));
         spare.sort_unstable();
         let cheaper = spare.partition_point(|&cost| cost < free).min(missing as usize);
         needed.extend(&spare[..cheaper]);
@@ -396,6 +397,7 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
             let surface = members.surface;
             let member = |key, value| member_cost(grammar, costs, members, key, value);
             let some = members.free.iter().filter_map(|free| Some(member(free.key, free.some?)));
+            let some = some.map(|cost| cost.saturating_add(new_key(grammar)));
             let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
             let mut all: Vec<u64> =
                 required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
@@ -410,13 +412,19 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
                 spare.sort_unstable();
                 all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
                 let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
-                more = times(members.min - all.len() as u32, free.saturating_add(item));
+                more = times(members.min - all.len() as u32, sum([free, item, new_key(grammar)]));
             }
             let signs = (all.len() as u32 + u32::from(members.is_cut())).saturating_sub(1);
             let around = lexeme_cost(grammar, surface.open).saturating_add(end_cost(grammar, costs, members));
             sum([sum(all), more, times(signs, item), around])
         }
     }
+}
+
+/// By how much a key that must differ from others may be longer than the shortest one, in tokens. What takes the fewest bytes is
+/// found by these costs, so none of them is more there.
+fn new_key(grammar: Measured<'_>) -> u64 {
+    if grammar.tokens.is_some() { NEW_KEY } else { 0 }
 }
 
 /// What ends an object: its sign, or the last member of one that is cut off.
