@@ -13,16 +13,19 @@ use crate::hash::hash_of;
 use crate::memory;
 use crate::numbers::Number;
 
+/// A language that a program tells, see [`Facts::leaves`].
+pub(crate) const LANGUAGE: u8 = 1;
+/// A piece of a long text.
+pub(crate) const TEXT: u8 = 2;
+
 /// What is known of an expression without looking inside again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Facts {
     pub(crate) nullable: bool,
     /// How many intersections and complements it holds, counted at each of their places; `u16::MAX` for more.
     pub(crate) booleans: u16,
-    /// Whether it holds a language that a program tells.
-    pub(crate) language: bool,
-    /// Whether it holds a piece of a long text.
-    pub(crate) text: bool,
+    /// Which leaves it holds of those that few have: [`LANGUAGE`], [`TEXT`].
+    pub(crate) leaves: u8,
     pub(crate) shortest: u32,
     /// See [`crate::ExprSet::greatest_count`].
     pub(crate) greatest_count: u32,
@@ -251,8 +254,7 @@ impl Arena {
         let leaf = |nullable, shortest| Facts {
             nullable,
             booleans: 0,
-            language: false,
-            text: false,
+            leaves: 0,
             shortest,
             greatest_count: 0,
             agreement: u32::MAX,
@@ -261,8 +263,8 @@ impl Arena {
             Expr::Nothing | Expr::Bytes(_) => leaf(false, 1),
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
-            Expr::Text(text) => Facts { text: true, ..leaf(false, text.len() as u32) },
-            Expr::Language(rest) => Facts { language: true, ..leaf(rest.is_nullable(), rest.shortest()) },
+            Expr::Text(text) => Facts { leaves: TEXT, ..leaf(false, text.len() as u32) },
+            Expr::Language(rest) => Facts { leaves: LANGUAGE, ..leaf(rest.is_nullable(), rest.shortest()) },
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));
@@ -271,8 +273,7 @@ impl Arena {
                 Facts {
                     nullable: head.nullable && tail.nullable,
                     booleans: head.booleans.saturating_add(tail.booleans),
-                    language: head.language || tail.language,
-                    text: head.text || tail.text,
+                    leaves: head.leaves | tail.leaves,
                     shortest: head.shortest.saturating_add(tail.shortest),
                     greatest_count: head.greatest_count.max(tail.greatest_count),
                     agreement: head_agreement.min(tail.agreement.saturating_add(head.shortest)),
@@ -283,8 +284,7 @@ impl Arena {
                 let all = parts.iter().map(|&part| self.facts(part)).fold(none, |all, part| Facts {
                     nullable: all.nullable || part.nullable,
                     booleans: all.booleans.saturating_add(part.booleans),
-                    language: all.language || part.language,
-                    text: all.text || part.text,
+                    leaves: all.leaves | part.leaves,
                     shortest: all.shortest.min(part.shortest),
                     greatest_count: all.greatest_count.max(part.greatest_count),
                     agreement: all.agreement.min(part.agreement),
@@ -296,8 +296,7 @@ impl Arena {
                 let below = parts.iter().fold(0, |sum: u16, part| sum.saturating_add(of(part).booleans));
                 Facts {
                     booleans: below.saturating_add(1),
-                    language: parts.iter().any(|part| of(part).language),
-                    text: parts.iter().any(|part| of(part).text),
+                    leaves: parts.iter().fold(0, |all, part| all | of(part).leaves),
                     ..leaf(
                         parts.iter().all(|part| of(part).nullable),
                         parts.iter().map(|part| of(part).shortest).max().unwrap_or(0),
@@ -309,8 +308,7 @@ impl Arena {
                 let nullable = !inner.nullable;
                 Facts {
                     booleans: inner.booleans.saturating_add(1),
-                    language: inner.language,
-                    text: inner.text,
+                    leaves: inner.leaves,
                     ..leaf(nullable, u32::from(!nullable))
                 }
             }
@@ -323,8 +321,7 @@ impl Arena {
                 Facts {
                     nullable: *min == 0,
                     booleans: body.booleans,
-                    language: body.language,
-                    text: body.text,
+                    leaves: body.leaves,
                     shortest: body.shortest.saturating_mul(*min),
                     greatest_count: body.greatest_count.max(*min).max(max.unwrap_or(0)),
                     agreement,

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use rustc_hash::FxHashMap;
 
 use crate::error::LimitExceeded;
-use crate::expr::arena::{Arena, SharedExprs};
+use crate::expr::arena::{Arena, SharedExprs, TEXT};
 use crate::expr::byte_set::ByteSet;
 use crate::expr::hash_table::Map;
 use crate::expr::node::{Expr, ExprId, LONG_TEXT, pieces};
@@ -135,7 +135,7 @@ impl ExprSet {
 
     /// Whether the expression holds a piece of a long text.
     pub fn has_text(&self, id: ExprId) -> bool {
-        self.arena.facts(id).text
+        self.arena.facts(id).leaves & TEXT != 0
     }
 
     /// One byte out of a set.

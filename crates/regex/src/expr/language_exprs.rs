@@ -1,5 +1,6 @@
 //! Languages that a program tells as expressions, and what is left of them after some text.
 
+use crate::expr::arena::LANGUAGE;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::language::{Language, LanguageRest};
 use crate::expr::node::{Expr, ExprId};
@@ -17,6 +18,6 @@ impl ExprSet {
 
     /// Whether the expression holds a language that a program tells.
     pub fn has_language(&self, id: ExprId) -> bool {
-        self.arena.facts(id).language
+        self.arena.facts(id).leaves & LANGUAGE != 0
     }
 }
