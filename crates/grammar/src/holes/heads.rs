@@ -259,16 +259,7 @@ impl Quotient<'_, '_> {
             Some(Member::Known(index)) if *index < ordered => Some(*index),
             _ => None,
         };
-        // A value that one of a class must have may be before or in a hole.
-        let is_met = |class: usize| behind.iter().any(|member| member.meets(class));
-        let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
-        let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
-            .filter(|class| is_owing(class) && all().any(Gap::is_mixed))
-            .partition(|&class| matches!(members.free[class].space, KeySpace::Few(_)));
-        if !few_owing.is_empty() || met_in_holes.len() > MAX_OWING {
-            self.refuse();
-            met_in_holes.truncate(MAX_OWING);
-        }
+        let are_mixed = all().any(Gap::is_mixed);
         let ends = ends_before(members, leading.as_ref(), unlisted);
         let mut heads = Vec::with_capacity(ends.len());
         for end in ends {
@@ -292,19 +283,43 @@ impl Quotient<'_, '_> {
             head.min = if is_free { 0 } else { members.min.saturating_sub(behind.len() as u32) };
             head.max = members.max.map(|max| max - behind.len() as u32);
             let has_others = before.is_none() && end.is_none();
-            for in_holes in 0..1u32 << met_in_holes.len() {
-                let mut head = head.clone();
-                let mut is_possible = true;
-                for (class, others) in members.free.iter().enumerate() {
-                    let is_in_hole =
-                        met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
-                    let owed = others.some.filter(|_| is_owing(&class) && !is_in_hole);
-                    let left = if has_others { self.others_before(others, behind, owed)? } else { None };
-                    is_possible &= left.is_some() || owed.is_none();
-                    head.free.extend(left);
-                }
-                heads.extend(is_possible.then_some(head));
+            heads.extend(self.with_others(members, behind, are_mixed, &head, has_others)?);
+        }
+        Ok(heads)
+    }
+
+    /// Members before others with those of the classes of others, if there may be any: one for each way to have the values that one of
+    /// a class must have before, or in the holes.
+    fn with_others(
+        &mut self,
+        members: &Members,
+        behind: &[Member],
+        are_holes_mixed: bool,
+        head: &Members,
+        has_others: bool,
+    ) -> Result<Vec<Members>, GrammarError> {
+        let is_met = |class: usize| behind.iter().any(|member| member.meets(class));
+        let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
+        let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
+            .filter(|class| is_owing(class) && are_holes_mixed)
+            .partition(|&class| matches!(members.free[class].space, KeySpace::Few(_)));
+        if !few_owing.is_empty() || met_in_holes.len() > MAX_OWING {
+            self.refuse();
+            met_in_holes.truncate(MAX_OWING);
+        }
+        let mut heads = Vec::with_capacity(1 << met_in_holes.len());
+        for in_holes in 0..1u32 << met_in_holes.len() {
+            let mut head = head.clone();
+            let mut is_possible = true;
+            for (class, others) in members.free.iter().enumerate() {
+                let is_in_hole =
+                    met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
+                let owed = others.some.filter(|_| is_owing(&class) && !is_in_hole);
+                let left = if has_others { self.others_before(others, behind, owed)? } else { None };
+                is_possible &= left.is_some() || owed.is_none();
+                head.free.extend(left);
             }
+            heads.extend(is_possible.then_some(head));
         }
         Ok(heads)
     }

@@ -619,37 +619,27 @@ impl ExprSet {
             }
             work.pop();
             let map = |child: &ExprId| if child.index() < common { *child } else { done[child] };
-            let copy = match other.get(id) {
-                Expr::Concat { head, tail } => {
-                    let (head, tail) = (map(head), map(tail));
-                    self.concat(head, tail)
-                }
-                Expr::Or(parts) => {
-                    let parts: Vec<_> = parts.iter().map(map).collect();
-                    self.or(&parts)
-                }
-                Expr::And(parts) => {
-                    let parts: Vec<_> = parts.iter().map(map).collect();
-                    self.and(&parts)
-                }
-                Expr::Not(inner) => {
-                    let inner = map(inner);
-                    self.not(inner)
-                }
-                &Expr::Repeat { body, min, max } => {
-                    let body = map(&body);
-                    self.repeat(body, min, max)
-                }
-                // Whoever copies single expressions looks into them.
-                Expr::Text(text) => self.literal_by_bytes(text.as_bytes()),
-                leaf => self.intern(leaf.clone()),
-            };
+            let copy = self.import_node(other.get(id), map);
             done.insert(id, copy);
             if branches {
                 known.insert(id, copy);
             }
         }
         Ok(done[&root])
+    }
+
+    /// The copy of a node, by the copies of its children.
+    fn import_node(&mut self, node: &Expr, map: impl Fn(&ExprId) -> ExprId) -> ExprId {
+        match node {
+            Expr::Concat { head, tail } => self.concat(map(head), map(tail)),
+            Expr::Or(parts) => self.or(&parts.iter().map(map).collect::<Vec<_>>()),
+            Expr::And(parts) => self.and(&parts.iter().map(map).collect::<Vec<_>>()),
+            Expr::Not(inner) => self.not(map(inner)),
+            Expr::Repeat { body, min, max } => self.repeat(map(body), *min, *max),
+            // Whoever copies single expressions looks into them.
+            Expr::Text(text) => self.literal_by_bytes(text.as_bytes()),
+            leaf => self.intern(leaf.clone()),
+        }
     }
 
     /// The copy of bytes with a copy of what follows them. What the parts were not joined to there, they are not here.
