@@ -185,7 +185,8 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
         plain.fill_mask(theirs.words_mut())?;
         counts.masks += 1;
         let allowed: Vec<u32> = ours.iter().collect();
-        assert!(allowed.iter().all(|&token| theirs.contains(token)), "{left} left of {budget}: {what}");
+        let other: Vec<u32> = allowed.iter().copied().filter(|&token| !theirs.contains(token)).collect();
+        assert!(other.is_empty(), "{other:?} with {left} left of {budget} behind {written:?}: {what}");
         assert_eq!(matcher.is_narrowed(), ours != theirs, "{left} left of {budget}: {what}");
         let token = *choices.pick(&allowed);
         let bytes = matcher.compiled().vocabulary().token_bytes(token).unwrap_or_default();

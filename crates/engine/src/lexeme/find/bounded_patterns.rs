@@ -232,6 +232,10 @@ impl LexemeCache {
         }
         let &[other] = &*others else { return Ok(None) };
         let without = self.deriver.exprs.concat(other, tail);
+        // What completes a language that a program tells hangs on each of its bytes.
+        if self.deriver.exprs.language_ways(without).is_some() {
+            return Ok(None);
+        }
         let most = self.completions.most(&self.deriver.exprs, without);
         // The last byte is no part of what the limits are of.
         let sure = agreement.saturating_add(1).saturating_sub(most);
