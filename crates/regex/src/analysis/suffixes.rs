@@ -180,12 +180,11 @@ fn for_each_needed(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId))
 /// The parts that are derived by a byte for an expression to be.
 fn for_each_derived(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId)) {
     match deriver.exprs.get(id) {
+        &Expr::Concat { head, .. } if matches!(deriver.exprs.get(head), Expr::Bytes(_)) => {}
         &Expr::Concat { head, tail } => {
-            if !matches!(deriver.exprs.get(head), Expr::Bytes(_)) {
-                visit(head);
-                if deriver.exprs.is_nullable(head) {
-                    visit(tail);
-                }
+            visit(head);
+            if deriver.exprs.is_nullable(head) {
+                visit(tail);
             }
         }
         Expr::Or(parts) => parts.iter().copied().for_each(visit),
