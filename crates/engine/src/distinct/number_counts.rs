@@ -137,8 +137,13 @@ impl Run<'_> {
         for token in tokens {
             let bytes = vocabulary.token_bytes(token).expect("a token that was allowed spells bytes");
             let (mut is_left, mut is_unclear) = (false, false);
+            let is_blank_first = bytes.first().is_some_and(u8::is_ascii_whitespace);
             for (index, &thread) in threads.iter().enumerate() {
-                let Some(state) = self.state_after(thread, bytes)? else { continue };
+                let Some(state) = self.state_after(thread, bytes)? else {
+                    // The blank may end a sign that must have one, and the digits begin the element.
+                    is_unclear |= is_blank_first;
+                    continue;
+                };
                 let moved = Entry { state, ..thread };
                 let is_safe = match safe.get(&(index, state)) {
                     Some(&known) => known,
