@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,30 @@ def test_masks_are_those_of_the_tokenizer(name: str, parts: list[list[str]]) -> 
 def test_blanks_behind_a_line_break() -> None:
     # What is open there asks for a search among many tokens that begin with a blank.
     check(tokenizer_info("llama3"), [["\n"], ["  "], ["   "]])
+
+
+def test_tokens_end_before_a_character_that_begins_a_piece(tmp_path: Path) -> None:
+    """A token may end within a character that may begin a piece: then it is none of the text."""
+    tokenizers = pytest.importorskip("tokenizers")
+    symbols = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    space, first = "\u0120", "\u00c3"
+    vocab = {symbol: number for number, symbol in enumerate([*symbols, space + first])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, [(space, first)]))
+    cut = tokenizers.Regex(r" ?[^\s\p{L}]+|\p{L}+|\s+")
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+        [
+            tokenizers.pre_tokenizers.Split(cut, "isolated"),
+            tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.add_special_tokens(["</s>"])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+    info = TokenizerInfo.from_file(tmp_path)
+    assert [len(own_tokens(info, text)) for text in (" \u00d7", " \u00e9")] == [2, 3]
+    for parts in [[[" \u00e9"]] * 3, [[" \u00d7", " \u00e9"]] * 2, [[" \u00e9", " a"], [""]]]:
+        check(info, parts)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -186,7 +186,8 @@ impl Encoder {
         let free = bytes.intersect(&merging.complement());
         if cursor.within_character() {
             // Bytes that spell a character which has a token lead to nothing, so that is searched.
-            let is_open = self.by_characters() || cursor.waits_for_ends() || cursor.may_become_whole();
+            // And where texts are cut into pieces, the character may begin one, which tokens do not reach into.
+            let is_open = self.splits() || self.by_characters() || cursor.waits_for_ends() || cursor.may_become_whole();
             return if is_open { ByteSet::EMPTY } else { free };
         }
         if !self.splits() {
