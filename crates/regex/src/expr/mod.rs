@@ -15,6 +15,7 @@ pub(crate) mod clamp;
 pub(crate) mod expr_set;
 pub(crate) mod hash_table;
 pub(crate) mod heads;
+mod import;
 pub(crate) mod language;
 mod language_exprs;
 pub(crate) mod node;
