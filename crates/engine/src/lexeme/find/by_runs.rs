@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
 
-use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::order::{Ends, Inside, MAX_BELOW_ENDS, Start};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
 use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
+use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
 /// With more nodes behind the places where a run stops than this part of the shapes, a walk of these is cheaper.
@@ -84,28 +85,41 @@ impl LexemeCache {
         let name = runs.character.clone();
         let mut ends = Ends::default();
         let behind = self.dfa(&[tail])?;
-        let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
         let mut states = vec![0; trie.max_depth() + 1];
         for node in stops {
-            let node = node as usize;
-            trie.walk_part(
-                (node, node + trie.size(node)),
-                trie.depth(node) - 1,
-                StateId::START.0,
-                &mut states,
-                |state, byte, node, _| {
-                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
-                    if accepts {
-                        ends.push(vocabulary, node, next);
-                    }
-                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
-                },
-                |token| token_set::set(inside.words_mut(), token),
-            )?;
+            self.read_behind_run(vocabulary, (behind, node), &mut states, &mut inside, &mut ends)?;
         }
         let from = Start { dfa: behind, state: StateId::START, one: true };
         let row = self.row_with(vocabulary, from, Inside::Set(inside), ends);
         Ok(Some(if one_byte { row.with_runs(name, most) } else { row }))
+    }
+
+    /// Reads what comes behind a run from a node of the trie on, with whose byte it begins: the tokens that stay within it, and
+    /// where it ends in others.
+    pub(crate) fn read_behind_run(
+        &mut self,
+        vocabulary: &Tokens,
+        (behind, node): (DfaId, u32),
+        states: &mut [u32],
+        inside: &mut TokenSet,
+        ends: &mut Ends,
+    ) -> Result<(), LimitExceeded> {
+        let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
+        let (trie, node) = (vocabulary.trie(), node as usize);
+        trie.walk_part(
+            (node, node + trie.size(node)),
+            trie.depth(node) - 1,
+            StateId::START.0,
+            states,
+            |state, byte, node, _| {
+                let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
+                if accepts {
+                    ends.push(vocabulary, node, next);
+                }
+                Ok((next != StateId::DEAD).then_some(next.0))
+            },
+            |token| token_set::set(inside.words_mut(), token),
+        )
     }
 
     /// The row of a text of characters before a byte that begins none, which can always still become one: a text with

@@ -108,22 +108,7 @@ impl LexemeCache {
                 continue;
             }
             let dfa = self.dfa(&[behind])?;
-            let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
-            let node = node as usize;
-            trie.walk_part(
-                (node, node + trie.size(node)),
-                trie.depth(node) - 1,
-                StateId::START.0,
-                &mut states,
-                |state, byte, node, _| {
-                    let (next, accepts) = automaton.step(deriver, StateId(state), byte)?;
-                    if accepts {
-                        ends.push(vocabulary, node, next);
-                    }
-                    Ok::<_, LimitExceeded>((next != StateId::DEAD).then_some(next.0))
-                },
-                |token| token_set::set(inside.words_mut(), token),
-            )?;
+            self.read_behind_run(vocabulary, (dfa, node), &mut states, inside, &mut ends)?;
         }
         Ok(ends)
     }
