@@ -24,6 +24,11 @@ const MAX_GREEDY: usize = 200;
 /// So many tokens are tried to spell one text as the tokenizer does.
 const MAX_TRIED: usize = 4_000;
 
+/// The way with fewer tokens, if there is any: the first one of two that have as many.
+fn shorter(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
+    [one, other].into_iter().flatten().min_by_key(Vec::len)
+}
+
 impl GrammarMatcher {
     /// Few tokens that complete the text, the stop token not counted: none where it is complete. They are those of a
     /// shortest text of the grammar, spelled by as few tokens as can spell it, so that another text may take fewer; the
@@ -175,20 +180,19 @@ impl GrammarMatcher {
             true => self.canonical_way(left)?,
             false => {
                 let mut way = self.with_endings(|run, endings, here| run.way_out(endings, here))?;
-                if way.as_ref().is_none_or(|way| way.len() as u64 > left) {
-                    let other = self.with_endings(|run, endings, here| run.way_out_in_bytes(endings, here))?;
-                    let is_shorter = |other: &Vec<u32>| way.as_ref().is_none_or(|way| other.len() < way.len());
-                    way = other.filter(is_shorter).or(way);
+                let is_long = |way: &Option<Vec<u32>>| way.as_ref().is_none_or(|way| way.len() as u64 > left);
+                if is_long(&way) {
+                    way = shorter(way, self.with_endings(|run, endings, here| run.way_out_in_bytes(endings, here))?);
                 }
                 if let [.., before, now] = self.history[..]
                     && now.token != NO_TOKEN
-                    && way.as_ref().is_none_or(|way| way.len() as u64 > left)
+                    && is_long(&way)
                 {
                     let (before, token) = (before.configuration, now.token);
-                    let other =
-                        self.with_endings(|run, endings, here| run.way_out_behind(endings, before, token, here, left))?;
-                    let is_shorter = |other: &Vec<u32>| way.as_ref().is_none_or(|way| other.len() < way.len());
-                    way = other.filter(is_shorter).or(way);
+                    let behind = |run: &mut Run<'_>, endings: &mut Endings, here| {
+                        run.way_out_behind(endings, before, token, here, left)
+                    };
+                    way = shorter(way, self.with_endings(behind)?);
                 }
                 way
             }
@@ -206,12 +210,10 @@ impl GrammarMatcher {
         copy.budget = None;
         let mut best: Option<Vec<u32>> = None;
         for pieces in copy.with_endings(|run, endings, here| run.texts_out(endings, here))? {
-            let way = copy.canonical_tokens(&pieces)?;
-            best = way.filter(|way| best.as_ref().is_none_or(|best| way.len() < best.len())).or(best);
+            best = shorter(best, copy.canonical_tokens(&pieces)?);
         }
         if best.as_ref().is_none_or(|best| best.len() as u64 > left) {
-            let way = copy.greedy_way()?;
-            best = way.filter(|way| best.as_ref().is_none_or(|best| way.len() < best.len())).or(best);
+            best = shorter(best, copy.greedy_way()?);
         }
         Ok(best)
     }
