@@ -52,7 +52,8 @@ impl Lowering<'_> {
         asked: &Asked,
         depth: u32,
     ) -> Result<Option<(NodeId, Branch)>, GrammarError> {
-        if asked.contains.is_empty() && (asked.prefix.is_empty() || asked.min < 2) {
+        let is_compared_alone = asked.contains.is_empty() && (asked.prefix.is_empty() || asked.min < 2);
+        if is_compared_alone || asked.contains.len() > MAX_CONTAINS {
             return Ok(None);
         }
         let mut bases: Vec<&[Term]> = Vec::new();
