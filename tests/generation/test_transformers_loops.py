@@ -73,10 +73,13 @@ def test_a_draft_that_the_grammar_refuses_is_never_taken(model: stencilm.Model) 
     from transformers.generation import candidate_generator
 
     class Free(candidate_generator.CandidateGenerator):  # type: ignore[misc]
-        def get_candidates(self, input_ids: Any, **_: Any) -> Any:
+        def get_candidates(self, input_ids: Any, *_: Any, **__: Any) -> Any:
             length = input_ids.shape[1]
             drafted = torch.tensor([[(length * 7 + step) % 4000 + 4 for step in range(5)]])
             return torch.cat([input_ids, drafted], dim=1), None
+
+        def update_candidate_strategy(self, *_: Any) -> None:
+            """Nothing is learned from what was kept."""
 
     backend: Any = model.backend
     processor = stencilm.LogitsProcessor(model.compile(Person))

@@ -15,6 +15,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import pydantic
 import pytest
 from pydantic import (
     UUID4,
@@ -303,12 +304,16 @@ def test_digits_as_spelling(schema: dict[str, Any], fits: list[str], does_not: l
         assert start.longest_valid_prefix(text).status != "complete", text
 
 
+# Before 2.14 pydantic counts the sign as a digit.
+BELOW_ZERO = 4300 if pydantic.VERSION >= "2.14" else 4299
+
+
 @pytest.mark.parametrize(
     ("tp", "fits", "does_not"),
     [
-        (int, ["9" * 4300, "-" + "9" * 4300], ["9" * 4301, "-1" + "0" * 4300]),
+        (int, ["9" * 4300, "-" + "9" * BELOW_ZERO], ["9" * 4301, "-1" + "0" * 4300]),
         (Annotated[int, Field(ge=5)], ["5", "9" * 4300], ["4", "9" * 4301]),
-        (Annotated[int, Field(lt=5)], ["-" + "9" * 4300], ["5", "-" + "9" * 4301]),
+        (Annotated[int, Field(lt=5)], ["-" + "9" * BELOW_ZERO], ["5", "-" + "9" * 4301]),
         (Annotated[int, Field(multiple_of=3)], ["9" * 4300], ["9" * 4301, "4"]),
         (
             float,

@@ -136,7 +136,9 @@ def _formats() -> dict[str, JsonSchemaValue]:
     for alphabet, name in (("+/", "base64"), ("_-", "base64url")):
         sign = f"[A-Za-z0-9{alphabet}]"
         known[name] = text(f"^(?:{sign}{{4}})*(?:{sign}{{2}}==|{sign}{{3}}=)?$")
+    digits = f"[1-9][0-9]{{0,{_READ_DIGITS - 1}}}"
     return known | {
+        "fraction": text(f"^-?(?:0|{digits})(?:/{digits})?$"),
         "ipv4network": v4,
         "ipv6network": v6,
         "ipvanynetwork": {"anyOf": [v4, v6]},
@@ -246,8 +248,8 @@ class _TypeSchemas(GenerateJsonSchema):
         return {**super().complex_schema(schema), "pattern": pattern}
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
-        digits = f"[1-9][0-9]{{0,{_READ_DIGITS - 1}}}"
-        return {"type": "string", "pattern": f"^-?(?:0|{digits})(?:/{digits})?$"}
+        # Before 2.13 pydantic gives the format alone, and no schema of this kind.
+        return {"type": "string", "format": "fraction"}
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
@@ -460,10 +462,13 @@ def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
             return None
 
 
+_OWN_FORMATS = ("uuid", "ipv4", "ipv6", "ipvany", "base64", "fraction")
+
+
 def _has_unknown(described: Any) -> bool:
     """Whether any format of pydantic's own is in a schema."""
     text = repr(described)
-    return any(f"'{name}" in text for name in ("uuid", "ipv4", "ipv6", "ipvany", "base64"))
+    return any(f"'{name}" in text for name in _OWN_FORMATS)
 
 
 def _with_formats(described: Any, formats: Mapping[str, JsonSchemaValue]) -> Any:

@@ -9,7 +9,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 
 "${PYTHON:-python3}" -m venv "$folder"
 pip() { "$folder/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip install "ray[data]>=2.50" "pydantic>=2.10" "numpy>=2.0" "typer>=0.20" "pytest>=9.0"
+pip install "ray[data]>=2.50" "pydantic>=2.12" "numpy>=2.0" "typer>=0.21" "pytest>=9.0"
 if [ -n "${STENCILM_TORCH:-}" ]; then
     pip install "torch>=2.6" "transformers>=5.0" "safetensors>=0.6"
 fi

@@ -37,7 +37,7 @@ PYTHON
 pip install --requirement "$wheels/requirements.txt"
 pip install --no-deps "$wheels"/*.whl
 # The package under test as it stands here: its sources, and the extension that was built for them.
-pip install "pydantic>=2.10" "numpy>=2.0" "typer>=0.20" "pytest>=9.0" "jsonschema>=4.26" safetensors
+pip install "pydantic>=2.12" "numpy>=2.0" "typer>=0.21" "pytest>=9.0" "jsonschema>=4.26" safetensors
 "$folder/bin/python" - "$root" <<'PYTHON'
 """Puts the checkout on the path, with the entry point by which SGLang finds the plug-in."""
 import sys
