@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from stencilm import (
     MaskPatches,
     MaskRows,
     TokenizerInfo,
+    apply_token_bitmask_inplace,
 )
 
 SCHEMAS: list[dict[str, Any]] = [
@@ -98,21 +101,33 @@ INTERPRETED = """
 import numpy as np, torch
 from stencilm.bitmask import triton as bitmask_triton
 random = np.random.default_rng(0)
-for sequences, words, most in [(5, 300, 70), (3, 256, 0), (1, 7, 33), (0, 5, 3), (4, 1000, 200)]:
+for sequences, words, most in [(5, 300, 70), (3, 256, 0), (1, 7, 33), (0, 5, 3), (4, 1100, 200)]:
     rows = random.integers(-(2**31), 2**31, (6, words)).astype(np.int32)
+    rows[:, words // 3 : words // 2] = random.integers(-1, 1, (6, 1))
     places = random.integers(0, 6, sequences).astype(np.int32)
+    targets = random.permutation(sequences + 2)[:sequences].astype(np.int32)
     tokens = [
         random.permutation(32 * words)[: random.integers(0, most + 1)].astype(np.int32)
         for _ in range(sequences)
     ]
     offsets = np.cumsum([0, *map(len, tokens)]).astype(np.int32)
-    sent = [places, offsets, np.concatenate([*tokens, np.zeros(0, np.int32)])]
-    found = bitmask_triton.patched(torch.from_numpy(rows), *map(torch.from_numpy, sent)).numpy()
-    assert found.shape == (sequences, words) and found.dtype == np.int32
-    for row, place, flipped in zip(found, places, tokens):
-        bits = np.unpackbits(rows[place].view(np.uint8), bitorder="little")
-        bits[flipped] ^= 1
+    sent = torch.from_numpy(np.concatenate([places, offsets, *tokens]))
+    patched = bitmask_triton.patched(torch.from_numpy(rows), sent, sequences)
+    assert patched.shape == (sequences, words) and patched.dtype == torch.int32
+    expected = np.zeros((sequences, 32 * words), bool)
+    for row, place, flipped, bits in zip(patched.numpy(), places, tokens, expected):
+        bits[:] = np.unpackbits(rows[place].view(np.uint8), bitorder="little")
+        bits[flipped] ^= True
         assert (np.packbits(bits, bitorder="little").view(np.int32) == row).all()
+    for tokens in (32 * words, 32 * words - 5, 32 * words + 70):
+        logits = torch.zeros((sequences + 2, tokens + 3))[:, :tokens]
+        width = min(tokens, 32 * words)
+        bitmask_triton.close(logits, patched, torch.from_numpy(targets), width, is_spread=False)
+        closed = np.zeros((sequences + 2, tokens), bool)
+        closed[targets] = True
+        closed[targets, :width] = ~expected[:, :width]
+        assert (np.isneginf(logits.numpy()) == closed).all()
+        assert (logits.numpy()[~closed] == 0).all()
 """
 
 
@@ -133,8 +148,58 @@ def test_rows_on_a_gpu_make_the_masks_of_a_batch(info: TokenizerInfo) -> None:
     matchers = [matcher for seed in range(4) for matcher in walks(info, seed)]
     patches = MaskPatches(len(matchers))
     patches.find(BatchGrammarMatcher(), matchers)
-    bitmask = MaskRows(info, "cuda").bitmask(patches)
-    assert (bitmask.cpu().numpy() == masks_of(info, matchers)).all()
+    rows, expected = MaskRows(info, "cuda"), masks_of(info, matchers)
+    assert (rows.bitmask(patches).cpu().numpy() == expected).all()
+    chosen = np.random.default_rng(0).permutation(len(matchers) + 3)[: len(matchers)]
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for width in (info.vocab_size, info.vocab_size + 100):
+            logits = torch.randn((len(matchers) + 3, width), device="cuda").to(dtype)
+            closed = logits.float().cpu().numpy()
+            rows.apply(logits, patches, indices=chosen)
+            whole = np.full((len(closed), expected.shape[1]), -1, dtype=np.int32)
+            whole[chosen] = expected
+            size = min(width, 32 * expected.shape[1])
+            apply_token_bitmask_inplace(closed, whole, vocab_size=size, indices=chosen)
+            assert (logits.float().cpu().numpy() == closed).all()
+    # What the kernel does not take is closed by others: logits with gaps within a row.
+    logits = torch.zeros((len(matchers), 2 * info.vocab_size), device="cuda")[:, ::2]
+    rows.apply(logits, patches)
+    bits = np.unpackbits(expected.view(np.uint8), axis=1, bitorder="little")[:, : info.vocab_size]
+    assert (np.isneginf(logits.cpu().numpy()) == (bits == 0)).all()
+    for elsewhere in (np.zeros(logits.shape, np.float32), torch.zeros(logits.shape)):
+        with pytest.raises(ValueError, match="the logits are on cpu"):
+            rows.apply(elsewhere, patches, indices=list(range(len(matchers))))
+
+
+def test_rows_close_logits(info: TokenizerInfo) -> None:
+    matchers = walks(info, 3)
+    expected = masks_of(info, matchers)
+    bits = np.unpackbits(expected.view(np.uint8), axis=1, bitorder="little")[:, : info.vocab_size]
+    patches = MaskPatches(len(matchers))
+    patches.find(BatchGrammarMatcher(), matchers)
+    chosen = list(range(len(matchers)))[::-1]
+    for device in [None, "cpu"] if find_spec("torch") else [None]:
+        rows = MaskRows(info, device)
+        for indices in (None, chosen):
+            logits = np.zeros((len(matchers), info.vocab_size), dtype=np.float32)
+            shared = logits if device is None else import_module("torch").from_numpy(logits)
+            rows.apply(shared, patches, indices=indices)
+            closed = np.isneginf(logits if indices is None else logits[chosen])
+            assert (closed == (bits == 0)).all()
+        few = np.zeros((len(matchers) + 1, info.vocab_size), dtype=np.float32)
+        for indices, error, message in (
+            (None, ValueError, "but there are"),
+            (chosen[1:], ValueError, "give as many of both"),
+            ([0] * len(chosen), ValueError, "names a row twice"),
+            ([len(few)] * len(chosen), ValueError, "use row numbers from 0"),
+        ):
+            with pytest.raises(error, match=message):
+                rows.apply(few, patches, indices=indices)
+        with pytest.raises(ValueError, match="must be"):
+            rows.apply(few[0], patches)
+        with pytest.raises(TypeError, match="logits is a list"):
+            rows.apply(few.tolist(), patches)
+        assert not few.any()
 
 
 def test_the_row_used_longest_ago_makes_room(info: TokenizerInfo) -> None:

@@ -149,9 +149,48 @@ def apply_token_bitmask_inplace(
         if chosen == "triton":
             from stencilm.bitmask import triton as bitmask_triton
 
-            bitmask_triton.close(values, words, rows, width)
+            targets = None
+            if rows is not None:
+                targets = sent_to_device(np.array(rows, dtype=np.int32), values.device)
+            bitmask_triton.close(values, words, targets, width)
         else:
             _close_on_device(values, words, rows, width)
+
+
+def checked_targets(
+    logits: Any,
+    words: int,
+    indices: Sequence[int] | NDArray[np.integer[Any]] | None,
+    count: int,
+) -> NDArray[np.int32]:
+    """The row of the logits (batch, tokens) that each of `count` masks of so many words closes."""
+    _check_logits(logits)
+    if len(logits.shape) != 2:
+        raise ValueError(f"logits has shape {tuple(logits.shape)}, but must be (batch, tokens)")
+    _masked_width(logits.shape[-1], words, None)
+    batch = int(logits.shape[0])
+    if indices is None:
+        if batch != count:
+            raise ValueError(
+                f"the logits have {batch} rows, but there are {count} masks: give as many of both, "
+                "or name the row of each with indices=[...]"
+            )
+        return np.arange(count, dtype=np.int32)
+    rows = _rows(indices, batch, batch) or []
+    if len(rows) != count:
+        raise ValueError(f"there are {count} masks, but {len(rows)} indices: give as many of both")
+    if len(set(rows)) != count:
+        raise ValueError("indices names a row twice, but each mask closes a row of its own")
+    return np.array(rows, dtype=np.int32)
+
+
+def sent_to_device(array: NDArray[Any], device: Any) -> Any:
+    """A tensor with the values of an array on a torch device; one on a GPU is not waited for."""
+    tensor = sys.modules["torch"].from_numpy(array)
+    if device.type == "cuda":
+        # Sent from pinned memory, it takes its turn behind what the GPU does at the moment.
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def _words_in_memory(bitmask: Any) -> NDArray[np.int32]:

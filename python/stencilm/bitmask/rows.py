@@ -6,13 +6,18 @@ tokens need to travel. A row is sent once, when it is met for the first time.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stencilm.bitmask.arrays import (
+    apply_token_bitmask_inplace,
+    checked_targets,
+    sent_to_device,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -148,49 +153,121 @@ class MaskRows:
         self._rows: Any = (
             _Numpy(self._words) if device is None else _torch_rows(self._words, device)
         )
-        self._places: OrderedDict[int, int] = OrderedDict()
+        self._place_of: dict[int, int] = {}
+        # The same in the order of the numbers, to be searched for many at once.
+        self._numbers = np.zeros(0, dtype=np.int32)
+        self._places = np.zeros(0, dtype=np.int32)
+        # In which call the row at each place was used last.
+        self._used = np.zeros(0, dtype=np.int64)
+        self._calls = 0
 
     def __len__(self) -> int:
         """How many rows are kept."""
-        return len(self._places)
+        return len(self._place_of)
 
     def bitmask(self, patches: MaskPatches | Sequence[MaskPatch]) -> Any:
         """The bitmask of some sequences, int32 of shape (patches, words), where the rows are.
 
-        A torch tensor on the device, or a numpy array.
+        A torch tensor on the device, or a numpy array. Nothing that a GPU does is waited for.
 
         Raises:
             ValueError: The patches name more different rows than may be kept.
             LookupError: A row is asked for whose grammar is gone.
         """
         row_ids, offsets, flipped = _arrays(patches)
-        rows, owners = np.unique(row_ids, return_inverse=True)
-        rows = rows.tolist()
-        if len(rows) > self._max_rows:
-            raise ValueError(
-                f"{len(rows)} different rows do not fit in max_rows={self._max_rows}; raise it"
-            )
-        for row in rows:
-            if row in self._places:
-                self._places.move_to_end(row)
-        for row in rows:
-            if row not in self._places:
-                self._keep(row)
-        places = np.array([self._places[row] for row in rows], dtype=np.int32)[owners.reshape(-1)]
-        return self._rows.patched(places, offsets, flipped)
+        return self._rows.patched(self._kept(row_ids), offsets, flipped)
+
+    def apply(
+        self,
+        logits: Any,
+        patches: MaskPatches | Sequence[MaskPatch],
+        *,
+        indices: Sequence[int] | NDArray[np.integer[Any]] | None = None,
+    ) -> None:
+        """Set the logits of all tokens that the masks do not allow to minus infinity.
+
+        The same as to apply `bitmask(patches)`.
+
+        Args:
+            logits: Floating point of shape (batch, tokens), where the rows are. Logits past the
+                vocabulary are closed too.
+            patches: The masks.
+            indices: The row of the logits that each of them closes, each row once; 0, 1, 2 and so
+                on where None. The other rows keep their logits.
+
+        Raises:
+            TypeError: The logits are of the wrong kind or type. Nothing was written.
+            ValueError: Shapes, devices or row numbers do not fit, or the patches name more
+                different rows than may be kept. Nothing was written.
+            LookupError: A row is asked for whose grammar is gone.
+
+        Examples:
+            >>> import numpy as np
+            >>> import stencilm
+            >>> info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+            >>> matcher = stencilm.GrammarMatcher(stencilm.GrammarCompiler(info).compile_regex("a"))
+            >>> logits = np.zeros((2, 3), dtype=np.float32)
+            >>> rows = stencilm.MaskRows(info)
+            >>> rows.apply(logits, [matcher.find_mask_patch()], indices=[1])
+            >>> logits.tolist()
+            [[0.0, 0.0, 0.0], [0.0, -inf, -inf]]
+        """
+        row_ids, offsets, flipped = _arrays(patches)
+        targets = checked_targets(logits, self._words, indices, len(row_ids))
+        places = self._kept(row_ids)
+        bitmask = self._rows.patched(places, offsets, flipped)
+        if indices is None:
+            apply_token_bitmask_inplace(logits, bitmask)
+        else:
+            self._rows.close(logits, bitmask, targets)
+
+    def _kept(self, row_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The places of rows; those that are not there yet are fetched."""
+        self._calls += 1
+        places = self._find(row_ids)
+        is_missing = places < 0
+        if is_missing.any():
+            needed = np.unique(row_ids)
+            if len(needed) > self._max_rows:
+                raise ValueError(
+                    f"{len(needed)} different rows do not fit in max_rows={self._max_rows}; "
+                    "raise it"
+                )
+            self._used[places[~is_missing]] = self._calls
+            try:
+                for row in np.unique(row_ids[is_missing]).tolist():
+                    self._keep(row)
+            finally:
+                numbers = sorted(self._place_of.items())
+                self._numbers = np.array([number for number, _ in numbers], dtype=np.int32)
+                self._places = np.array([place for _, place in numbers], dtype=np.int32)
+            places = self._find(row_ids)
+        self._used[places] = self._calls
+        return places
+
+    def _find(self, row_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The places of rows, -1 for those that are not there."""
+        if not len(self._numbers):
+            return np.full(len(row_ids), -1, dtype=np.int32)
+        found = np.searchsorted(self._numbers, row_ids)
+        found[found == len(self._numbers)] = 0
+        return np.where(self._numbers[found] == row_ids, self._places[found], np.int32(-1))
 
     def _keep(self, row: int) -> None:
         words = np.zeros((1, self._words), dtype=np.int32)
         self._info.fill_mask_row(row, words)
-        if len(self._places) >= self._max_rows:
-            _, place = self._places.popitem(last=False)
-        else:
-            place = len(self._places)
-            if place == len(self._rows):
-                # Doubled, so that rows are seldom moved.
-                self._rows.grow(max(8, 2 * place))
+        place = len(self._place_of)
+        if place >= self._max_rows:
+            place = int(self._used.argmin())
+            self._place_of = {known: at for known, at in self._place_of.items() if at != place}
+        elif place == len(self._rows):
+            # Doubled, so that rows are seldom moved.
+            self._rows.grow(max(8, 2 * place))
         self._rows.write(place, words[0])
-        self._places[row] = place
+        self._place_of[row] = place
+        if place == len(self._used):
+            self._used = np.append(self._used, self._calls)
+        self._used[place] = self._calls
 
 
 def _arrays(
@@ -232,6 +309,12 @@ class _Numpy:
     def write(self, place: int, words: NDArray[np.int32]) -> None:
         self._rows[place] = words
 
+    def close(self, logits: Any, bitmask: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
+        """Close in each target row of the logits what its row of the bitmask does not allow."""
+        whole = np.zeros((logits.shape[0], bitmask.shape[1]), dtype=np.int32)
+        whole[targets] = bitmask
+        apply_token_bitmask_inplace(logits, whole, indices=targets)
+
     def patched(
         self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
     ) -> NDArray[np.int32]:
@@ -264,23 +347,30 @@ class _Torch:
         self._rows = rows
 
     def write(self, place: int, words: NDArray[np.int32]) -> None:
-        self._rows[place] = self._torch.from_numpy(words).to(self._rows.device)
+        self._rows[place] = self._sent(words)
+
+    def close(self, logits: Any, bitmask: torch.Tensor, targets: NDArray[np.int32]) -> None:
+        """Close in each target row of the logits what its row of the bitmask does not allow."""
+        whole = bitmask.new_zeros((logits.shape[0], bitmask.shape[1]))
+        whole[self._sent(targets.astype(np.int64))] = bitmask
+        apply_token_bitmask_inplace(logits, whole, indices=targets)
 
     def patched(
         self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
     ) -> torch.Tensor:
         """Copies of rows with the bits of some tokens turned over."""
-        torch, device = self._torch, self._rows.device
         words, bits = _words_and_bits(self._rows.shape[1], offsets, flipped)
-        bitmask = self._rows.index_select(0, torch.from_numpy(places.astype(np.int64)).to(device))
+        bitmask = self._rows.index_select(0, self._sent(places.astype(np.int64)))
         if len(words):
             # Different bits of a word add up without a carry, so their sum is their union.
-            turned = torch.zeros(bitmask.numel(), dtype=torch.int32, device=device)
-            turned.index_add_(
-                0, torch.from_numpy(words).to(device), torch.from_numpy(bits).to(device)
-            )
+            turned = self._rows.new_zeros(bitmask.numel())
+            turned.index_add_(0, self._sent(words), self._sent(bits))
             bitmask ^= turned.view_as(bitmask)
         return bitmask
+
+    def _sent(self, array: NDArray[Any]) -> torch.Tensor:
+        tensor: torch.Tensor = sent_to_device(array, self._rows.device)
+        return tensor
 
 
 class _Triton(_Torch):
@@ -291,9 +381,19 @@ class _Triton(_Torch):
     ) -> torch.Tensor:
         from stencilm.bitmask import triton
 
-        sent = self._torch.from_numpy(np.concatenate([places, offsets, flipped]))
-        parts = sent.to(self._rows.device).split([len(places), len(offsets), len(flipped)])
-        return triton.patched(self._rows, *parts)
+        sent = self._sent(np.concatenate([places, offsets, flipped]))
+        return triton.patched(self._rows, sent, len(places))
+
+    def close(self, logits: Any, bitmask: torch.Tensor, targets: NDArray[np.int32]) -> None:
+        """Close in each target row of the logits what its row of the bitmask does not allow."""
+        from stencilm.bitmask import triton
+
+        is_there = isinstance(logits, self._torch.Tensor) and logits.device == bitmask.device
+        if is_there and not logits.requires_grad and triton.takes(logits, bitmask):
+            width = min(logits.shape[1], 32 * bitmask.shape[1])
+            triton.close(logits, bitmask, self._sent(targets), width, is_spread=False)
+        else:
+            super().close(logits, bitmask, targets)
 
 
 def _torch_rows(words: int, device: torch.device | str) -> _Torch:
