@@ -151,6 +151,16 @@ def test_an_mlx_array_is_written_in_place_and_refused_where_it_does_not_fit() ->
 GPUS = ["cuda"] if torch is not None and torch.cuda.is_available() else []
 
 
+@pytest.mark.skipif(not GPUS, reason="there is no GPU")
+def test_a_bitmask_for_a_gpu_is_pinned() -> None:
+    logits = torch.zeros((3, 70), device="cuda")
+    bitmask = allocate_token_bitmask(3, 70)
+    assert bitmask.is_pinned() and bitmask.device.type == "cpu"
+    bitmask[1] = 0
+    apply_token_bitmask_inplace(logits, bitmask.to("cuda", non_blocking=True))
+    assert torch.isneginf(logits).all(dim=1).tolist() == [False, True, False]
+
+
 # The first call of each kind compiles a kernel.
 @pytest.mark.skipif(not GPUS, reason="there is no GPU")
 @settings(deadline=None)

@@ -549,7 +549,9 @@ impl GrammarMatcher {
     /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, [`MatcherError::NoStopToken`] when the
     /// text can only end but nothing ends it, and limits.
     pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
-        let vocabulary = self.compiled.vocabulary().clone();
+        // The grammar's own count: all threads would wait for the one of the vocabulary.
+        let compiled = self.compiled.clone();
+        let vocabulary = compiled.vocabulary();
         if mask.len() != vocabulary.mask_words() {
             return Err(MatcherError::MaskSize {
                 words: mask.len(),
@@ -574,7 +576,7 @@ impl GrammarMatcher {
             if now.is_spent && filled.is_ok() {
                 filled = layout.with(stacks, |run| {
                     (run.tokens, run.spent_at) = (now.tokens.saturating_add(1), Some(now.tokens));
-                    run.leave_spent_parts(&vocabulary, now.configuration, now.tokens, mask)?;
+                    run.leave_spent_parts(vocabulary, now.configuration, now.tokens, mask)?;
                     Ok(None)
                 });
             }
@@ -586,14 +588,9 @@ impl GrammarMatcher {
             self.add_token_edges(mask)?;
         }
         let completed = self.is_completed() && self.may_end_canonically();
-        let mut named = Vec::new();
-        for &id in self.stop_token_ids.clone().iter() {
-            if self.has_token_edge(id)? {
-                named.push(id);
-            }
-        }
-        for &id in self.stop_token_ids.iter() {
-            let may_end = completed || named.contains(&id);
+        let stop_token_ids = self.stop_token_ids.clone();
+        for &id in stop_token_ids.iter() {
+            let may_end = completed || self.has_token_edge(id)?;
             let before = usize::from(token_set::get(mask, id));
             counted = counted.map(|counted| counted.saturating_sub(before) + usize::from(may_end));
             if may_end {

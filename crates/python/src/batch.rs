@@ -326,12 +326,18 @@ impl BatchMatcher {
         let round = || {
             watch::share(|call| {
                 let open = jobs.iter_mut().filter(|job| job.result.is_none());
-                let open = open.map(|job| (self.workers.line(job.matcher.compiled()), job)).collect();
+                // The results stand apart: threads that wrote into neighbouring jobs would wait for each other's memory.
+                let open =
+                    open.map(|job| (self.workers.line(job.matcher.compiled()), (&mut *job.matcher, &mut job.argument)));
                 let number = ROUNDS.fetch_add(1, Ordering::Relaxed);
-                self.workers.each(open, |job: &mut Job<'_, A, R>| {
-                    let watch = watch_over(job.matcher, number);
-                    job.result = call.run(|| watch.over(|| operation(job.matcher, &mut job.argument)));
-                });
+                let results =
+                    self.workers.each(open.collect(), |(matcher, argument): (&mut GrammarMatcher, &mut A)| {
+                        let watch = watch_over(matcher, number);
+                        call.run(|| watch.over(|| operation(matcher, argument)))
+                    });
+                for (job, result) in jobs.iter_mut().filter(|job| job.result.is_none()).zip(results) {
+                    job.result = result;
+                }
             });
             if jobs.iter().all(|job| job.result.is_some()) { Ok(()) } else { Err(Unfinished) }
         };

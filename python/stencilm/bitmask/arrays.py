@@ -56,7 +56,8 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
 
     A torch tensor in main memory where the program has imported torch, else a NumPy array; every
     function here and every matcher takes both, for logits of MLX too. (Typed as Any, because which
-    one it is only shows when the program runs.)
+    one it is only shows when the program runs.) In a program that uses a GPU its memory is pinned,
+    so that `bitmask.to("cuda", non_blocking=True)` waits for nothing.
 
     Examples:
         >>> bitmask = stencilm.allocate_token_bitmask(2, 70)
@@ -66,7 +67,8 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     shape = get_bitmask_shape(batch_size, vocab_size)
     torch = sys.modules.get("torch")
     if torch is not None:
-        return torch.full(shape, -1, dtype=torch.int32)
+        is_pinned = torch.cuda.is_initialized()
+        return torch.full(shape, -1, dtype=torch.int32, pin_memory=is_pinned)
     return np.full(shape, -1, dtype=bitmask_dtype)
 
 
