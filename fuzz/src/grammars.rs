@@ -268,7 +268,7 @@ impl Maker {
         let max = choices.chance(2).then(|| min + choices.below(4) as u32);
         let empty = self.builder.exprs.literal(b"{}");
         let surface = ArraySurface { empty, open, item, close };
-        self.builder.array(Items { prefix, rest, min, max, contains, unique, surface })
+        self.builder.array(Items { prefix, rest, min, max, contains, unique, values_counted: false, surface })
     }
 
     fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember], class: usize) -> FreeMembers {

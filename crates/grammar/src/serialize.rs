@@ -137,6 +137,8 @@ struct SavedItems {
     max: Option<u32>,
     contains: Vec<(u32, Option<u32>)>,
     unique: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    values_counted: bool,
     /// The expressions `empty`, `open`, `item`, `close`.
     surface: [Index; 4],
 }
@@ -293,6 +295,7 @@ fn saved_items(items: &Items, number: impl Fn(&ExprId) -> Index) -> SavedItems {
         max: items.max,
         contains: items.contains.clone(),
         unique: items.unique,
+        values_counted: items.values_counted,
         surface: [empty, open, item, close].map(|expr| number(&expr)),
     }
 }
@@ -584,8 +587,8 @@ fn load_items(
     let [empty, open, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);
     let surface = ArraySurface { empty: expr(empty)?, open: expr(open)?, item: expr(item)?, close: expr(close)? };
-    let SavedItems { min, max, contains, unique, .. } = saved;
-    let items = Items { prefix, rest, min, max, contains, unique, surface };
+    let SavedItems { min, max, contains, unique, values_counted, .. } = saved;
+    let items = Items { prefix, rest, min, max, contains, unique, values_counted, surface };
     checks
         .check_array(&builder.exprs, &items)
         .map_err(|error| GrammarError { place: format!("#/items/{at}"), ..error })?;

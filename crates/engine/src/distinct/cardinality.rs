@@ -79,6 +79,7 @@ impl Run<'_> {
         }
         // Before its first element nothing is seen, so what is to come is new.
         if !rich
+            && !((begins || comma) && self.are_values_counted(expansion.frame))
             && self.is_pending(expansion.frame, thread.register)
             && (comma || matches!(self.machine.frame(expansion.frame), Frame::Item(_)))
         {
@@ -119,6 +120,11 @@ impl Run<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether counters tell that an element may come which the array does not have: wherever one may begin, one is left.
+    fn are_values_counted(&self, frame: FrameId) -> bool {
+        self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).values_counted)
     }
 
     pub(crate) fn is_pending(&self, frame: FrameId, register: u32) -> bool {

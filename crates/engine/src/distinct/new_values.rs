@@ -202,7 +202,7 @@ impl Run<'_> {
         for (index, node) in grammar.nodes().iter().enumerate() {
             let Node::Items(id) = node else { continue };
             let items = grammar.items(*id);
-            if !items.unique {
+            if !items.unique || items.values_counted {
                 continue;
             }
             let mut endless = true;

@@ -657,6 +657,31 @@ fn unique_elements_are_counted() {
             &["[1,2]", "[3]", "[0,1,2]"],
             &["[1,2,3]", "[0]", "[0,4,5]"],
         ),
+        // A value that both counters count.
+        (
+            r#"{"type":"array","uniqueItems":true,"maxItems":2,"allOf":[{"contains":{"enum":[1,2]},"minContains":2},
+                {"contains":{"enum":[2,3]},"maxContains":1}]}"#,
+            &["[1,2]", "[2,1.0]"],
+            &["[1]", "[1,3]", "[2,3]", "[1,1]"],
+        ),
+        // The second one must be 7, which the first one must not take away.
+        (
+            r#"{"type":"array","uniqueItems":true,"prefixItems":[{"type":"integer","minimum":5,"maximum":20},{"const":7}],"minItems":2}"#,
+            &["[5,7]", "[20,7,null]", "[17,7,5]"],
+            &["[7,7]", "[5]", "[4,7]", "[5,7,7]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":12},"minItems":5,
+                "contains":{"minimum":4},"maxContains":1}"#,
+            &["[0,10,2,3,1]", "[3,2,1,0,4]"],
+            &["[0,1,2,3]", "[0,1,2,3,3]", "[10,11]", "[5,0,1,2,0]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"maxItems":3,"contains":{"properties":{"a":{"const":true}}},"minContains":2,
+                "items":{"properties":{"a":{"type":"boolean"}},"additionalProperties":false}}"#,
+            &[r#"[{"a":true},{}]"#, r#"[1,"x"]"#, r#"[{"a":false},{},7]"#],
+            &[r#"[{"a":false}]"#, r#"[{"a":false},{}]"#, "[{},{}]"],
+        ),
     ] {
         let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).expect("a grammar");
         for text in inside.iter().chain(outside) {
@@ -678,9 +703,14 @@ fn unique_elements_are_counted() {
             }
         }
     }
-    // The values of both counters are one and the same.
-    let both = r#"{"type":"array","uniqueItems":true,"maxItems":2,"allOf":[{"contains":{"enum":[1,2]},"minContains":2},
-        {"contains":{"enum":[2,3]},"maxContains":1}]}"#;
-    let grammar = from_json_schema(both, &JsonSchemaOptions::default()).expect("a grammar");
-    assert!(stencilm_engine::CompiledGrammar::new(Arc::new(grammar), bytes_as_tokens()).is_err());
+    // That they run out is told by counters, or not at all.
+    let unique = |how: &str| {
+        let grammar = format!(
+            r#"root ::= %array {{ count {{0,2}}; contains c {{2,}}; contains d {{0,1}}; unique{how}; rest c: "1"; rest c d: "2"; rest d: "3"; }}"#
+        );
+        let grammar = Grammar::from_ebnf(&grammar, "root").expect("a grammar");
+        stencilm_engine::CompiledGrammar::new(Arc::new(grammar), bytes_as_tokens()).map(|_| ())
+    };
+    assert!(matches!(unique(""), Err(EngineError::NotRun(_))));
+    assert_eq!(unique(" counted"), Ok(()));
 }

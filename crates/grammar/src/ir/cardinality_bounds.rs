@@ -94,8 +94,8 @@ impl Items {
             .iter()
             .filter(|mask| mask.count_ones() > 1)
             .map(|&mask| {
-                let (range, is_endless) = share(mask, &needs, &rooms);
-                Shared { mask, most: range.min(most), is_endless }
+                let shared = share(mask, masks, &needs, &rooms);
+                Shared { most: shared.most.min(most), ..shared }
             })
             .collect();
         let mut taken = vec![0u64; shared.len()];
@@ -121,7 +121,14 @@ impl Items {
     ) -> bool {
         let sum: u64 = taken.iter().sum();
         let (mut fewest, mut greatest) = (sum, Some(sum));
-        if masks.contains(&0) || shared.iter().any(|shared| shared.is_endless) {
+        for (shared, taken) in shared.iter().zip(taken) {
+            greatest = match shared.more {
+                More::None => greatest,
+                More::UpTo(in_all) => greatest.map(|greatest| greatest + (in_all - taken)),
+                More::Endless => None,
+            };
+        }
+        if masks.contains(&0) {
             greatest = None;
         }
         for (index, (&need, &room)) in needs.iter().zip(rooms).enumerate() {
@@ -147,7 +154,10 @@ impl Items {
             self.contains.iter().map(|&(min, max)| (u64::from(min), max.map(u64::from))).unzip();
         let masks: BTreeSet<u32> = self.rest.iter().map(|element| element.counts).collect();
         let shared = masks.iter().filter(|mask| mask.count_ones() > 1);
-        let shares = shared.fold(1u64, |all, &mask| all.saturating_mul(share(mask, &needs, &rooms).0 + 1));
+        let shares = shared.fold(1u64, |all, &mask| {
+            let most = share(mask, &masks, &needs, &rooms).most;
+            all.saturating_mul(most.saturating_add(1))
+        });
         let length = self.prefix.len() as u64;
         let counts = needs.iter().zip(&rooms).fold(length, |all, (&need, room)| {
             let most = room.unwrap_or(need).min(length);
@@ -168,17 +178,31 @@ struct Shared {
     mask: u32,
     /// So many may be worth taking.
     most: u64,
-    /// Whether any number of them may come.
-    is_endless: bool,
+    more: More,
 }
 
-/// How many elements that count for several counters may be worth taking, and whether any number of them may come.
-fn share(mask: u32, needs: &[u64], rooms: &[Option<u64>]) -> (u64, bool) {
+/// How many elements may come beyond those that are worth taking: they only make the array longer.
+enum More {
+    None,
+    /// So many in all.
+    UpTo(u64),
+    Endless,
+}
+
+/// How many elements that count for several counters may be worth taking, and how many may come.
+///
+/// A counter of which no others count bounds their number, and takes nothing from anyone. Where all other counters are without a
+/// greatest value, taking more of them than is needed only makes the array longer.
+fn share(mask: u32, masks: &BTreeSet<u32>, needs: &[u64], rooms: &[Option<u64>]) -> Shared {
     let mine = |index: &usize| mask & (1 << index) != 0;
+    let is_own = |index: &usize| masks.iter().all(|&other| other == mask || other & (1 << index) == 0);
     let need = (0..needs.len()).filter(mine).map(|index| needs[index]).max().unwrap_or(0);
-    match (0..rooms.len()).filter(mine).filter_map(|index| rooms[index]).min() {
-        Some(room) => (room, false),
-        None => (need, true),
+    let (own, others): (Vec<usize>, Vec<usize>) = (0..rooms.len()).filter(mine).partition(is_own);
+    let least_room = |counters: Vec<usize>| counters.into_iter().filter_map(|index| rooms[index]).min();
+    match (least_room(others), least_room(own)) {
+        (Some(room), own) => Shared { mask, most: room.min(own.unwrap_or(room)), more: More::None },
+        (None, Some(own)) => Shared { mask, most: need.min(own), more: More::UpTo(own) },
+        (None, None) => Shared { mask, most: need, more: More::Endless },
     }
 }
 
@@ -230,7 +254,16 @@ mod tests {
             let surface =
                 ArraySurface { empty: ExprId::EMPTY, open: ExprId::EMPTY, item: ExprId::EMPTY, close: ExprId::EMPTY };
             let prefix = prefix.into_iter().map(|place| elements(place, known)).collect();
-            Items { prefix, rest: elements(rest, known), min, max, contains, unique: false, surface }
+            Items {
+                prefix,
+                rest: elements(rest, known),
+                min,
+                max,
+                contains,
+                unique: false,
+                values_counted: false,
+                surface,
+            }
         })
     }
 

@@ -298,6 +298,9 @@ pub struct Items {
     /// Whether no two elements are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
     /// same members in another order.
     pub unique: bool,
+    /// Of an array whose elements differ: whether the counters tell when values run out. Alternatives have no value in common
+    /// then, and one that the counters allow has a value left that the array does not have.
+    pub values_counted: bool,
     /// How it is written.
     pub surface: ArraySurface,
 }

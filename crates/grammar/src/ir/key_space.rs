@@ -16,10 +16,15 @@ const MAX_RESIDUALS: usize = 50_000;
 const MAX_WAY: usize = 256;
 
 /// As many values as this are more than a text can hold.
-const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
+pub(crate) const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
 
 /// JSON strings of which every character is written in the one way that is plain where it can be.
 pub(crate) const CANONICAL: &str = r#""(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f]))*""#;
+
+const CANONICAL_WORD: &str = "null|true|false";
+
+/// JSON numbers without an exponent, each value in one way.
+const CANONICAL_NUMBER: &str = r"0|-?(?:[1-9][0-9]*(?:\.[0-9]*[1-9])?|0\.[0-9]*[1-9])";
 
 /// JSON strings, however written; what is none has one spelling.
 const QUOTED: &str = r#""[\s\S]*""#;
@@ -42,6 +47,33 @@ pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<Key
         Cardinality::Finite(_) | Cardinality::Infinite => Some(KeySpace::Uneven),
         Cardinality::Unknown => None,
     })
+}
+
+/// How many values the JSON scalars of an expression have.
+pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Cardinality, LimitExceeded> {
+    let exprs = &mut deriver.exprs;
+    let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
+    let canonical = [CANONICAL, CANONICAL_WORD, CANONICAL_NUMBER].map(|pattern| {
+        parse_pattern(exprs, pattern, &options, &mut Utf8).expect("a pattern of our own is well formed")
+    });
+    let canonical = exprs.or(&canonical);
+    let canonical = exprs.and(&[scalars, canonical]);
+    if !deriver.is_live(canonical)? {
+        return Ok(Cardinality::Finite(0));
+    }
+    let (mut rest, mut count, mut seen) = (canonical, 1u64, FxHashSet::default());
+    while let Some((choices, behind)) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
+        if !seen.insert(rest) {
+            return Ok(Cardinality::Infinite);
+        }
+        count = count.saturating_mul(choices);
+        rest = behind;
+    }
+    if count >= BEYOND_ANY_TEXT {
+        return Ok(Cardinality::Finite(count));
+    }
+    let steps = |place| Steps::of_texts(deriver, place).map(Some);
+    Cardinalities::default().of(canonical, MAX_RESIDUALS, steps)
 }
 
 /// The keys of an expression that has finitely many, each in its canonical spelling.
@@ -109,16 +141,7 @@ fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded
 fn has_many_along_a_way(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     let (mut rest, mut count) = (root, 1u64);
     for _ in 0..MAX_WAY {
-        let mut ways = deriver.derivatives(rest)?.to_vec();
-        ways.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
-        let mut next = None;
-        for (bytes, behind) in ways {
-            if deriver.is_live(behind)? {
-                next = Some((bytes.len() as u64, behind));
-                break;
-            }
-        }
-        let Some((choices, behind)) = next else { return Ok(false) };
+        let Some((choices, behind)) = widest_step(deriver, rest)? else { return Ok(false) };
         count = count.saturating_mul(choices);
         if count >= BEYOND_ANY_TEXT {
             return Ok(true);
@@ -126,6 +149,18 @@ fn has_many_along_a_way(deriver: &mut Deriver, root: ExprId) -> Result<bool, Lim
         rest = behind;
     }
     Ok(false)
+}
+
+/// The step that most bytes take, and how many these are.
+fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<(u64, ExprId)>, LimitExceeded> {
+    let mut ways = deriver.derivatives(place)?.to_vec();
+    ways.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
+    for (bytes, behind) in ways {
+        if deriver.is_live(behind)? {
+            return Ok(Some((bytes.len() as u64, behind)));
+        }
+    }
+    Ok(None)
 }
 
 /// A number of values that an expression certainly has, read off its parts: of each part as many as it has texts of one
@@ -210,6 +245,24 @@ mod tests {
             let key = deriver.exprs.and(&[key, others]);
             assert_eq!(key_space(&mut deriver, key).unwrap(), Some(expected), "{pattern}");
         }
+    }
+
+    #[test]
+    fn scalars_are_counted_by_value() {
+        use Cardinality::{Finite, Infinite};
+        for (pattern, expected) in [
+            ("[1-3]?[0-9]", Finite(40)),
+            (r"-?[01](\.0*)?|1\.50*", Finite(4)),
+            (r#"true|null|"a"|"\\u0061"|"b""#, Finite(4)),
+            ("-?[0-9]+", Infinite),
+            (r#""a*""#, Infinite),
+            ("xyz", Finite(0)),
+        ] {
+            let (mut deriver, scalars) = parsed(pattern);
+            assert_eq!(scalar_values(&mut deriver, scalars).unwrap(), expected, "{pattern}");
+        }
+        let (mut deriver, scalars) = parsed("\"[a-z]{9}\"");
+        assert!(matches!(scalar_values(&mut deriver, scalars).unwrap(), Finite(count) if count >= BEYOND_ANY_TEXT));
     }
 
     #[test]

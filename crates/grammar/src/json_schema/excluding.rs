@@ -28,6 +28,10 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
     }
     let dead = NodeId(grammar.nodes.len() as u32);
     grammar.nodes.push(Node::Lexeme(ExprId::NOTHING));
+    for items in &mut grammar.items {
+        // Values were counted with those that are left out now.
+        items.values_counted = false;
+    }
     for members in &mut grammar.members {
         for known in &mut members.known {
             if !clean.is_name(&mut deriver, known)? {

@@ -79,6 +79,21 @@ fn arrays_count_elements() {
 }
 
 #[test]
+fn counters_may_tell_when_values_run_out() {
+    for (how, expected) in [("unique;", (true, false)), ("unique counted;", (true, true)), ("", (false, false))] {
+        let grammar = read(&format!(r#"root ::= %array {{ {how} contains c {{0,1}}; rest c : "1"; rest : [2-9]+; }}"#));
+        for same in
+            [&grammar, &Grammar::deserialize_json(&grammar.serialize_json()).expect("what was saved can be read")]
+        {
+            let items = array(same);
+            assert_eq!((items.unique, items.values_counted), expected, "{how}");
+        }
+    }
+    let (_, message) = refused(r#"root ::= %array { unique twice; rest : "1"; }"#);
+    assert!(message.contains("`;` must follow `unique`, or `counted;`"), "{message}");
+}
+
+#[test]
 fn what_matches_nothing_goes() {
     let grammar = read(
         r#"root ::= %object { optional "a": %bytes[]; optional "b": "1"; mixed; optional "c": "1"; others: %bytes[]; }"#,

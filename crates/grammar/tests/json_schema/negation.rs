@@ -314,7 +314,34 @@ fn unique_elements_of_few_values_are_counted() {
         assert!(!compared(schema), "{schema}");
         check(schema, texts);
     }
-    // Comparing decides what asks for nothing else.
+    for (schema, texts) in [
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":0,"maximum":50},"contains":{"minimum":45},"minContains":2,"maxItems":3}"#,
+            &["[45,50]", "[1,46,45]", "![45]", "![45,45.0]", "![1,2,45]", "![51,45,46]", "![1,2,45,46]"][..],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"prefixItems":[{"type":"boolean"},{"type":["boolean","string"]}],"items":{"type":"integer"},"minItems":2}"#,
+            &["[true,false]", "[false,\"\",1,2]", "![true]", "![true,true]", "![true,1]", "![true,\"a\",1,1]"],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"properties":{"a":{"type":"boolean"}},"type":"object","additionalProperties":false},"allOf":[{"contains":{"required":["a"]}},{"contains":{"maxProperties":0},"minContains":0,"maxContains":0}]}"#,
+            &[r#"[{"a":true}]"#, r#"[{"a":true},{"a":false}]"#, "![]", "![{}]", r#"![{"a":true},{}]"#],
+        ),
+        (
+            r#"{"type":"array","uniqueItems":true,"items":{"type":"string","pattern":"^[ab]{1,3}$"},"contains":{"maxLength":1},"minContains":2}"#,
+            &[r#"["a","b"]"#, r#"["aa","b","a"]"#, r#"!["a"]"#, r#"!["a","a"]"#, r#"!["a","ab"]"#],
+        ),
+    ] {
+        assert!(grammar(schema, "").all_items().iter().any(|items| items.values_counted), "{schema}");
+        check(schema, texts);
+    }
+    // Comparing decides what asks for nothing else, or has endlessly many values of each kind.
+    assert!(
+        grammar(r#"{"type":"array","uniqueItems":true,"contains":{"type":"string"}}"#, "")
+            .all_items()
+            .iter()
+            .all(|items| items.unique && !items.values_counted)
+    );
     assert!(compared(r#"{"type":"array","uniqueItems":true,"items":{"enum":["a",1,2,3]}}"#));
     // Fewer values than are asked for.
     for schema in [

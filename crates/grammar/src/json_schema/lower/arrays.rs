@@ -20,9 +20,9 @@ const ELEMENTS_PER_RULE: usize = 16;
 /// greatest number is given: that spares negations, and makes as many ways to read an array as there are sets of elements.
 const FEW_CONTAINS: usize = 5;
 /// Most conditions on how many elements of one array match.
-const MAX_CONTAINS: usize = 32;
+pub(super) const MAX_CONTAINS: usize = 32;
 /// Most alternatives for one element: the sets of conditions that it may count for.
-const MAX_ELEMENT_WAYS: usize = 64;
+pub(super) const MAX_ELEMENT_WAYS: usize = 64;
 
 /// Most values of elements of which it is asked, one by one, that two are there.
 const MAX_REPEATED: usize = 64;
@@ -32,22 +32,22 @@ const MAX_COUNTED: usize = 10;
 
 /// What is asked of an array, with the conditions on how many elements match that are left to be counted.
 #[derive(Clone)]
-struct Asked {
-    prefix: Vec<Vec<Term>>,
-    rest: Vec<Term>,
-    contains: Vec<Contains>,
-    min: u32,
-    max: Option<u32>,
+pub(super) struct Asked {
+    pub(super) prefix: Vec<Vec<Term>>,
+    pub(super) rest: Vec<Term>,
+    pub(super) contains: Vec<Contains>,
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
 }
 
 impl Asked {
     /// What is asked of the element at a place.
-    fn element(&self, place: usize) -> &[Term] {
+    pub(super) fn element(&self, place: usize) -> &[Term] {
         self.prefix.get(place).unwrap_or(&self.rest)
     }
 
     /// The places from one on at which different things are asked, the last of which stands for all that follow.
-    fn places_from(&self, from: usize) -> std::ops::Range<usize> {
+    pub(super) fn places_from(&self, from: usize) -> std::ops::Range<usize> {
         let all = self.prefix.len() + 1;
         let end = self.max.map_or(all, |max| all.min(max as usize));
         from.min(self.prefix.len())..end
@@ -55,7 +55,7 @@ impl Asked {
 }
 
 /// The opposite of terms, where one term says it.
-fn opposite(terms: &[Term]) -> Option<Term> {
+pub(super) fn opposite(terms: &[Term]) -> Option<Term> {
     match *terms {
         [Term::Holds(schema)] => Some(Term::Fails(schema)),
         [Term::Fails(schema)] => Some(Term::Holds(schema)),
@@ -304,6 +304,11 @@ impl Lowering<'_> {
         {
             return Ok((self.builder.array(items), branch));
         }
+        if let Some(at) = merged.unique
+            && let Some(made) = self.counted_by_class(at, &asked, depth)?
+        {
+            return Ok(made);
+        }
         loop {
             let error = match self.items(&asked, merged.unique.is_some(), depth)? {
                 Some((items, branch)) => match items.check_counters() {
@@ -329,7 +334,7 @@ impl Lowering<'_> {
         let surface = ArraySurface { empty, open, item, close };
         let contains = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
         let branch = self.missing_elements(&asked.contains, &prefix, &rest);
-        Ok(Some((Items { prefix, rest, min, max, contains, unique, surface }, branch)))
+        Ok(Some((Items { prefix, rest, min, max, contains, unique, values_counted: false, surface }, branch)))
     }
 
     /// The keyword that a condition on how many elements match comes from.
@@ -427,7 +432,7 @@ impl Lowering<'_> {
     }
 
     /// Where elements must match and no element can.
-    fn missing_elements(&self, rules: &[Contains], prefix: &[Box<[Element]>], rest: &[Element]) -> Branch {
+    pub(super) fn missing_elements(&self, rules: &[Contains], prefix: &[Box<[Element]>], rest: &[Element]) -> Branch {
         for (bit, rule) in rules.iter().enumerate() {
             let counts = |element: &Element| element.counts & 1 << bit != 0;
             if rule.min > 0 && !rest.iter().any(counts) && !prefix.iter().flatten().any(counts) {

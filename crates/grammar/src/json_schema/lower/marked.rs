@@ -308,7 +308,16 @@ impl<'a> Lowering<'a> {
         }
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
-        Items { prefix: Vec::new(), rest: rest.into(), min: 0, max: None, contains, unique: false, surface }
+        Items {
+            prefix: Vec::new(),
+            rest: rest.into(),
+            min: 0,
+            max: None,
+            contains,
+            unique: false,
+            values_counted: false,
+            surface,
+        }
     }
 
     /// A bare array; a plain repetition where nothing in it is told apart.
@@ -705,7 +714,16 @@ impl<'a> Lowering<'a> {
         let blanks = self.lexeme(blanks);
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
-        let items = Items { prefix, rest, min: merged.min_items, max, contains: Vec::new(), unique: false, surface };
+        let items = Items {
+            prefix,
+            rest,
+            min: merged.min_items,
+            max,
+            contains: Vec::new(),
+            unique: false,
+            values_counted: false,
+            surface,
+        };
         let items = self.builder.array(items);
         Ok((self.builder.sequence(&[blanks, items]), Branch::Possible))
     }

@@ -25,4 +25,6 @@ pub(crate) mod relaxing;
 pub(crate) mod scalars;
 pub(crate) mod schemas;
 pub(crate) mod validate;
+pub(crate) mod value_classes;
+pub(crate) mod value_counts;
 pub(crate) mod values;

@@ -586,7 +586,16 @@ impl<'a> Lowering<'a> {
         }
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
-        self.builder.array(Items { prefix: Vec::new(), rest: rest.into(), min, max, contains, unique: false, surface })
+        self.builder.array(Items {
+            prefix: Vec::new(),
+            rest: rest.into(),
+            min,
+            max,
+            contains,
+            unique: false,
+            values_counted: false,
+            surface,
+        })
     }
 
     /// The name of a member with what stands between it and its value; `None` where the notation has no such name, and it is

@@ -13,7 +13,7 @@ use crate::json_schema::read::document::{Entries, Json, JsonId, quoted};
 use crate::json_schema::read::schema::type_of;
 
 /// Deepest value checked against the schemas beside an `enum`.
-const MAX_LEVEL: usize = 64;
+pub(super) const MAX_LEVEL: usize = 64;
 
 impl Lowering<'_> {
     /// The first constraint that a value breaks, in words; `None` when it fits. The list of values itself is not checked.

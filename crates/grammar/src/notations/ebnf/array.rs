@@ -42,6 +42,7 @@ pub(super) fn items(
         max,
         contains: array.contains.values().copied().collect(),
         unique: array.unique,
+        values_counted: array.values_counted,
         surface,
     };
     checks

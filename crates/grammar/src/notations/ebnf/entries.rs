@@ -111,8 +111,16 @@ impl Parser<'_> {
     fn array_entry(&mut self, place: usize, name: &str) -> Result<Option<Entry>, SyntaxError> {
         match name {
             "unique" => {
-                self.expect(';', "`unique`")?;
                 self.array().unique = true;
+                if !self.takes(';')? {
+                    let (at, word) = self.next()?;
+                    if !matches!(&word, Word::Name(name) if name == "counted") {
+                        let message = format!("{} stands where `;` must follow `unique`, or `counted;`", word.shown());
+                        return Err(SyntaxError::at(at, message));
+                    }
+                    self.expect(';', "`unique counted`")?;
+                    self.array().values_counted = true;
+                }
                 Ok(None)
             }
             "contains" => {

@@ -85,7 +85,7 @@ pub(super) fn array(items: &Items) -> Vec<Step> {
         steps.push(counted(&format!("contains c{index}"), bounds));
     }
     if items.unique {
-        steps.push(Step::Text("  unique;\n"));
+        steps.push(Step::Text(if items.values_counted { "  unique counted;\n" } else { "  unique;\n" }));
     }
     let mut element = |name: &str, element: &Element| {
         let mut entry = format!("  {name}");

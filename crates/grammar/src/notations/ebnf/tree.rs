@@ -98,6 +98,8 @@ pub(crate) struct Array {
     /// Counters by name, with their bounds.
     pub contains: indexmap::IndexMap<String, (u32, Option<u32>)>,
     pub unique: bool,
+    /// Whether the counters tell when values run out.
+    pub values_counted: bool,
 }
 
 /// An object or an array under way.
