@@ -95,7 +95,8 @@ struct Next {
     left: u64,
     place: u32,
     way: u32,
-    /// Whether its shortest text has been tried in vain, as that of a key which the object has already.
+    /// Whether its shortest text has been tried and another one is wanted: that was a key which the object has already, or one that it
+    /// declares.
     tried: bool,
 }
 
@@ -187,17 +188,21 @@ impl Run<'_> {
                     SetId::EMPTY => None,
                     behind => Some((behind, Piece::Token(token))),
                 },
-                Way::Lexeme(lexeme) if next.tried => self.other_text(configuration, lexeme)?,
+                Way::Lexeme(lexeme) if next.tried => {
+                    let is_new = |text: &[u8]| !is_of_another(lexemes, &place.ways, lexeme, text);
+                    self.other_text(configuration, lexeme, is_new)?
+                }
                 Way::Lexeme(lexeme) => match &lexemes[&lexeme] {
                     None => None,
-                    Some((text, _)) => match self.run(configuration, text)? {
-                        behind if self.has_ended(configuration, behind) => Some((behind, Piece::Text(text.clone()))),
-                        _ => {
+                    Some((text, _)) => {
+                        let behind = self.run(configuration, text)?;
+                        let has_ended = self.has_ended(configuration, behind);
+                        if !has_ended || is_of_another(lexemes, &place.ways, lexeme, text) {
                             let (order, total) = (next.order + 1, next.total + 1);
                             frontier.queue.push(Reverse(Next { order, total, tried: true, ..next }));
-                            None
                         }
-                    },
+                        has_ended.then(|| (behind, Piece::Text(text.clone())))
+                    }
                 },
             };
             let found = found.filter(|&(behind, _)| seen.insert(behind));
@@ -294,9 +299,14 @@ impl Run<'_> {
         threads.map(place).any(|place_of| !self.stacks.entries(before).iter().any(|thread| place(thread) == place_of))
     }
 
-    /// A text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
+    /// A new text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
     /// one that the object has already. Others are found by going through equal places more often.
-    fn other_text(&mut self, configuration: SetId, lexeme: ExprId) -> Result<Option<(SetId, Piece)>, EngineError> {
+    fn other_text(
+        &mut self,
+        configuration: SetId,
+        lexeme: ExprId,
+        is_new: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<(SetId, Piece)>, EngineError> {
         let mut visits = 2;
         while visits <= MAX_TEXTS {
             let mut texts = Shortest::new(self.lexeme_cache.deriver(), lexeme, visits, MAX_STEPS);
@@ -305,6 +315,9 @@ impl Run<'_> {
                     Err(LimitExceeded::Search(_)) | Ok(None) => break,
                     text => text?.unwrap_or_default(),
                 };
+                if !is_new(&text) {
+                    continue;
+                }
                 let next = self.run(configuration, &text)?;
                 if self.has_ended(configuration, next) {
                     return Ok(Some((next, Piece::Text(text))));
@@ -314,6 +327,15 @@ impl Run<'_> {
         }
         Ok(None)
     }
+}
+
+/// Whether a text of a lexeme is the one that another way from the same place begins with. It leads where that way leads,
+/// whatever the lexeme: a key that an object declares is none of its additional ones.
+fn is_of_another(texts: &Texts, ways: &[(u64, Way)], lexeme: ExprId, text: &[u8]) -> bool {
+    ways.iter().any(|&(_, way)| match way {
+        Way::Lexeme(other) if other != lexeme => texts[&other].as_ref().is_some_and(|(other, _)| other == text),
+        _ => false,
+    })
 }
 
 /// The way that leads to a place.

@@ -2,6 +2,7 @@
 
 mod alternatives;
 mod budgets;
+mod canonical;
 mod captures;
 mod common;
 mod containers;

@@ -64,7 +64,7 @@ fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
 }
 
 /// Grammars, and whether the masks of a budget are all that the budget allows.
-const GRAMMARS: [(&str, bool); 24] = [
+const GRAMMARS: [(&str, bool); 25] = [
     (r#"root ::= "a"*"#, true),
     (r#"root ::= "a" | "aba" | "bababa""#, true),
     (r#"root ::= "[" root? "]""#, true),
@@ -93,6 +93,8 @@ const GRAMMARS: [(&str, bool); 24] = [
     ),
     (r#"root ::= %object { others = "\"a\"" | "\"abab\"" | "\"bb\"": [12]; count {2,}; }"#, false),
     (r#"root ::= %object { optional "a": "1"; optional "ab": "1212121"; count {2,}; }"#, false),
+    // The keys that come first to mind are declared, with values that are dear.
+    (r#"root ::= %object { order = any; optional "a": "121212"; others = "\"" [ab]* "\"": "1"; count {2,}; }"#, false),
     // What a reference takes hangs on the names before it.
     (r#"root ::= %declares("s": [ab]+) "," %refers("s")"#, false),
     (r#"root ::= (%declares("s": [ab]+) ":" | "(" %refers("s") ")")+"#, false),
@@ -134,9 +136,30 @@ fn masks_leave_what_closes_in_time() {
                 if token == STOP {
                     break;
                 }
+                // What was found to fit is found again.
+                let still = matcher.tokens_to_end().unwrap();
+                assert!(still < left, "{grammar}: {still} needed with {left} left before the token");
             }
             assert!(matcher.is_terminated(), "{grammar}: no stop token within {budget}");
         }
+    }
+}
+
+#[test]
+fn an_additional_key_is_none_that_is_declared() {
+    for (object, shortest) in [
+        (
+            r#"%object { order = any; optional "a": "121212"; others = "\"" [ab]* "\"": "1"; count {2,}; }"#,
+            "{\"\":1,\"b\":1}",
+        ),
+        // The declared one is the shortest of all.
+        (r#"%object { optional "": "121212"; others = "\"" [ab]* "\"": "1"; count {2,}; }"#, "{\"a\":1,\"b\":1}"),
+    ] {
+        let mut matcher = with_budget(&compiled(&format!("root ::= {object}")), 100).unwrap();
+        assert_eq!(matcher.shortest_completion(100).as_deref(), Ok(shortest.as_bytes()), "{object}");
+        let needed = matcher.tokens_to_end().unwrap();
+        assert_eq!(matcher.accept_bytes(shortest.as_bytes()), Ok(true));
+        assert_eq!(matcher.token_budget_left(), Some(100 - needed as i64), "{object}");
     }
 }
 

@@ -281,7 +281,29 @@ impl Cursor {
 
     /// Reads a character; `false` where the tokens do not fit what it settles.
     pub fn feed(&mut self, encoding: &Encoder, character: char) -> bool {
-        self.feed_on(encoding, character, false)
+        self.feed_on(encoding, character, false) && self.rest_fits(encoding)
+    }
+
+    /// Whether what is open fits, where it is sure that the piece ends before it. A run of blanks whose boundaries contradict each
+    /// other would otherwise go on until something else comes, which need not be.
+    fn rest_fits(&self, encoding: &Encoder) -> bool {
+        if !self.surely_ends() {
+            return true;
+        }
+        let mut here = self.clone();
+        while here.surely_ends() {
+            let Some(rest) = here.end_piece() else { return false };
+            if !rest.into_iter().all(|character| here.feed_on(encoding, character, false)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the piece surely ends at the last place where it may: a longer one would have a boundary within that must be the end
+    /// of a piece.
+    fn surely_ends(&self) -> bool {
+        self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.apart)
     }
 
     /// Reads a character behind a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is

@@ -73,7 +73,8 @@ impl DeadEnds {
         self.ways[usize::from(!apart)].binary_search(&token).is_ok()
     }
 
-    /// Whether others are the same among the tokens of a mask that fit behind a token.
+    /// Whether others are the same among the tokens of a mask that fit behind a token, but for those that end within a character:
+    /// where a lexeme tells that it goes on behind them, they are not searched.
     pub fn tells_the_same(
         &self,
         others: &DeadEnds,
@@ -83,7 +84,9 @@ impl DeadEnds {
         mask: &[u32],
     ) -> bool {
         let of = |dead_ends: &DeadEnds| -> std::collections::BTreeSet<u32> {
-            let comes = |&&token: &&u32| token_set::get(mask, token) && token_set::get(fitting, token);
+            let ends_whole = |token: u32| encoding.tokens().token_bytes(token).and_then(last_character).is_some();
+            let comes =
+                |&&token: &&u32| token_set::get(mask, token) && token_set::get(fitting, token) && ends_whole(token);
             let all = dead_ends.ways.iter().flatten().filter(comes).copied();
             all.filter(|&token| dead_ends.has(token, encoding.stay_apart(before, token))).collect()
         };
