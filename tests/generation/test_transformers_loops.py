@@ -281,6 +281,8 @@ def test_static_cache_with_compiled_passes(model: stencilm.Model, name: str) -> 
 
         return run
 
+    if transformers.__version__.startswith("5.4."):
+        pytest.skip("compiled passes of transformers 5.4 fail without any processor: NameError")
     config = transformers.CompileConfig(backend=counting, fullgraph=False, mode=None)
     config._compile_all_devices = True  # else passes are compiled on GPUs only
     options = {"cache_implementation": "static", "max_new_tokens": 60, "pad_token_id": 3}

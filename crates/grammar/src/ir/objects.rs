@@ -94,6 +94,28 @@ impl ObjectChecks {
         Ok(KeySpace::Few(left))
     }
 
+    /// Refuses keys of other members that may end without a quote: masks know by it where a key ends within a token.
+    pub(crate) fn check_closed(&mut self, exprs: &ExprSet, key: ExprId) -> Result<(), GrammarError> {
+        let deriver = self.deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
+        let copy = deriver.exprs.import(exprs, key);
+        let set = &mut deriver.exprs;
+        let (quote, escape, any) = (set.literal(b"\""), set.literal(b"\\"), set.bytes(ByteSet::ALL));
+        let plain = set.bytes(ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement());
+        let blank = set.bytes(b" \t\r\n".iter().copied().collect());
+        let escaped = set.concat(escape, any);
+        let character = set.or(&[plain, escaped]);
+        let (body, blanks) = (set.repeat(character, 0, None), set.repeat(blank, 0, None));
+        let closed = set.concat_all(&[blanks, quote, body, quote, blanks]);
+        let not_closed = set.not(closed);
+        let open = set.and(&[copy, not_closed]);
+        if deriver.is_live(open).map_err(|limit| GrammarError::limit("", limit))? {
+            let message = "the key of other members may end without a quote, or have one within; end each with the first quote \
+                           that is not escaped";
+            return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+        }
+        Ok(())
+    }
+
     /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be told apart.
     pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
         let ArraySurface { empty, open, item, close } = items.surface;

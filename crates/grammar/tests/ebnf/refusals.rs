@@ -80,6 +80,12 @@ fn keys_that_run_out() {
         Grammar::from_ebnf(&text(rest), "root").expect(rest);
     }
     refused(&text(r#"[ab] "\"": "1"; some: "2""#), ErrorKind::Unsupported, "line 1, column 10", "only few keys");
+    for open in [r#"[a-z]* : "1""#, r#"[a-z]* "\""?: "1""#, r#"[a-z"]* "\"": "1""#, r#"[a-z]* "\\\"": "1""#] {
+        refused(&text(open), ErrorKind::Unsupported, "line 1, column 10", "may end without a quote");
+    }
+    for closed in [r#"([a-z] | "\\" ["\\n])* "\"": "1""#, r#"[a-z]* "\"" " "*: "1""#] {
+        Grammar::from_ebnf(&text(closed), "root").expect(closed);
+    }
     let all_taken = r#"root ::= %object { taken "a" "b"; others = "\"" [ab] "\"": "1"; }"#;
     refused(all_taken, ErrorKind::Unsatisfiable, "line 1, column 10", "are taken");
     // Three keys are too few for four members.

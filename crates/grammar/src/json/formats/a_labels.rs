@@ -197,7 +197,8 @@ fn completion(encoded: &[u8], least: usize, most: usize, turning: bool) -> Optio
         decoder.mended(begun, most, turning).filter(|digits| digits.len() >= least)
     };
     let searched = || {
-        let (mut digits, mut tries) = (Vec::new(), MAX_TRIED);
+        // All digits are tried where one must do.
+        let (mut digits, mut tries) = (Vec::new(), if most == 1 { BASE } else { MAX_TRIED });
         decoder?.goes_on(least, most, turning, &mut digits, &mut tries).then_some(digits)
     };
     hyphenated(encoded, least, most, turning).or_else(searched).or_else(mended)

@@ -65,10 +65,12 @@ pub(crate) fn members(
     let refused = |error: GrammarError| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) };
     let mut free = Vec::with_capacity(object.others.len());
     for Others { key, taken, value, some, last } in &object.others {
-        let key = match given(builder, *key)? {
-            Some(key) => key,
-            None => json_schema::quoted_any(&mut builder.exprs),
-        };
+        let given = given(builder, *key)?;
+        let key = given.unwrap_or_else(|| json_schema::quoted_any(&mut builder.exprs));
+        // A key that `last` completes is cut off.
+        if given.is_some() && last.is_none() {
+            checks.check_closed(&builder.exprs, key).map_err(refused)?;
+        }
         let mut names: Vec<&str> = match taken {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => object.members.iter().map(|member| member.name.as_str()).collect(),

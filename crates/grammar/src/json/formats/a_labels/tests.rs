@@ -228,3 +228,9 @@ proptest! {
         })?;
     }
 }
+
+#[test]
+fn the_last_digit_of_all_completes_a_label() {
+    let state = read(&LANGUAGES[0], format!("xn---{}-17", "a".repeat(50)).as_bytes()).expect("it begins a label");
+    assert_eq!(LANGUAGES[0].completion(&state, 0, ROOM as u32).expect("it can be completed"), b"w");
+}
