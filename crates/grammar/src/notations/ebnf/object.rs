@@ -67,10 +67,6 @@ pub(crate) fn members(
     for Others { key, taken, value, some, last } in &object.others {
         let given = given(builder, *key)?;
         let key = given.unwrap_or_else(|| json_schema::quoted_any(&mut builder.exprs));
-        // A key that `last` completes is cut off.
-        if given.is_some() && last.is_none() {
-            checks.check_closed(&builder.exprs, key).map_err(refused)?;
-        }
         let mut names: Vec<&str> = match taken {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => object.members.iter().map(|member| member.name.as_str()).collect(),
@@ -78,6 +74,10 @@ pub(crate) fn members(
         names.sort_unstable();
         names.dedup();
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
+        // A key that `last` completes is cut off.
+        if given.is_some() && last.is_none() {
+            checks.check_closed(&builder.exprs, key).map_err(refused)?;
+        }
         let taken = names.into_iter().map(Arc::from).collect();
         let node = |part: &PartId| nodes[part.index()];
         free.push(FreeMembers {
