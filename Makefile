@@ -33,7 +33,7 @@ PYTHON ?= $(shell for python in python3 python python3.14 python3.13 python3.12 
 help:
 	@echo "make demo    show generation under a grammar with the embedded model"
 	@echo "make test    run all tests, Rust and Python"
-	@echo "make engines run the tests of vLLM, SGLang, Ray and servers, each in an environment of its own"
+	@echo "make engines run the tests of vLLM, SGLang, Ray, servers and the oldest versions, each in an environment of its own"
 	@echo "make lint    check format, lints and types, Rust and Python"
 	@echo "make bench   run the benchmarks"
 	@echo "make docs    build the documentation as a site of static pages into site/"

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from stencilm import TokenizerInfo, apply_token_bitmask_inplace
@@ -30,11 +29,14 @@ from .forced_tokens import SHARED
 BUSY_CYCLES = 20_000_000
 
 
-def median(call: Callable[[], object], rounds: int, before: Callable[[], object]) -> float:
+def median(
+    call: Callable[[], object], rounds: int, before: Callable[[], object] | None = None
+) -> float:
     """The microseconds of a call, until the GPU is done."""
     times = []
     for _ in range(rounds):
-        before()
+        if before is not None:
+            before()
         torch.cuda.synchronize()
         begun = time.perf_counter()
         call()
@@ -152,12 +154,11 @@ def figures(steps: Steps, rounds: int) -> list[float | None]:
     steps.check()
     bitmask = steps.send()
     patches = steps.calls.patches
-    nothing = lambda: None  # noqa: E731
     return [
-        median(steps.fill, rounds, nothing),
-        median(steps.send, rounds, nothing),
+        median(steps.fill, rounds),
+        median(steps.send, rounds),
         median(steps.whole, rounds, steps.again),
-        median(steps.calls.find, rounds, nothing),
+        median(steps.calls.find, rounds),
         median(steps.patched, rounds, steps.again),
         median(steps.patched_by_torch, rounds, steps.again),
         on_host(steps.whole, rounds // 4),
@@ -192,5 +193,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    np.set_printoptions(linewidth=120)
     main()

@@ -153,17 +153,16 @@ class MaskRows:
         self._rows: Any = (
             _Numpy(self._words) if device is None else _torch_rows(self._words, device)
         )
-        self._place_of: dict[int, int] = {}
-        # The same in the order of the numbers, to be searched for many at once.
-        self._numbers = np.zeros(0, dtype=np.int32)
-        self._places = np.zeros(0, dtype=np.int32)
-        # In which call the row at each place was used last.
+        # The number of the row at each place, and in which call it was used last.
+        self._row_at = np.zeros(0, dtype=np.int32)
         self._used = np.zeros(0, dtype=np.int64)
+        # The places in the order of the numbers, to be searched for many at once.
+        self._order = np.zeros(0, dtype=np.int32)
         self._calls = 0
 
     def __len__(self) -> int:
         """How many rows are kept."""
-        return len(self._place_of)
+        return len(self._row_at)
 
     def bitmask(self, patches: MaskPatches | Sequence[MaskPatch]) -> Any:
         """The bitmask of some sequences, int32 of shape (patches, words), where the rows are.
@@ -238,36 +237,33 @@ class MaskRows:
                 for row in np.unique(row_ids[is_missing]).tolist():
                     self._keep(row)
             finally:
-                numbers = sorted(self._place_of.items())
-                self._numbers = np.array([number for number, _ in numbers], dtype=np.int32)
-                self._places = np.array([place for _, place in numbers], dtype=np.int32)
+                self._order = np.argsort(self._row_at).astype(np.int32)
             places = self._find(row_ids)
         self._used[places] = self._calls
         return places
 
     def _find(self, row_ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """The places of rows, -1 for those that are not there."""
-        if not len(self._numbers):
+        if not len(self._order):
             return np.full(len(row_ids), -1, dtype=np.int32)
-        found = np.searchsorted(self._numbers, row_ids)
-        found[found == len(self._numbers)] = 0
-        return np.where(self._numbers[found] == row_ids, self._places[found], np.int32(-1))
+        found = np.searchsorted(self._row_at, row_ids, sorter=self._order)
+        places = self._order[np.minimum(found, len(self._order) - 1)]
+        return np.where(self._row_at[places] == row_ids, places, np.int32(-1))
 
     def _keep(self, row: int) -> None:
         words = np.zeros((1, self._words), dtype=np.int32)
         self._info.fill_mask_row(row, words)
-        place = len(self._place_of)
+        place = len(self._row_at)
         if place >= self._max_rows:
             place = int(self._used.argmin())
-            self._place_of = {known: at for known, at in self._place_of.items() if at != place}
-        elif place == len(self._rows):
-            # Doubled, so that rows are seldom moved.
-            self._rows.grow(max(8, 2 * place))
-        self._rows.write(place, words[0])
-        self._place_of[row] = place
-        if place == len(self._used):
+        else:
+            if place == len(self._rows):
+                # Doubled, so that rows are seldom moved.
+                self._rows.grow(max(8, 2 * place))
+            self._row_at = np.append(self._row_at, np.int32(row))
             self._used = np.append(self._used, self._calls)
-        self._used[place] = self._calls
+        self._rows.write(place, words[0])
+        self._row_at[place], self._used[place] = row, self._calls
 
 
 def _arrays(

@@ -248,7 +248,7 @@ class _TypeSchemas(GenerateJsonSchema):
         return {**super().complex_schema(schema), "pattern": pattern}
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
-        # Before 2.13 pydantic gives the format alone, and no schema of this kind.
+        # Before 2.14 pydantic gives the format alone, and no schema of this kind.
         return {"type": "string", "format": "fraction"}
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
