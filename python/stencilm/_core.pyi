@@ -18,6 +18,7 @@ __all__ = [
     "IndexBuilder",
     "JsonSchemaOptions",
     "Limits",
+    "LockGuard",
     "Matcher",
     "Preparation",
     "TokenIndex",
@@ -186,6 +187,16 @@ class CancelToken:
     @property
     def is_cancelled(self) -> bool:
         """Whether `cancel` was called."""
+
+@final
+class LockGuard:
+    """Holds a lock in one `with` statement."""
+
+    def __new__(cls, lock: Any) -> Self: ...
+    def __enter__(self) -> None:
+        """Waits for the lock and takes it."""
+    def __exit__(self, *_error: object) -> None:
+        """Gives the lock back."""
 
 @disjoint_base
 class Preparation:

@@ -9,6 +9,7 @@ mod errors;
 mod grammar;
 mod index;
 mod limits;
+mod lock;
 mod matcher;
 mod preparation;
 #[cfg(feature = "switches")]
@@ -52,6 +53,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::TokenIndex>()?;
     module.add_class::<cancel::CancelToken>()?;
     module.add_class::<preparation::Preparation>()?;
+    module.add_class::<lock::LockGuard>()?;
     #[cfg(feature = "switches")]
     module.add_function(wrap_pyfunction!(switches::switch_off, module)?)?;
     Ok(())

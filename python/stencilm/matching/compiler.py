@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from threading import Event, get_ident
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from stencilm import _core
@@ -416,7 +416,10 @@ class _Flight:
     """One compilation under way, and those who wait for it."""
 
     def __init__(self) -> None:
-        self.landed = Event()
+        # Held until it has landed. An event would do, but is several steps of Python, between
+        # which the handler of a signal may raise; the release of a lock is one.
+        self.under_way = Lock()
+        self.under_way.acquire()
         self.thread = get_ident()
         self.compiled: CompiledGrammar | None = None
         self.error: StencilError | None = None
@@ -482,7 +485,8 @@ class _Cache:
                 if flight.thread == mine.thread:
                     # The handler of a signal asks for what it interrupted: not to be waited for.
                     return compile_it()
-                flight.landed.wait()
+                with _core.LockGuard(flight.under_way):
+                    pass
                 if flight.compiled is not None:
                     return flight.compiled
                 if flight.error is not None:
@@ -505,7 +509,7 @@ class _Cache:
                             self._add(source, mine.compiled)
             finally:
                 # Also where a handler has raised: others wait for this.
-                mine.landed.set()
+                mine.under_way.release()
         return mine.compiled
 
     def _forget_other_threads(self, was_locked: bool) -> None:

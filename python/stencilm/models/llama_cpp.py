@@ -18,6 +18,7 @@ import numpy as np
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from numpy.typing import NDArray
 
+from stencilm._core import LockGuard
 from stencilm.errors import ModelError
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.prompts import (
@@ -124,7 +125,7 @@ class LlamaCppModel:
         The result is float32, shape [rows, width]. At most `n_batch` tokens take one pass.
         """
         wanted = np.concatenate([cache.token_ids, np.array(token_ids, dtype=np.int32)])
-        with self._lock:
+        with LockGuard(self._lock):
             start = self._cut(wanted[: len(wanted) - rows])
             found = np.empty((rows, self.llama.n_vocab()), dtype=np.float32)
             for begin in range(start, len(wanted), self.llama.n_batch):

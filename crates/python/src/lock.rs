@@ -1,0 +1,64 @@
+//! `_core.LockGuard`: a lock of Python that is given back whatever the handler of a signal raises.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// Holds a lock in one `with` statement.
+// Python 3.14 looks for signals between the return of `__enter__` and the first step that the `with` statement guards. Where
+// a handler raises there, `__exit__` is not called, and a lock of `threading` stays taken for ever. This guard is dropped then.
+#[pyclass(frozen, module = "stencilm._core")]
+pub struct LockGuard {
+    lock: Py<PyAny>,
+    is_taken: AtomicBool,
+}
+
+impl LockGuard {
+    /// Gives the lock back, once.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        if self.is_taken.swap(false, Ordering::Relaxed) {
+            self.lock.call_method0(py, "release")?;
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl LockGuard {
+    #[new]
+    fn new(lock: Py<PyAny>) -> LockGuard {
+        LockGuard { lock, is_taken: AtomicBool::new(false) }
+    }
+
+    /// Waits for the lock and takes it.
+    fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
+        // No step of Python lies between the two: the lock is taken by one call of C.
+        self.lock.call_method0(py, "acquire")?;
+        self.is_taken.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives the lock back.
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.release(py)
+    }
+}
+
+impl Drop for LockGuard {
+    fn drop(&mut self) {
+        if *self.is_taken.get_mut() {
+            Python::attach(|py| {
+                // The exception that unwinds the frame is set while the guard goes: it is none of the call below.
+                let raised = PyErr::take(py);
+                if let Err(error) = self.release(py) {
+                    error.write_unraisable(py, None);
+                }
+                if let Some(raised) = raised {
+                    raised.restore(py);
+                }
+            });
+        }
+    }
+}
