@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -32,9 +33,11 @@ def transformers_server(place: Path) -> Iterator[tuple[str, Path]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    # Older ones leave the reasoning in the text, newer ones are asked to look for it.
+    reasoning = {"reasoning": "auto"} if "reasoning" in signature(Serve).parameters else {}
     serve = Serve(
         force_model=str(folder), host="127.0.0.1", port=port, device="cpu", dtype="float32",
-        non_blocking=True, log_level="error", reasoning="auto",
+        non_blocking=True, log_level="error", **reasoning,
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     for _ in range(600):

@@ -13,7 +13,8 @@ import stencilm
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-pytest.importorskip("transformers.generation.continuous_batching.cb_logits_processors")
+if tuple(map(int, transformers.__version__.split(".")[:2])) < (5, 12):
+    pytest.skip("continuous batching needs transformers 5.12", allow_module_level=True)
 
 
 class Person(BaseModel):
@@ -132,6 +133,17 @@ def test_a_request_with_nothing_left_has_an_error(model: stencilm.Model) -> None
     assert "suppress_tokens" in results[0].error
     assert results[1].error is None
     assert len(results[1].generated_tokens) == 12
+
+
+def test_a_transformers_that_would_break_grammars_is_refused(
+    model: stencilm.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transformers.__version__", "5.11.0")
+    backend: Any = model.backend
+    with pytest.raises(stencilm.ModelError, match=r"5\.12 or later.*5\.11\.0"):
+        stencilm.ContinuousBatchingLogitsProcessor().generate_batch(
+            backend.model, [[1, 5]], [model.compile(Person)], max_new_tokens=4
+        )
 
 
 def test_managers_that_cannot_be_constrained_are_refused(model: stencilm.Model) -> None:

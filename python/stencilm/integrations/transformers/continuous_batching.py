@@ -336,13 +336,16 @@ def _check_config(config: Any) -> None:
 
 
 def _fatal_error(manager: Any) -> str:
-    error = getattr(manager.background_thread_status, "fatal_error", None)
+    # Of the manager itself before transformers 5.17.
+    status = getattr(manager, "background_thread_status", manager)
+    error = getattr(status, "fatal_error", None)
     return "no reason was given" if error is None else f"{type(error).__name__}: {error}"
 
 
 def _transformers() -> Any:
     """The classes of transformers that continuous batching is made of."""
     try:
+        import transformers
         from transformers import ContinuousBatchingConfig, LogitsProcessorList
         from transformers.generation.continuous_batching.cb_logits_processors import (
             ContinuousBatchingLogitsProcessor as Base,
@@ -350,10 +353,14 @@ def _transformers() -> Any:
         from transformers.generation.continuous_batching.cb_logits_processors import (
             ContinuousBatchingLogitsProcessorList,
         )
+
+        # 5.8 counts the tokens of a request in another way, 5.10 draws tokens outside of the masks.
+        if tuple(map(int, transformers.__version__.split(".")[:2])) < (5, 12):
+            raise ImportError(f"this is transformers {transformers.__version__}")
     except ImportError as error:
         raise ModelError(
             "ContinuousBatchingLogitsProcessor needs torch and a transformers with continuous "
-            f"batching, of version 5.10 or later: {error}"
+            f"batching, of version 5.12 or later: {error}"
         ) from error
     return SimpleNamespace(
         Config=ContinuousBatchingConfig,
