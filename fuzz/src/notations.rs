@@ -163,8 +163,20 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
                     schema.insert(word.into(), count);
                 }
             }
-            if choices.chance(8) {
+            let counted = choices.chance(6);
+            if counted {
+                schema.insert("contains".into(), schema_value(choices, depth - 1));
+                for word in ["minContains", "maxContains"] {
+                    if choices.chance(2) {
+                        schema.insert(word.into(), json!(choices.below(4)));
+                    }
+                }
+            }
+            let comparing = if counted { 3 } else { 8 };
+            if choices.chance(comparing) {
                 schema.insert("uniqueItems".into(), json!(true));
+            } else if choices.chance(comparing) {
+                schema.insert("not".into(), json!({ "uniqueItems": true }));
             }
         }
         9 | 10 => {

@@ -279,8 +279,12 @@ impl<'b> Product<'b> {
             }
             &Node::Items(items) => {
                 let items = self.builder.items(items).clone();
-                if items.unique {
-                    return Err(self.unsupported("an array whose elements must differ", "leave uniqueItems out"));
+                if items.compares() {
+                    let place = match items.is_unique() {
+                        true => "an array whose elements must differ",
+                        false => "an array of which two elements must be equal",
+                    };
+                    return Err(self.unsupported(place, "leave uniqueItems out"));
                 }
                 if self.declaring[id.0 as usize] {
                     return Err(self.unsupported(
