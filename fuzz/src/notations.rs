@@ -150,34 +150,7 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
         8 => {
             schema.insert("type".into(), json!("array"));
-            if choices.chance(2) {
-                let items: Vec<Value> = (0..choices.below(3)).map(|_| schema_value(choices, depth - 1)).collect();
-                schema.insert("prefixItems".into(), Value::Array(items));
-            }
-            if choices.chance(2) {
-                schema.insert("items".into(), schema_value(choices, depth - 1));
-            }
-            for word in ["minItems", "maxItems"] {
-                if choices.chance(3) {
-                    let count = small(choices);
-                    schema.insert(word.into(), count);
-                }
-            }
-            let counted = choices.chance(6);
-            if counted {
-                schema.insert("contains".into(), schema_value(choices, depth - 1));
-                for word in ["minContains", "maxContains"] {
-                    if choices.chance(2) {
-                        schema.insert(word.into(), json!(choices.below(4)));
-                    }
-                }
-            }
-            let comparing = if counted { 3 } else { 8 };
-            if choices.chance(comparing) {
-                schema.insert("uniqueItems".into(), json!(true));
-            } else if choices.chance(comparing) {
-                schema.insert("not".into(), json!({ "uniqueItems": true }));
-            }
+            add_elements(choices, depth, &mut schema);
         }
         9 | 10 => {
             schema.insert("type".into(), json!("object"));
@@ -213,6 +186,38 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
     }
     Value::Object(schema)
+}
+
+/// What a schema asks of the elements of an array.
+fn add_elements(choices: &mut Choices<'_>, depth: usize, schema: &mut Map<String, Value>) {
+    if choices.chance(2) {
+        let items: Vec<Value> = (0..choices.below(3)).map(|_| schema_value(choices, depth - 1)).collect();
+        schema.insert("prefixItems".into(), Value::Array(items));
+    }
+    if choices.chance(2) {
+        schema.insert("items".into(), schema_value(choices, depth - 1));
+    }
+    for word in ["minItems", "maxItems"] {
+        if choices.chance(3) {
+            let count = small(choices);
+            schema.insert(word.into(), count);
+        }
+    }
+    let counted = choices.chance(6);
+    if counted {
+        schema.insert("contains".into(), schema_value(choices, depth - 1));
+        for word in ["minContains", "maxContains"] {
+            if choices.chance(2) {
+                schema.insert(word.into(), json!(choices.below(4)));
+            }
+        }
+    }
+    let comparing = if counted { 3 } else { 8 };
+    if choices.chance(comparing) {
+        schema.insert("uniqueItems".into(), json!(true));
+    } else if choices.chance(comparing) {
+        schema.insert("not".into(), json!({ "uniqueItems": true }));
+    }
 }
 
 /// Now and then cuts, doubles or replaces a few characters.

@@ -1,4 +1,5 @@
-//! Arrays whose elements must differ: elements are compared when they end, and none is begun that could only be a repeat.
+//! Arrays whose elements must differ: elements are compared when they end, and none is begun that could only be a repeat. Arrays of
+//! which two elements must be equal are compared likewise until two are, and then remember only that.
 //!
 //! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration that
 //! no byte and no token leads on from; an array remembers where in it the element under way began. When an element ends, its
