@@ -96,7 +96,6 @@ pub fn json_schema(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
 }
 
 pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
-    let small = |choices: &mut Choices<'_>| json!(choices.below(6));
     let mut schema = Map::new();
     let kind = choices.below(if depth == 0 { 8 } else { 13 });
     match kind {
@@ -186,6 +185,10 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
     }
     Value::Object(schema)
+}
+
+fn small(choices: &mut Choices<'_>) -> Value {
+    json!(choices.below(6))
 }
 
 /// What a schema asks of the elements of an array.
