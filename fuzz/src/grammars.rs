@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stencilm_grammar::{
     ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KeySpace, KnownMember, Members, Node, NodeId,
-    Report, RuleId, Surface,
+    Repeats, Report, RuleId, Surface,
 };
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, ExprId};
@@ -240,13 +240,18 @@ impl Maker {
     fn array(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let Surface { open, item, close, .. } = self.surface(choices);
         let counters = choices.below(3);
-        let contains: Vec<(u32, Option<u32>)> = (0..counters)
+        let mut contains: Vec<(u32, Option<u32>)> = (0..counters)
             .map(|_| {
                 let min = choices.below(3) as u32;
                 (min, choices.chance(2).then(|| min + choices.below(3) as u32))
             })
             .collect();
-        let unique = !self.values.is_empty() && choices.chance(2);
+        let repeats = match choices.below(4) {
+            _ if self.values.is_empty() => Repeats::Any,
+            0 | 1 => Repeats::Never { counted: false },
+            2 => Repeats::Required,
+            _ => Repeats::Any,
+        };
         let mut place = |choices: &mut Choices<'_>| -> Box<[Element]> {
             let alternatives = 1 + choices.below(3);
             let mut element = || {
@@ -263,12 +268,22 @@ impl Maker {
             (0..alternatives).map(|_| element()).collect()
         };
         let prefix = (0..choices.below(3)).map(|_| place(choices)).collect();
-        let rest = if choices.chance(4) { Box::default() } else { place(choices) };
+        let mut rest = if choices.chance(4) { Box::default() } else { place(choices) };
         let min = choices.below(3) as u32;
-        let max = choices.chance(2).then(|| min + choices.below(4) as u32);
+        let mut max = choices.chance(2).then(|| min + choices.below(4) as u32);
+        if repeats == Repeats::Required {
+            // With a greatest number of elements, or of a kind, it is refused.
+            max = None;
+            if rest.is_empty() {
+                rest = place(choices);
+            }
+            if choices.chance(2) {
+                contains.iter_mut().for_each(|(_, max)| *max = None);
+            }
+        }
         let empty = self.builder.exprs.literal(b"{}");
         let surface = ArraySurface { empty, open, item, close };
-        self.builder.array(Items { prefix, rest, min, max, contains, unique, values_counted: false, surface })
+        self.builder.array(Items { prefix, rest, min, max, contains, repeats, surface })
     }
 
     fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember], class: usize) -> FreeMembers {

@@ -96,7 +96,6 @@ pub fn json_schema(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
 }
 
 pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
-    let small = |choices: &mut Choices<'_>| json!(choices.below(6));
     let mut schema = Map::new();
     let kind = choices.below(if depth == 0 { 8 } else { 13 });
     match kind {
@@ -150,22 +149,7 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
         8 => {
             schema.insert("type".into(), json!("array"));
-            if choices.chance(2) {
-                let items: Vec<Value> = (0..choices.below(3)).map(|_| schema_value(choices, depth - 1)).collect();
-                schema.insert("prefixItems".into(), Value::Array(items));
-            }
-            if choices.chance(2) {
-                schema.insert("items".into(), schema_value(choices, depth - 1));
-            }
-            for word in ["minItems", "maxItems"] {
-                if choices.chance(3) {
-                    let count = small(choices);
-                    schema.insert(word.into(), count);
-                }
-            }
-            if choices.chance(8) {
-                schema.insert("uniqueItems".into(), json!(true));
-            }
+            add_elements(choices, depth, &mut schema);
         }
         9 | 10 => {
             schema.insert("type".into(), json!("object"));
@@ -201,6 +185,42 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
     }
     Value::Object(schema)
+}
+
+fn small(choices: &mut Choices<'_>) -> Value {
+    json!(choices.below(6))
+}
+
+/// What a schema asks of the elements of an array.
+fn add_elements(choices: &mut Choices<'_>, depth: usize, schema: &mut Map<String, Value>) {
+    if choices.chance(2) {
+        let items: Vec<Value> = (0..choices.below(3)).map(|_| schema_value(choices, depth - 1)).collect();
+        schema.insert("prefixItems".into(), Value::Array(items));
+    }
+    if choices.chance(2) {
+        schema.insert("items".into(), schema_value(choices, depth - 1));
+    }
+    for word in ["minItems", "maxItems"] {
+        if choices.chance(3) {
+            let count = small(choices);
+            schema.insert(word.into(), count);
+        }
+    }
+    let counted = choices.chance(6);
+    if counted {
+        schema.insert("contains".into(), schema_value(choices, depth - 1));
+        for word in ["minContains", "maxContains"] {
+            if choices.chance(2) {
+                schema.insert(word.into(), json!(choices.below(4)));
+            }
+        }
+    }
+    let comparing = if counted { 3 } else { 8 };
+    if choices.chance(comparing) {
+        schema.insert("uniqueItems".into(), json!(true));
+    } else if choices.chance(comparing) {
+        schema.insert("not".into(), json!({ "uniqueItems": true }));
+    }
 }
 
 /// Now and then cuts, doubles or replaces a few characters.

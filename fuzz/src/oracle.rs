@@ -272,8 +272,11 @@ impl<'a> Oracle<'a> {
                         *count += element.counts >> index & 1;
                     }
                     let written: Vec<u8> = self.text.symbols[place..end].iter().flatten().copied().collect();
-                    if items.unique && !had.values.insert(json_value(&written)) {
-                        continue;
+                    if items.compares() && !had.values.insert(json_value(&written)) {
+                        if items.is_unique() {
+                            continue;
+                        }
+                        had.has_repeat = true;
                     }
                     if had.completes(items) {
                         ends |= self.lexeme(items.surface.close, end)?;
@@ -296,13 +299,16 @@ struct Had {
     count: u32,
     counts: Vec<u32>,
     values: BTreeSet<String>,
+    has_repeat: bool,
 }
 
 impl Had {
     fn completes(&self, items: &Items) -> bool {
         let within = |count: u32, min: u32, max: Option<u32>| count >= min && max.is_none_or(|max| count <= max);
         let mut counters = self.counts.iter().zip(&items.contains);
-        within(self.count, items.min, items.max) && counters.all(|(&count, &(min, max))| within(count, min, max))
+        (self.has_repeat || !items.must_repeat())
+            && within(self.count, items.min, items.max)
+            && counters.all(|(&count, &(min, max))| within(count, min, max))
     }
 }
 

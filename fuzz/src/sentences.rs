@@ -187,5 +187,5 @@ fn items_written(items: &Items, choices: &mut Choices<'_>) -> Option<Vec<Part>> 
         parts.extend([Part::Expr(before), Part::Node(element.value)]);
     }
     parts.push(Part::Expr(if count == 0 { items.surface.empty } else { items.surface.close }));
-    (items.is_satisfied(&counts) && !items.unique).then_some(parts)
+    (items.is_satisfied(&counts) && !items.compares()).then_some(parts)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, Limits, MatcherOptions};
-use stencilm_grammar::Grammar;
+use stencilm_grammar::{ErrorKind, Grammar};
 
 use crate::Counts;
 use crate::choices::Choices;
@@ -21,7 +21,10 @@ pub fn round_trips(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
     if printed.len() > MAX_PRINTED {
         return Err(Ended);
     }
-    let read = Grammar::from_ebnf(&printed, "root").unwrap_or_else(|error| panic!("{error} in\n{printed}\nof {what}"));
+    let read = match Grammar::from_ebnf(&printed, "root") {
+        Err(error) if error.kind == ErrorKind::Limit => return Err(Ended),
+        read => read.unwrap_or_else(|error| panic!("{error} in\n{printed}\nof {what}")),
+    };
     let again = read.to_ebnf();
     let settled = Grammar::from_ebnf(&again, "root").unwrap_or_else(|error| panic!("{error} in\n{again}\nof {what}"));
     assert_eq!(settled.to_ebnf(), again, "printed and read twice: {printed}\nof {what}");

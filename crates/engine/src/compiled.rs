@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use stencilm_grammar::passes::children;
-use stencilm_grammar::{Grammar, Mark, Node, NodeId};
+use stencilm_grammar::{Grammar, Items, Mark, Node, NodeId};
 use stencilm_regex::{CancelToken, Watch, memory};
 
 use crate::canonical::mask::masks::CanonicalMasks;
@@ -214,8 +214,8 @@ impl CompiledGrammar {
         let layouts = Arc::new(Layouts::new(&lexeme_cache));
         let lexemes = lexeme_cache.current(layouts.lane());
         let layout = Layout::new(&grammar, &vocabulary, &tokens, &limits, &lexeme_cache, lexemes, &layouts)?;
-        if grammar.all_items().iter().any(|items| items.unique) {
-            refuse_in_unique_elements(&grammar)?;
+        if grammar.all_items().iter().any(Items::compares) {
+            refuse_in_compared_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
         }
         let capturing = capturing(&grammar);
@@ -521,9 +521,26 @@ fn refuse_beside_names(marks: Marks, capturing: bool) -> Result<(), EngineError>
 }
 
 /// A single token has no text that could be compared, and what a budget ends might be a repeat.
-fn refuse_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
-    let unique = grammar.all_items().iter().filter(|items| items.unique);
-    let mut work: Vec<NodeId> = unique.flat_map(|items| items.elements()).map(|element| element.value).collect();
+fn refuse_in_compared_elements(grammar: &Grammar) -> Result<(), EngineError> {
+    let differing = [
+        "an array whose elements must differ and may hold single tokens",
+        "an array whose elements must differ and hold parts with max_tokens",
+    ];
+    let repeating = [
+        "an array of which two elements must be equal and may hold single tokens",
+        "an array of which two elements must be equal and hold parts with max_tokens",
+    ];
+    refuse_in_elements(grammar, Items::is_unique, differing)?;
+    refuse_in_elements(grammar, Items::must_repeat, repeating)
+}
+
+fn refuse_in_elements(
+    grammar: &Grammar,
+    of_kind: fn(&Items) -> bool,
+    [tokens, budgets]: [&'static str; 2],
+) -> Result<(), EngineError> {
+    let arrays = grammar.all_items().iter().filter(|items| of_kind(items));
+    let mut work: Vec<NodeId> = arrays.flat_map(Items::elements).map(|element| element.value).collect();
     let mut seen = vec![false; grammar.nodes().len()];
     while let Some(id) = work.pop() {
         if std::mem::replace(&mut seen[id.0 as usize], true) {
@@ -531,10 +548,10 @@ fn refuse_in_unique_elements(grammar: &Grammar) -> Result<(), EngineError> {
         }
         match grammar.node(id) {
             Node::Token(_) => {
-                return Err(EngineError::NotRun("an array whose elements must differ and may hold single tokens"));
+                return Err(EngineError::NotRun(tokens));
             }
             Node::Marked { mark: Mark::MaxTokens(_), .. } => {
-                return Err(EngineError::NotRun("an array whose elements must differ and hold parts with max_tokens"));
+                return Err(EngineError::NotRun(budgets));
             }
             Node::Rule(rule) => work.push(grammar.rule(*rule).body),
             node => work.extend(children(grammar, node)),

@@ -15,7 +15,7 @@ pub use holes::{Holes, Piece};
 pub use ir::builder::GrammarBuilder;
 pub use ir::grammar::{
     ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId,
-    NameSet, Node, NodeId, Rule, RuleId, Temperature, TokenPattern,
+    NameSet, Node, NodeId, Repeats, Rule, RuleId, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json::spelling::Spelling;

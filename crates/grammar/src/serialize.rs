@@ -14,8 +14,8 @@ use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::ir::exprs;
 use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, NameSet, Node, NodeId, RuleId,
-    Temperature, TokenPattern,
+    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, NameSet, Node, NodeId, Repeats,
+    RuleId, Temperature, TokenPattern,
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
@@ -139,6 +139,8 @@ struct SavedItems {
     unique: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     values_counted: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
     /// The expressions `empty`, `open`, `item`, `close`.
     surface: [Index; 4],
 }
@@ -294,8 +296,9 @@ fn saved_items(items: &Items, number: impl Fn(&ExprId) -> Index) -> SavedItems {
         min: items.min,
         max: items.max,
         contains: items.contains.clone(),
-        unique: items.unique,
-        values_counted: items.values_counted,
+        unique: items.is_unique(),
+        values_counted: items.repeats == Repeats::Never { counted: true },
+        repeated: items.must_repeat(),
         surface: [empty, open, item, close].map(|expr| number(&expr)),
     }
 }
@@ -587,8 +590,17 @@ fn load_items(
     let [empty, open, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);
     let surface = ArraySurface { empty: expr(empty)?, open: expr(open)?, item: expr(item)?, close: expr(close)? };
-    let SavedItems { min, max, contains, unique, values_counted, .. } = saved;
-    let items = Items { prefix, rest, min, max, contains, unique, values_counted, surface };
+    let SavedItems { min, max, contains, .. } = saved;
+    let repeats = match (saved.unique, saved.values_counted, saved.repeated) {
+        (false, _, false) => Repeats::Any,
+        (true, counted, false) => Repeats::Never { counted },
+        (false, _, true) => Repeats::Required,
+        (true, _, true) => {
+            let message = "no two elements of an array can differ and be equal".to_string();
+            return Err(GrammarError::new(ErrorKind::Syntax, format!("#/items/{at}"), message));
+        }
+    };
+    let items = Items { prefix, rest, min, max, contains, repeats, surface };
     checks
         .check_array(&builder.exprs, &items)
         .map_err(|error| GrammarError { place: format!("#/items/{at}"), ..error })?;

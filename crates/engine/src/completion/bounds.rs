@@ -74,7 +74,7 @@ fn are_keys_endless(members: &Members) -> bool {
 
 /// Whether what completes an array hangs on what its elements are.
 fn is_about(items: &Items) -> bool {
-    items.unique || !items.contains.is_empty()
+    items.compares() || !items.contains.is_empty()
 }
 
 impl Bounds {
@@ -100,7 +100,7 @@ impl Bounds {
             fresh: None,
             references: measured.references,
         };
-        if grammar.all_items().iter().any(|items| items.unique) || !grammar.all_members().iter().all(are_keys_endless) {
+        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_endless) {
             bounds.fresh = Some(Fresh::new(run, measured, costs)?);
         }
         for lexeme in lexemes_of(grammar) {
@@ -280,16 +280,17 @@ impl Bounds {
         let mut one = items.elements().map(|element| worst(element.value)).max().unwrap_or(0);
         let mut most =
             items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
-        if let Some(fresh) = self.fresh.as_ref().filter(|_| items.unique) {
+        if let Some(fresh) = self.fresh.as_ref().filter(|_| items.is_unique()) {
             let new = items.elements().map(|element| fresh.of_node(element.value)).max().unwrap_or(0);
             one = one.saturating_add(NEW_KEY).max(new);
             most = most.map(|most| most.max(new));
         }
         let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
         let item = lexeme_cost(measured, surface.item);
-        // Those that count may have to come behind all leading ones.
-        let leading = if counted > 0 { items.prefix.len() as u64 } else { 0 };
-        let at_least = u64::from(items.min).max(leading).saturating_add(counted);
+        // Those that count, and two that are equal, may have to come behind all leading ones.
+        let equal = if items.must_repeat() { 2 } else { 0 };
+        let leading = if counted + equal > 0 { items.prefix.len() as u64 } else { 0 };
+        let at_least = u64::from(items.min).max(leading).saturating_add(counted).saturating_add(equal);
         let missing = most.unwrap_or(0).saturating_add(item).saturating_mul(at_least);
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
         around.into_iter().fold(missing.saturating_add(one), u64::saturating_add)

@@ -15,12 +15,12 @@ use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Memb
 use stencilm_regex::{ExprId, StateId};
 
 use crate::completion::references::ReferenceCosts;
-use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
+use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts, count_of};
 use crate::error::EngineError;
 use crate::machine::arrays::counts_of;
 use crate::machine::layout::{Frame, FrameId, Phase, Register};
 use crate::parse::stepper::Run;
-use crate::state::stacks::{Entry, SetId};
+use crate::state::stacks::{Entry, ItemsState, SetId};
 
 /// What the parts of one grammar take.
 pub(crate) struct Costs {
@@ -90,6 +90,20 @@ impl Costs {
     /// What the nodes take.
     pub fn nodes(&self) -> &[u64] {
         &self.nodes
+    }
+
+    /// What a text takes.
+    pub fn of_text(&self, text: &[u8]) -> u64 {
+        self.tokens.as_ref().map_or(text.len() as u64, |tokens| count_of(&tokens.vocabulary, text))
+    }
+
+    /// What the end of an array takes.
+    pub fn of_end(&self, grammar: &Grammar, items: ItemsId) -> u64 {
+        let close = grammar.items(items).surface.close;
+        match &self.tokens {
+            Some(tokens) => tokens.of_lexeme(close),
+            None => u64::from(grammar.exprs().shortest_at_least(close)),
+        }
     }
 
     /// What it takes to get to the end of the text from a stack.
@@ -209,7 +223,15 @@ impl Costs {
         let items = grammar.items(id);
         let state = run.stacks.items(register);
         let counts = counts_of(items, state, run.stacks);
-        let elements = elements_cost(grammar, &self.nodes, items, state.place, &counts, u32::from(!behind_element));
+        let to_come = |at_least: u32| elements_cost(grammar, &self.nodes, items, state.place, &counts, at_least);
+        let mut elements = to_come(u32::from(!behind_element).max(until_a_repeat(items, state)));
+        // One of those that are there may come again, but for those of leading places.
+        if items.prefix.is_empty()
+            && let Some(shortest) = run.shortest_spelled(state)
+        {
+            let again = self.of_text(&shortest).saturating_add(lexeme_cost(grammar, items.surface.item));
+            elements = elements.min(to_come(1).max(again));
+        }
         let first = if behind_element { 0 } else { lexeme_cost(grammar, items.surface.item) };
         sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
     }
@@ -387,7 +409,8 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
             if is_optional(items) {
                 return lexeme_cost(grammar, items.surface.empty);
             }
-            let elements = elements_cost(grammar, costs, items, 0, &vec![0; items.contains.len()], 1);
+            let at_least = until_a_repeat(items, ItemsState::default()).max(1);
+            let elements = elements_cost(grammar, costs, items, 0, &vec![0; items.contains.len()], at_least);
             let [open, item, close] =
                 [items.surface.open, items.surface.item, items.surface.close].map(|expr| lexeme_cost(grammar, expr));
             sum([open, elements.saturating_sub(item), close])
@@ -437,6 +460,15 @@ fn end_cost(grammar: Measured<'_>, costs: &[u64], members: &Members) -> u64 {
 /// Whether an array may be empty.
 fn is_optional(items: &Items) -> bool {
     items.min == 0 && items.contains.iter().all(|&(min, _)| min == 0)
+}
+
+/// How many elements must still come for two to be equal, if none of them is one that was there: two at later places. A lower bound
+/// would let every beginning of an element look as near to the end as any other.
+fn until_a_repeat(items: &Items, state: ItemsState) -> u32 {
+    if !items.must_repeat() || state.has_repeat {
+        return 0;
+    }
+    (items.prefix.len() as u32).saturating_sub(state.place).saturating_add(2)
 }
 
 /// What the elements take that must still come behind so many with these counts, at least so many, each with what stands

@@ -123,11 +123,12 @@ impl Fresh {
         let longest = items.max.map_or(NEVER, |max| times(max, longest.saturating_add(item)));
         let dearest =
             items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
-        // One element that is new makes the array new; those before it are any.
-        let before = (items.prefix.len() as u32).max(items.min);
+        // One element that is new makes the array new; those before it are any, but for two that must be equal.
+        let equal = if items.must_repeat() { 2 } else { 0 };
+        let before = (items.prefix.len() as u32).saturating_add(equal).max(items.min);
         let others = times(before, dearest.unwrap_or(0).saturating_add(item));
         let has_room = items.max.is_none_or(|max| max > before);
-        let of_many = match items.contains.is_empty() && !items.unique && has_room {
+        let of_many = match items.contains.is_empty() && !items.is_unique() && has_room {
             true => items.rest.iter().map(|element| new(element).of_many).min().unwrap_or(NEVER),
             false => NEVER,
         };

@@ -14,6 +14,7 @@ use stencilm_regex::{ExprId, LimitExceeded, Shortest};
 
 use crate::completion::costs::Costs;
 use crate::completion::token_counts::{MAX_STEPS, NEVER, count_of, fewest_tokens, shortest_text};
+use crate::distinct::elements::{Repeat, Spelled};
 use crate::error::EngineError;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Mode, Run, offers_tokens};
@@ -67,6 +68,22 @@ pub(crate) type Texts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
 pub(crate) enum Way {
     Lexeme(ExprId),
     Token(u32),
+    /// What is left behind so many bytes of an element that the array has already, where two must be equal.
+    Repeat {
+        spelled: Spelled,
+        written: u32,
+    },
+}
+
+/// What goes on behind a text of a lexeme.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    New,
+    /// What goes on where the lexeme stands, too, for it is complete there: of a number, another spelling.
+    Known,
+    /// Only more of the lexeme. Where elements must differ, `0` may be one that the array has, and of all its spellings none may
+    /// be new.
+    Nothing,
 }
 
 /// A place that the search for a completion has reached.
@@ -116,10 +133,9 @@ impl Frontier {
     fn add(&mut self, costs: &Costs, configuration: SetId, piece: Piece, before: u32, ways: Vec<(u64, Way)>) -> u32 {
         let place = self.places.len() as u32;
         let (cost, depth) = self.places.get(before as usize).map_or((0, 0), |place| (place.cost, place.depth + 1));
-        let cost = cost.saturating_add(match (&piece, costs.tokens()) {
-            (Piece::Token(_), _) => 1,
-            (Piece::Text(text), None) => text.len() as u64,
-            (Piece::Text(text), Some(tokens)) => count_of(&tokens.vocabulary, text),
+        let cost = cost.saturating_add(match &piece {
+            Piece::Token(_) => 1,
+            Piece::Text(text) => costs.of_text(text),
         });
         let hurries = self.hurries;
         self.queue.extend((0..).zip(&ways).map(|(way, &(rest, _))| {
@@ -188,6 +204,12 @@ impl Run<'_> {
                     SetId::EMPTY => None,
                     behind => Some((behind, Piece::Token(token))),
                 },
+                Way::Repeat { spelled, written } => {
+                    let rest = spelled.text(self.stacks).split_off(written as usize);
+                    let behind = self.run(configuration, &rest)?;
+                    (behind != SetId::EMPTY).then_some((behind, Piece::Text(rest)))
+                }
+                Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => None,
                 Way::Lexeme(lexeme) if next.tried => {
                     let is_new = |text: &[u8]| !is_of_another(lexemes, &place.ways, lexeme, text);
                     self.other_text(configuration, lexeme, is_new)?
@@ -196,12 +218,17 @@ impl Run<'_> {
                     None => None,
                     Some((text, _)) => {
                         let behind = self.run(configuration, text)?;
-                        let has_ended = self.has_ended(configuration, behind);
-                        if !has_ended || is_of_another(lexemes, &place.ways, lexeme, text) {
+                        let found = self.found_behind(configuration, lexeme, behind);
+                        let is_tried = match found {
+                            Behind::New => is_of_another(lexemes, &place.ways, lexeme, text),
+                            Behind::Known => false,
+                            Behind::Nothing => true,
+                        };
+                        if is_tried {
                             let (order, total) = (next.order + 1, next.total + 1);
                             frontier.queue.push(Reverse(Next { order, total, tried: true, ..next }));
                         }
-                        has_ended.then(|| (behind, Piece::Text(text.clone())))
+                        (found == Behind::New).then(|| (behind, Piece::Text(text.clone())))
                     }
                 },
             };
@@ -233,9 +260,17 @@ impl Run<'_> {
             let known = best.entry(way).or_insert(NEVER);
             *known = cost.min(*known);
         };
-        for thread in self.stacks.entries(configuration).to_vec() {
+        let threads = self.stacks.entries(configuration).to_vec();
+        let text = threads.iter().find(|&&thread| self.machine.is_text(thread)).map(|thread| thread.register);
+        for thread in threads {
             if thread == Entry::BOTTOM {
                 continue;
+            }
+            for repeat in text.map_or_else(Vec::new, |text| self.repeats_to_come(thread, text)) {
+                let Repeat { spelled, written, items, below } = repeat;
+                let behind = costs.of_stack(self, below)?.saturating_add(costs.of_end(self.machine.grammar(), items));
+                let length = costs.of_text(&spelled.text(self.stacks)[written as usize..]);
+                note(Way::Repeat { spelled, written }, behind.saturating_add(length));
             }
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             if offers_tokens(thread) {
@@ -279,7 +314,7 @@ impl Run<'_> {
         }
         let text = |way: &Way| match way {
             Way::Lexeme(lexeme) => lexemes[lexeme].as_ref().map_or(&[][..], |(text, _)| text),
-            Way::Token(_) => &[][..],
+            Way::Token(_) | Way::Repeat { .. } => &[][..],
         };
         let mut ways: Vec<(u64, Way)> = best.into_iter().map(|(way, cost)| (cost, way)).collect();
         ways.retain(|&(cost, _)| cost != NEVER);
@@ -287,16 +322,57 @@ impl Run<'_> {
         Ok(ways)
     }
 
-    /// Whether something can be read behind a lexeme that begins in one configuration and whose text leads to another one.
-    /// Where elements must differ, `0` may be one that the array has; then only more of the number is left, and of all its
-    /// spellings none may be new.
-    fn has_ended(&self, before: SetId, behind: SetId) -> bool {
+    /// Whether a lexeme is complete at a configuration, so that what is behind it goes on there, within an array of which two
+    /// elements must be equal. More of it is no shorter way then, and of a number there is ever more, each as near to the end as
+    /// the one before.
+    fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
         if !self.machine.keeps_text() {
-            return behind != SetId::EMPTY;
+            return Ok(false);
+        }
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let mut behind = Vec::new();
+        for thread in threads {
+            if thread == Entry::BOTTOM || offers_tokens(thread) || !self.is_towards_repeat(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            for tag in expansion.accepts(self.lexeme_cache, thread.state).to_vec() {
+                if self.lexemes(thread).contains(&(tag, lexeme)) {
+                    self.follow(&expansion, tag, thread, &mut behind)?;
+                }
+            }
+        }
+        Ok(!behind.is_empty())
+    }
+
+    /// What can be read behind a lexeme that begins in one configuration and whose text leads to another one.
+    fn found_behind(&mut self, before: SetId, lexeme: ExprId, behind: SetId) -> Behind {
+        if !self.machine.keeps_text() {
+            return if behind == SetId::EMPTY { Behind::Nothing } else { Behind::New };
         }
         let place = |thread: &Entry| (thread.head, thread.register, thread.below);
-        let threads = self.stacks.entries(behind).iter().filter(|&&thread| !self.machine.is_text(thread));
-        threads.map(place).any(|place_of| !self.stacks.entries(before).iter().any(|thread| place(thread) == place_of))
+        let before = self.stacks.entries(before).to_vec();
+        let mut within = Vec::new();
+        for &thread in before.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
+            if self.lexemes(thread).iter().any(|own| own.1 == lexeme) {
+                within.push(place(&thread));
+            }
+        }
+        let begins = |thread: &Entry| {
+            *thread != Entry::BOTTOM && thread.state == self.machine.fork(ExpansionId(thread.head)).start()
+        };
+        let mut found = Behind::Nothing;
+        for thread in self.stacks.entries(behind).iter().filter(|&&thread| !self.machine.is_text(thread)) {
+            let mut same = before.iter().filter(|other| place(other) == place(thread)).peekable();
+            if same.peek().is_none() || (begins(thread) && !same.any(begins)) {
+                return Behind::New;
+            }
+            if !within.contains(&place(thread)) {
+                found = Behind::Known;
+            }
+        }
+        found
     }
 
     /// A new text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
@@ -319,7 +395,7 @@ impl Run<'_> {
                     continue;
                 }
                 let next = self.run(configuration, &text)?;
-                if self.has_ended(configuration, next) {
+                if self.found_behind(configuration, lexeme, next) == Behind::New {
                     return Ok(Some((next, Piece::Text(text))));
                 }
             }

@@ -1,7 +1,7 @@
 //! What is rich: parts of a text with endlessly many values, so that a new one can always be made of them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Members, Node, NodeId};
+use stencilm_grammar::{Members, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
 
 use crate::distinct::quoting::Quoting;
@@ -124,7 +124,8 @@ impl Run<'_> {
 
     /// Whether counters tell that an element may come which the array does not have: wherever one may begin, one is left.
     fn are_values_counted(&self, frame: FrameId) -> bool {
-        self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).values_counted)
+        let counted = Repeats::Never { counted: true };
+        self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).repeats == counted)
     }
 
     pub(crate) fn is_pending(&self, frame: FrameId, register: u32) -> bool {

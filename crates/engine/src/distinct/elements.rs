@@ -1,4 +1,5 @@
-//! Arrays whose elements must differ: elements are compared when they end, and none is begun that could only be a repeat.
+//! Arrays whose elements must differ: elements are compared when they end, and none is begun that could only be a repeat. Arrays of
+//! which two elements must be equal are compared likewise until two are, and then remember only that.
 //!
 //! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration that
 //! no byte and no token leads on from; an array remembers where in it the element under way began. When an element ends, its
@@ -9,24 +10,25 @@
 //! an open object. Else a completion is searched for, nearest first, until a new value or something rich is found.
 
 use rustc_hash::FxHashSet;
-use stencilm_grammar::{ItemsId, canonical_json};
+use stencilm_grammar::{ItemsId, Repeats, canonical_json};
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::distinct::lasting::Lasting;
 use crate::distinct::new_values::Goal;
 use crate::distinct::quoting::{Quoting, text_since};
 use crate::error::EngineError;
+use crate::machine::arrays::{counts_of, may_close};
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
-use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
+use crate::state::stacks::{Entry, ItemsState, NIL, SetId, Stacks, UNKNOWN_TEXT};
 use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::json_text::begun;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 impl Machine {
-    /// Whether the grammar has arrays whose elements must differ, so that the text is kept.
+    /// Whether the grammar has arrays whose elements are compared, so that the text is kept.
     #[inline]
     pub(crate) fn keeps_text(&self) -> bool {
         self.text_fork.is_some()
@@ -38,10 +40,18 @@ impl Machine {
         self.text_fork.is_some_and(|expansion| expansion.0 == thread.head) && thread != Entry::BOTTOM
     }
 
+    /// The array of which two elements must be equal that an element begins or ends at in a frame.
+    fn repeating_items(&self, frame: FrameId) -> Option<ItemsId> {
+        match self.frame(frame) {
+            Frame::Item(id) | Frame::AfterItem(id) if self.grammar.items(id).must_repeat() => Some(id),
+            _ => None,
+        }
+    }
+
     /// The array with unique elements that an element begins or ends at in a frame.
     pub(crate) fn unique_items(&self, frame: FrameId) -> Option<ItemsId> {
         match self.frame(frame) {
-            Frame::Item(id) | Frame::AfterItem(id) if self.grammar.items(id).unique => Some(id),
+            Frame::Item(id) | Frame::AfterItem(id) if self.grammar.items(id).is_unique() => Some(id),
             _ => None,
         }
     }
@@ -72,8 +82,8 @@ impl Run<'_> {
     }
 
     /// A configuration without its text, where that makes no difference to what leads on: outside of arrays with unique elements, in
-    /// a first element, and in a string that no element has, as long as those arrays may go on with endlessly many values.
-    /// `None` where it may make one.
+    /// a first element, and in a string that no element has, as long as those arrays may go on with endlessly many values; and
+    /// where two elements are equal in every array in which some must be. `None` where it may make one.
     pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(Some(configuration));
@@ -81,9 +91,12 @@ impl Run<'_> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
         let Some(text) = self.text.take() else { return Ok(Some(configuration)) };
+        if threads.iter().any(|&thread| self.is_towards_repeat(thread)) {
+            return Ok(None);
+        }
         let mut arrays = Vec::new();
         for &thread in &threads {
-            self.unique_arrays(thread, &mut arrays);
+            self.arrays_around(thread, Machine::unique_items, &mut arrays);
         }
         for &(frame, register) in &arrays {
             if !self.is_frame_rich(frame, register)? {
@@ -100,37 +113,87 @@ impl Run<'_> {
 
     /// The register of an array before the element that begins here.
     pub(crate) fn begin_element(&mut self, state: ItemsState) -> u32 {
-        let start = if self.is_exact() { self.text.unwrap_or(UNKNOWN_TEXT) } else { UNKNOWN_TEXT };
+        let start = match self.text.filter(|_| self.is_exact()) {
+            _ if state.has_repeat => NIL,
+            known => known.unwrap_or(UNKNOWN_TEXT),
+        };
         self.stacks.intern_items(ItemsState { start, ..state })
     }
 
-    /// What a frame behind an element becomes when the element ends here: the same frame with the element among those
-    /// seen, or `None` where it was seen before. Other frames are `Some` of themselves.
-    pub(crate) fn end_element(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
-        if self.machine.unique_items(FrameId(frame.head)).is_none() {
-            return Ok(Some(frame));
-        }
+    /// What a frame behind an element that is compared becomes when the element ends here: the same frame with the element among
+    /// those seen, or with two that are equal, where some must be; nothing where it was seen before and must not. A mask, which
+    /// takes each for a new one, goes on both ways where it might be one of those before it.
+    pub(crate) fn end_element(&mut self, id: ItemsId, frame: Entry) -> [Option<Entry>; 2] {
         let state = self.stacks.items(frame.register);
+        let must_repeat = self.machine.grammar().items(id).must_repeat();
         let Some(text) = self.text.filter(|_| self.is_exact() && state.start != UNKNOWN_TEXT) else {
-            // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
-            self.doubt.element = true;
-            let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
-            let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
-            return Ok(Some(Entry { register, ..frame }));
+            return match must_repeat {
+                true => self.end_unknown_element(id, frame),
+                false => {
+                    // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
+                    self.doubt.element = true;
+                    let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
+                    [Some(self.with_items(frame, ItemsState { seen, start: NIL, ..state })), None]
+                }
+            };
         };
         let written = text_since(self.stacks, text, state.start);
         let value = self.stacks.intern_text(&canonical_json(&written));
-        if self.stacks.seen.has(state.seen, value) {
-            return Ok(None);
+        let mut ended = ItemsState { start: NIL, ..state };
+        match (self.stacks.seen.has(state.seen, value), must_repeat) {
+            (true, false) => return [None, None],
+            (true, true) => ended = ItemsState { seen: NIL, spelled: NIL, has_repeat: true, ..ended },
+            (false, _) => ended.seen = self.stacks.seen.append(state.seen, value),
         }
-        let seen = self.stacks.seen.append(state.seen, value);
-        let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
-        Ok(Some(Entry { register, ..frame }))
+        if must_repeat && !ended.has_repeat {
+            let before = self.stacks.append(state.spelled, state.start);
+            ended.spelled = self.stacks.append(before, text);
+        }
+        [Some(self.with_items(frame, ended)), None]
     }
 
-    /// Whether a frame waits for the end of an element that must be new.
-    pub(crate) fn ends_unique_element(&self, frame: Entry) -> bool {
-        matches!(self.machine.frame(FrameId(frame.head)), Frame::AfterItem(id) if self.machine.grammar().items(id).unique)
+    /// The same for an element whose value is not known, where two must be equal.
+    fn end_unknown_element(&mut self, id: ItemsId, frame: Entry) -> [Option<Entry>; 2] {
+        let state = self.stacks.items(frame.register);
+        let is_first = state.seen == NIL;
+        let seen = if is_first { self.stacks.seen.append(NIL, UNKNOWN_TEXT) } else { state.seen };
+        let new = Some(self.with_items(frame, ItemsState { seen, start: NIL, ..state }));
+        let repeat = ItemsState { start: NIL, has_repeat: true, ..state };
+        let items = self.machine.grammar().items(id);
+        if is_first || !may_close(items, repeat, &counts_of(items, repeat, self.stacks)) {
+            return [new, None];
+        }
+        self.doubt.repeat = true;
+        [new, Some(self.with_items(frame, repeat))]
+    }
+
+    fn with_items(&mut self, frame: Entry, state: ItemsState) -> Entry {
+        Entry { register: self.stacks.intern_items(state), ..frame }
+    }
+
+    /// The array at which a frame waits for the end of an element that is compared.
+    #[inline]
+    pub(crate) fn ends_compared_element(&self, frame: Entry) -> Option<ItemsId> {
+        if !self.machine.keeps_text() || frame == Entry::BOTTOM {
+            return None;
+        }
+        let Frame::AfterItem(id) = self.machine.frame(FrameId(frame.head)) else { return None };
+        match self.machine.grammar().items(id).repeats {
+            Repeats::Any => None,
+            Repeats::Never { .. } => Some(id),
+            Repeats::Required => (!self.stacks.items(frame.register).has_repeat).then_some(id),
+        }
+    }
+
+    /// Whether a thread can only end an array of which two elements must be equal, and is there since one was taken for one that
+    /// was there before.
+    pub(crate) fn hangs_on_a_repeat(&self, thread: Entry) -> bool {
+        if !self.machine.keeps_text() || thread == Entry::BOTTOM || offers_tokens(thread) {
+            return false;
+        }
+        let frame = self.machine.fork(ExpansionId(thread.head)).frame;
+        matches!(self.machine.frame(frame), Frame::AfterItem(_))
+            && self.stacks.items(thread.register).takes_for_repeat()
     }
 
     /// Drops the threads that can only repeat an element.
@@ -170,7 +233,7 @@ impl Run<'_> {
     /// The arrays with elements seen within an element of which a thread is, or between them.
     pub(crate) fn pending(&mut self, thread: Entry, pending: &mut Vec<ItemsState>) {
         let mut arrays = Vec::new();
-        self.unique_arrays(thread, &mut arrays);
+        self.arrays_around(thread, Machine::unique_items, &mut arrays);
         for (_, register) in arrays {
             let state = self.stacks.items(register);
             if state.seen != NIL && !pending.contains(&state) {
@@ -179,18 +242,28 @@ impl Run<'_> {
         }
     }
 
-    /// The frames and registers of all arrays with unique elements that a thread is in.
-    fn unique_arrays(&mut self, thread: Entry, arrays: &mut Vec<(FrameId, u32)>) {
+    /// The frames and registers of all arrays of a kind that a thread is in.
+    fn arrays_around(
+        &mut self,
+        thread: Entry,
+        of_kind: fn(&Machine, FrameId) -> Option<ItemsId>,
+        arrays: &mut Vec<(FrameId, u32)>,
+    ) {
+        self.frames_around(thread, |run, Entry { head, register, .. }| {
+            let frame = FrameId(head);
+            if of_kind(run.machine, frame).is_some() && !arrays.contains(&(frame, register)) {
+                arrays.push((frame, register));
+            }
+        });
+    }
+
+    /// Visits the frame of a thread, and all that wait below it.
+    fn frames_around(&mut self, thread: Entry, mut visit: impl FnMut(&Run<'_>, Entry)) {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return;
         }
         let own = self.machine.fork(ExpansionId(thread.head)).frame;
-        let mut add = |run: &Run<'_>, frame: FrameId, register: u32| {
-            if run.machine.unique_items(frame).is_some() && !arrays.contains(&(frame, register)) {
-                arrays.push((frame, register));
-            }
-        };
-        add(self, own, thread.register);
+        visit(self, Entry { head: own.0, state: 0, ..thread });
         let (mut work, mut seen) = (vec![thread.below], FxHashSet::default());
         while let Some(set) = work.pop() {
             if !seen.insert(set) {
@@ -200,11 +273,56 @@ impl Run<'_> {
             for index in 0..self.stacks.entries(set).len() {
                 let frame = self.stacks.entries(set)[index];
                 if frame != Entry::BOTTOM {
-                    add(self, FrameId(frame.head), frame.register);
+                    visit(self, frame);
                     work.push(frame.below);
                 }
             }
         }
+    }
+
+    /// Whether a thread is within an array of which two elements must still become equal.
+    pub(crate) fn is_towards_repeat(&mut self, thread: Entry) -> bool {
+        let mut repeating = Vec::new();
+        self.arrays_around(thread, Machine::repeating_items, &mut repeating);
+        repeating.iter().any(|&(_, register)| !self.stacks.items(register).has_repeat)
+    }
+
+    /// The elements of an array of which two must be equal, as they were written, without whitespace before them.
+    fn spelled(&self, state: ItemsState) -> impl Iterator<Item = Spelled> {
+        let mut places = self.stacks.list(state.spelled);
+        std::iter::from_fn(move || {
+            let end = places.next()?;
+            places.next().map(|start| Spelled { start, end })
+        })
+    }
+
+    /// The shortest element of an array of which two must be equal: one that may come again.
+    pub(crate) fn shortest_spelled(&self, state: ItemsState) -> Option<Vec<u8>> {
+        self.spelled(state).map(|spelled| spelled.text(self.stacks)).min_by_key(Vec::len)
+    }
+
+    /// What would make of the elements under way behind a text ones that were there before, where two must be equal: by the array
+    /// that each is of.
+    pub(crate) fn repeats_to_come(&mut self, thread: Entry, text: u32) -> Vec<Repeat> {
+        let mut arrays: Vec<(ItemsId, Entry)> = Vec::new();
+        self.frames_around(thread, |run, frame| {
+            if let Some(id) = run.machine.repeating_items(FrameId(frame.head)) {
+                arrays.push((id, frame));
+            }
+        });
+        let mut found = Vec::new();
+        for (items, Entry { register, below, .. }) in arrays {
+            let state = self.stacks.items(register);
+            if matches!(state.start, NIL | UNKNOWN_TEXT) {
+                continue;
+            }
+            let written = text_since(self.stacks, text, state.start);
+            let written = written.trim_ascii_start();
+            for spelled in self.spelled(state).filter(|spelled| spelled.text(self.stacks).starts_with(written)) {
+                found.push(Repeat { spelled, written: written.len() as u32, items, below });
+            }
+        }
+        found
     }
 
     /// Whether the text is within a string that no element seen before has at any place, so far as it is written: then
@@ -253,7 +371,7 @@ impl Run<'_> {
         let Some(text) = self.text.take() else { return Ok(None) };
         let mut arrays = Vec::new();
         for &thread in &threads {
-            self.unique_arrays(thread, &mut arrays);
+            self.arrays_around(thread, Machine::unique_items, &mut arrays);
         }
         let states: Vec<ItemsState> = arrays.iter().map(|&(_, register)| self.stacks.items(register)).collect();
         let Some(open) = self.open_string(text, &states) else { return Ok(None) };
@@ -378,6 +496,30 @@ impl Run<'_> {
         tokens.extend(along.into_iter().map(Unverified::element));
         Ok(())
     }
+}
+
+/// An element as it was written: between two texts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Spelled {
+    start: u32,
+    end: u32,
+}
+
+impl Spelled {
+    /// Its bytes, without whitespace before them.
+    pub fn text(self, stacks: &Stacks) -> Vec<u8> {
+        text_since(stacks, self.end, self.start).trim_ascii_start().to_vec()
+    }
+}
+
+/// An element that was there before and that one under way may become.
+pub(crate) struct Repeat {
+    pub spelled: Spelled,
+    /// So many of its bytes are written.
+    pub written: u32,
+    /// The array, and what waits below it.
+    pub items: ItemsId,
+    pub below: SetId,
 }
 
 /// The elements that must be new and are under way.

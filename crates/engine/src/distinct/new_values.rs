@@ -1,6 +1,6 @@
 //! The search for a value that an array does not have yet, where none is plain to see.
 
-use stencilm_grammar::{Items, Node, NodeId};
+use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::distinct::quoting::Quoting;
@@ -202,7 +202,7 @@ impl Run<'_> {
         for (index, node) in grammar.nodes().iter().enumerate() {
             let Node::Items(id) = node else { continue };
             let items = grammar.items(*id);
-            if !items.unique || items.values_counted {
+            if items.repeats != (Repeats::Never { counted: false }) {
                 continue;
             }
             let mut endless = true;

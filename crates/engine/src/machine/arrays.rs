@@ -25,8 +25,9 @@ impl Machine {
         let grammar = self.grammar.clone();
         let items = grammar.items(id);
         let counts = counts_of(items, state, stacks);
-        let may_close = state.place >= items.min && items.is_satisfied(&counts);
-        Phase::AfterValue { more: self.allowed(id, items, state.place, &counts) != 0, may_close }
+        let may_close = may_close(items, state, &counts);
+        let more = !state.takes_for_repeat() && self.allowed(id, items, state.place, &counts) != 0;
+        Phase::AfterValue { more, may_close }
     }
 
     /// The alternatives that may come at a place, as bits.
@@ -77,19 +78,25 @@ impl Machine {
         let roomy = room.is_none_or(|room| room > far + needs().sum::<u64>());
         // With elements that count for nothing and places enough, every bound is on its own.
         let apart = roomy && items.rest.iter().any(|element| element.counts == 0);
-        let begun = u64::from(state.seen != NIL);
+        let begun = u64::from(state.has_repeat) << 1 | u64::from(state.seen != NIL);
         if !apart || (state.place as usize) < items.prefix.len() {
             description.extend([begun << 32 | u64::from(state.place), room.unwrap_or(u64::MAX)]);
             description.extend(counts.iter().map(|&count| u64::from(count)));
             return;
         }
         let missing = u64::from(items.min.saturating_sub(state.place)).min(far);
-        description.extend([begun << 32 | 1 << 33 | missing, far]);
+        description.extend([begun << 32 | 1 << 34 | missing, far]);
         for ((&count, &(_, max)), need) in counts.iter().zip(&items.contains).zip(needs()) {
             let room = max.map_or(far, |max| u64::from(max - count).min(far));
             description.push(need.min(far) << 32 | room);
         }
     }
+}
+
+/// Whether an array may end behind an element.
+pub(crate) fn may_close(items: &Items, state: ItemsState, counts: &[u32]) -> bool {
+    let is_compared = items.must_repeat() && !state.has_repeat;
+    state.place >= items.min && items.is_satisfied(counts) && !is_compared
 }
 
 /// The counters of a state.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId};
+use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId, Repeats};
 use stencilm_regex::{ExprId, Map, Set, StateId};
 
 use crate::error::EngineError;
@@ -207,8 +207,8 @@ impl Machine {
                 return Some(vec![(colon, vec![(value, Register::Value(0))])]);
             }
             (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
-                let &Items { surface, unique, .. } = self.grammar.items(id);
-                let register = if unique { Register::NextElement } else { Register::Same };
+                let &Items { surface, repeats, .. } = self.grammar.items(id);
+                let register = if repeats == Repeats::Any { Register::Same } else { Register::NextElement };
                 (surface.item, (Frame::Item(id), register), surface.close, (more, may_close))
             }
             (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
@@ -296,7 +296,7 @@ impl Machine {
             Frame::Node(node) => self.piece(node, 0)?,
             _ => return None,
         };
-        // What is known of unique elements is told by their expressions.
+        // What is known of elements that are compared is told by their expressions.
         let exprs = self.grammar.exprs();
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
@@ -475,7 +475,7 @@ impl Machine {
             search.cases.push((items.surface.empty, continuation));
         }
         if self.allowed(id, items, 0, &counts) != 0 {
-            let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
+            let register = if items.compares() { Register::FirstElement } else { Register::Value(0) };
             let inner = search.links.push(continuation, (self.frame_id(Frame::Item(id)), register));
             search.cases.push((items.surface.open, inner));
         }

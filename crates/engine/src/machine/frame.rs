@@ -127,7 +127,7 @@ pub enum Register {
     },
     /// None, where the key just written is none of those that the object has: it is cut off behind it.
     Last,
-    /// The first element of an array with unique elements begins.
+    /// The first element of an array whose elements are compared begins.
     FirstElement,
     /// Another one begins.
     NextElement,

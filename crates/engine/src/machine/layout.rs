@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use stencilm_grammar::{Grammar, ItemsId, Members, MembersId, Node};
+use stencilm_grammar::{Grammar, Items, ItemsId, Members, MembersId, Node};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
 
 use crate::bounded::Bounded;
@@ -103,7 +103,7 @@ impl Machine {
         let root = Frame::Node(machine.grammar.root());
         machine.frame_id(root);
         let has_names = machine.find_names();
-        if has_names || machine.grammar.all_items().iter().any(|items| items.unique) {
+        if has_names || machine.grammar.all_items().iter().any(Items::compares) {
             let frame = machine.frame_id(Frame::Text);
             machine.text_fork = Some(ExpansionId(machine.expansions.len() as u32));
             machine.expansions.push(Arc::new(Expansion::nothing(frame)));

@@ -102,6 +102,9 @@ impl Draft<'_> {
         if doubt.element {
             self.unverified.push(Unverified::element(token));
         }
+        if doubt.repeat {
+            self.unverified.push(Unverified::repeat(token));
+        }
     }
 }
 

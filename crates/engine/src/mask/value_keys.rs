@@ -168,7 +168,7 @@ impl Description<'_> {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
         // What such elements are compared with is told by the text.
-        self.fits &= !items.unique && items.prefix.len() < MAX_WORDS;
+        self.fits &= !items.compares() && items.prefix.len() < MAX_WORDS;
         self.words.extend([6, items.prefix.len() as u32, items.contains.len() as u32, items.min]);
         self.bound(items.max);
         let ArraySurface { empty, open, item, close } = items.surface;

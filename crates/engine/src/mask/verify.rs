@@ -129,7 +129,7 @@ impl Run<'_> {
                     !self.may_repeat_a_whole_key(vocabulary.whole_keys(), token)
                 }
                 VerifyReason::WholeKey { .. } => !self.may_repeat_a_key(bytes, within_key),
-                VerifyReason::BegunKey => false,
+                VerifyReason::BegunKey | VerifyReason::Repeat => false,
                 VerifyReason::Element => strings.as_ref().is_some_and(|strings| strings.are_not_in(bytes)),
             };
             if !is_new {

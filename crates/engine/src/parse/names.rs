@@ -63,16 +63,17 @@ impl Run<'_> {
             }
             self.stacks.spend(self.stacks.entries(set).len() + 1)?;
             self.stacks.look_at(set);
-            for mut frame in self.stacks.entries(set).to_vec() {
+            let mut frames = Vec::new();
+            for frame in self.stacks.entries(set).to_vec() {
+                match self.ends_compared_element(frame) {
+                    Some(id) => frames.extend(self.end_element(id, frame).into_iter().flatten()),
+                    None => frames.push(frame),
+                }
+            }
+            for frame in frames {
                 if frame == Entry::BOTTOM {
                     threads.push(frame);
                     continue;
-                }
-                if self.ends_unique_element(frame) {
-                    match self.end_element(frame)? {
-                        Some(ended) => frame = ended,
-                        None => continue,
-                    }
                 }
                 if self.machine.declares(FrameId(frame.head)).is_some() {
                     let names = self.declared(frame, names);

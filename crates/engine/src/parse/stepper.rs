@@ -108,6 +108,8 @@ pub(crate) struct Doubt {
     pub whole: bool,
     /// Not a key but an element of an array whose elements must differ, behind others.
     pub element: bool,
+    /// Nor a new one, but an element taken for one that was there before, of an array of which two must be equal.
+    pub repeat: bool,
     /// The token ends within a key of which only few may go on, behind or beside others.
     pub uneven: bool,
     /// Not of the key, but of the thread that this is said of: it began within the token.
@@ -118,7 +120,7 @@ impl Doubt {
     /// Whether anything was taken for new.
     #[inline]
     pub fn is_any(&self) -> bool {
-        self.seen | self.taken | self.whole | self.element | self.uneven
+        self.seen | self.taken | self.whole | self.element | self.repeat | self.uneven
     }
 }
 
@@ -290,47 +292,47 @@ impl Run<'_> {
             }
             self.stacks.look_at(set);
             for index in 0..self.stacks.entries(set).len() {
-                let mut frame = self.stacks.entries(set)[index];
+                let frame = self.stacks.entries(set)[index];
                 if frame == Entry::BOTTOM {
                     threads.push(frame);
                     continue;
                 }
-                if self.machine.keeps_text() && self.ends_unique_element(frame) {
+                let mut frames = [Some(frame), None];
+                if let Some(id) = self.ends_compared_element(frame) {
                     // What comes of it depends on the text, too.
                     by_text = true;
-                    match self.end_element(frame)? {
-                        Some(ended) => frame = ended,
-                        None => continue,
-                    }
+                    frames = self.end_element(id, frame);
                 }
-                let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
-                let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
-                let nullable = self.machine.fork(first).nullable;
-                let led = nullable && descent.is_led(leader, first, frame.register);
-                let mut next = Some(first).filter(|_| !led);
-                while let Some(id) = next {
-                    next = self.begin(id, frame, threads);
-                    if !self.machine.fork(id).opens.is_empty() {
+                for frame in frames.into_iter().flatten() {
+                    let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
+                    let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
+                    let nullable = self.machine.fork(first).nullable;
+                    let led = nullable && descent.is_led(leader, first, frame.register);
+                    let mut next = Some(first).filter(|_| !led);
+                    while let Some(id) = next {
+                        next = self.begin(id, frame, threads);
+                        if !self.machine.fork(id).opens.is_empty() {
+                            has_marks = true;
+                            self.open(id, frame, threads)?;
+                        }
+                    }
+                    if !nullable {
+                        continue;
+                    }
+                    let (mut leader, mut has_ended) = (leader, false);
+                    if self.machine.marks.any()
+                        && let Some(remark) = self.remark(frame)?
+                    {
+                        // The threads above may be dropped where those below stay, so they do not stand for them.
+                        leader = NONE;
+                        has_ended = true;
                         has_marks = true;
-                        self.open(id, frame, threads)?;
+                        threads.push(remark);
                     }
-                }
-                if !nullable {
-                    continue;
-                }
-                let (mut leader, mut has_ended) = (leader, false);
-                if self.machine.marks.any()
-                    && let Some(remark) = self.remark(frame)?
-                {
-                    // The threads above may be dropped where those below stay, so they do not stand for them.
-                    leader = NONE;
-                    has_ended = true;
-                    has_marks = true;
-                    threads.push(remark);
-                }
-                let at = descent.reach(frame.below, leader);
-                if !has_ended {
-                    descent.lead(at, first, frame.register);
+                    let at = descent.reach(frame.below, leader);
+                    if !has_ended {
+                        descent.lead(at, first, frame.register);
+                    }
                 }
             }
         }

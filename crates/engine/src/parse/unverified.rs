@@ -21,12 +21,19 @@ pub(crate) enum VerifyReason {
     BegunKey,
     /// An element of an array whose elements must differ.
     Element,
+    /// The end of an array of which two elements must be equal.
+    Repeat,
 }
 
 impl Unverified {
     /// A token that may end a known key which had begun before.
     pub fn begun_key(token: u32) -> Unverified {
         Unverified { token, cause: VerifyReason::BegunKey }
+    }
+
+    /// A token that may end an array which has no two equal elements and needs them.
+    pub fn repeat(token: u32) -> Unverified {
+        Unverified { token, cause: VerifyReason::Repeat }
     }
 
     /// A token that may end a known element.

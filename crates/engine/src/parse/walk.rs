@@ -153,6 +153,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         let expansion = self.run.machine.fork(id);
         // A token that ends within such a key may leave no new one.
         doubt.uneven |= expansion.uneven && self.run.may_run_out(expansion, thread);
+        doubt.repeat |= self.run.hangs_on_a_repeat(thread);
         // The thread whose mask is asked for is in such a state already.
         let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
         let begun = thread.state == StateId::START.0 || expansion.dfa().is_some_and(saturated);
@@ -411,7 +412,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 if !left_below(node) {
                     return Ok(None);
                 }
-                let (next, Doubt { seen, taken, element, uneven, .. }) = run.known_step(set, byte)?;
+                let (next, Doubt { seen, taken, element, repeat, uneven, .. }) = run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
                 let whole = doubt.whole || seen || taken;
                 let doubt = Doubt {
@@ -419,6 +420,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     taken: doubt.taken || taken,
                     whole,
                     element: doubt.element || element,
+                    repeat: doubt.repeat || repeat,
                     uneven: doubt.uneven || uneven,
                     later: true,
                 };
@@ -488,6 +490,8 @@ impl<'r, 'a> Walk<'r, 'a> {
             taken: before.taken || taken,
             whole: before.whole || (before.later && (seen || taken)),
             element: before.element || element,
+            // Of which followers it is said is asked of each.
+            repeat: before.repeat,
             uneven: before.uneven || uneven,
             later: true,
         };

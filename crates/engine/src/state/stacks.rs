@@ -66,10 +66,21 @@ pub struct ItemsState {
     pub place: u32,
     /// The counters, as a list; 0 where all are 0.
     pub counts: u32,
-    /// The values seen, where no two may be equal, as a list of texts of [`Stacks::seen`]; 0 for none.
+    /// The values seen, where they are compared, as a list of texts of [`Stacks::seen`]; 0 for none.
     pub seen: u32,
-    /// The text before the element under way, where no two may be equal.
+    /// The text before the element under way, where it is compared.
     pub start: u32,
+    /// The texts before and behind each element seen, where two must be equal, as a list.
+    pub spelled: u32,
+    /// Whether two were equal, where some must be: then nothing is compared any more, and nothing of what was seen is kept.
+    pub has_repeat: bool,
+}
+
+impl ItemsState {
+    /// Whether the last element is taken for one that was there, as far as a mask goes: what was seen is not forgotten.
+    pub fn takes_for_repeat(self) -> bool {
+        self.has_repeat && self.seen != NIL
+    }
 }
 
 /// A list cell: an element and the list before it. Texts are lists of bytes.

@@ -290,6 +290,72 @@ fn elements_differ_as_values() {
 }
 
 #[test]
+fn two_elements_are_equal_as_values() {
+    let string = r#"string ::= "\"" ([^"\\] | "\\u00" [0-9a-f]{2})* "\"" "#;
+    let strings = format!("root ::= %array {{ repeated; rest: string; }} {string}");
+    check(
+        &strings,
+        &[r#"["a","a"]"#, r#"["a","\u0061"]"#, r#"["","b",""]"#, r#"[ "a" , "a" , "b" ]"#],
+        &[r#"["a","b"]"#, "[]", r#"["a"]"#, r#"["a","A",""]"#, r#"[ "a" , "aa" ]"#],
+    );
+    dies_at(&strings, r#"["a","b"]"#, 8);
+    let number = r#"number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ("e" "-"? [0-9]+)?"#;
+    check(
+        &format!("root ::= %array {{ repeated; place: \"null\"; rest: number | \"null\"; }} {number}"),
+        &["[null,1,1.0]", "[null,10,1e1]", "[null,0,-0]", "[null,null]", "[null,12e1,5,120]"],
+        &["[null,1,2]", "[null,1,10,1.5,100]", "[null]", "[null,12,1.2]", "[1,1]"],
+    );
+    let object = r#"%object { order = any; optional "a": [0-9]; optional "b": [0-9]; }"#;
+    check(
+        &format!("root ::= %array {{ repeated; rest: {object}; }}"),
+        &["[{},{}]", r#"[{"a":1,"b":2},{"b":2,"a":1}]"#, r#"[{"a":1},{ "a" : 1 }]"#],
+        &[r#"[{"a":1},{"b":1}]"#, r#"[{},{"a":1},{"a":2}]"#, r#"[{"a":1,"b":2},{"a":2,"b":1}]"#],
+    );
+    // An array within is on its own, and within elements that differ it is one of them.
+    check(
+        "root ::= %array { repeated; rest: %array { unique; rest: [0-9]; }; }",
+        &["[[1,2],[2,1],[1,2]]", "[[],[]]"],
+        &["[[1,2],[2,1],[1]]", "[[1,1],[1,1]]"],
+    );
+    check(
+        "root ::= %array { unique; rest: %array { repeated; rest: [0-9]; }; }",
+        &["[]", "[[1,1]]", "[[1,1],[1,1,1]]", "[[1,1],[2,2]]"],
+        &["[[1,2]]", "[[1,1],[1,1]]", "[[]]"],
+    );
+    // Counters are told as ever.
+    check(
+        r#"root ::= %array { repeated; contains c {1,1}; rest c: "7"; rest: [0-6]; }"#,
+        &["[1,7,1]", "[7,2,2]"],
+        &["[7,7]", "[1,1]", "[1,7]", "[7,1,1,7]"],
+    );
+}
+
+#[test]
+fn two_equal_elements_are_completed_soon() {
+    let completed = |grammar: &str, text: &str| {
+        let mut matcher = read(grammar);
+        assert_eq!(matcher.accept_bytes(text.as_bytes()), Ok(true), "{text}");
+        String::from_utf8(matcher.shortest_completion(100).expect("there is one")).expect("text")
+    };
+    let numbers = r#"root ::= %array { repeated; rest: "0" ("." "0"+)? | [1-9] [0-9]*; }"#;
+    for (text, expected) in [
+        ("", "[0,0]"),
+        ("[", "0,0]"),
+        ("[0", ",0]"),
+        ("[7", ",7]"),
+        ("[12,3,1", "2]"),
+        ("[12,3,", "3]"),
+        ("[3,3,1", "]"),
+    ] {
+        assert_eq!(completed(numbers, text), expected, "{text}");
+    }
+    // A new pair is shorter than what is there.
+    assert_eq!(completed(numbers, "[1234567,"), "0,0]");
+    let places = r#"root ::= %array { repeated; place: "7"; place: "8"; rest: "9" | "\"a\""; }"#;
+    assert_eq!(completed(places, ""), "[7,8,9,9]");
+}
+
+#[test]
 fn nothing_is_begun_that_could_only_be_a_repeat() {
     let three = r#"root ::= %array { unique; rest: "\"ab\"" | "\"ac\"" | "12"; count {0,5}; }"#;
     dies_at(three, r#"["ab","ab""#, 8);

@@ -64,7 +64,7 @@ fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
 }
 
 /// Grammars, and whether the masks of a budget are all that the budget allows.
-const GRAMMARS: [(&str, bool); 25] = [
+const GRAMMARS: [(&str, bool); 28] = [
     (r#"root ::= "a"*"#, true),
     (r#"root ::= "a" | "aba" | "bababa""#, true),
     (r#"root ::= "[" root? "]""#, true),
@@ -76,6 +76,10 @@ const GRAMMARS: [(&str, bool); 25] = [
     (r#"root ::= %object { others = "\"" [ab]* "\"": [12]; count {2,}; }"#, false),
     (r#"root ::= %array { unique; count {2,}; rest: [ab]{1,3}; }"#, false),
     (r#"root ::= %array { contains c {2,}; rest: "1"; rest c: "22"; }"#, false),
+    // Two that are equal: again the last one, or two cheap ones.
+    (r#"root ::= %array { repeated; rest: [ab]{1,3}; }"#, false),
+    (r#"root ::= %array { repeated; place: "a" | "12121212"; place: "b"; rest: "12121212" | "1b2"; }"#, false),
+    (r#"root ::= %array { repeated; rest: "[" ("a" | "b" | "1212")+ "]" | %array { unique; rest: [12]+; }; }"#, false),
     (r#"root ::= <[10]> "a" | "b" "b" "b" "b""#, true),
     (
         r#"value ::= "1" | %array { rest: value; }

@@ -1,6 +1,6 @@
 //! Arrays whose elements are counted, against a text with holes: their elements from the last one on.
 //!
-//! Elements that must differ are compared as JSON values; where a hole is in one, whether it differs is not decided.
+//! Elements that are compared are so as JSON values; where a hole is in one, whether it differs is not decided.
 
 use stencilm_regex::ExprId;
 
@@ -33,7 +33,7 @@ impl Recogniser<'_> {
                 for slot in elements.slots_before(items) {
                     for element in alternatives(items, slot) {
                         if let Some(mut next) = elements.with(items, slot, element) {
-                            next.ends = if items.unique { at.position() } else { 0 };
+                            next.ends = if items.compares() { at.position() } else { 0 };
                             let next = self.arrays.id(next);
                             self.call(goal, Step::Element(next), element.value, at)?;
                         }
@@ -41,20 +41,15 @@ impl Recogniser<'_> {
                 }
             }
             Step::Element(state) => {
-                let (state, at) = match items.unique {
-                    true => match self.differing(state, at) {
-                        Some(next) => next,
-                        None => return Ok(()),
-                    },
-                    false => (state, at),
-                };
-                if items.surface.item != ExprId::EMPTY {
-                    self.read_lexeme(goal, Step::AfterElement(state), items.surface.item, at)?;
-                } else {
-                    self.go_on(goal, Step::AfterElement(state), at);
-                }
-                if self.arrays.get(state).is_complete(items) {
-                    self.read_lexeme(goal, Step::Done, items.surface.open, at)?;
+                for (state, at) in self.compared(items, state, at).into_iter().flatten() {
+                    if items.surface.item != ExprId::EMPTY {
+                        self.read_lexeme(goal, Step::AfterElement(state), items.surface.item, at)?;
+                    } else {
+                        self.go_on(goal, Step::AfterElement(state), at);
+                    }
+                    if self.arrays.get(state).is_complete(items) {
+                        self.read_lexeme(goal, Step::Done, items.surface.open, at)?;
+                    }
                 }
             }
             _ => unreachable!("an array has no other steps"),
@@ -62,20 +57,34 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// The state with the value of the element that begins at a place, which is none of those before; in doubt where it is not
-    /// known.
-    fn differing(&mut self, state: ArrayState, at: Place) -> Option<(ArrayState, Place)> {
+    /// The states with the value of the element that begins at a place: where it is none of those behind it, and where it is one.
+    /// In doubt where that is not known.
+    fn compared(&mut self, items: &Items, state: ArrayState, at: Place) -> [Option<(ArrayState, Place)>; 2] {
+        if !items.compares() {
+            return [Some((state, at)), None];
+        }
         let mut elements = self.arrays.get(state).clone();
         let end = std::mem::take(&mut elements.ends);
+        if elements.has_repeat {
+            return [Some((self.arrays.id(elements), at)), None];
+        }
         let is_unknown = self.template.has_hole(at.position(), end);
         let value = if is_unknown { UNKNOWN } else { self.arrays.value(self.template.between(at.position(), end)) };
         let is_first = elements.values.is_empty();
         let in_doubt = elements.values.contains(&UNKNOWN) || (is_unknown && !is_first);
-        if !elements.values.contains(&value) {
+        let is_known = elements.values.contains(&value);
+        let repeated = (items.must_repeat() && (in_doubt || is_known)).then(|| {
+            let met = Elements { values: Box::default(), has_repeat: true, ..elements.clone() };
+            let is_sure = is_known && !is_unknown;
+            (self.arrays.id(met), if is_sure { at } else { at.doubted() })
+        });
+        if !is_known {
             elements.values = [&elements.values[..], &[value]].concat().into();
         } else if !is_unknown {
-            return None;
+            return [None, repeated];
         }
-        Some((self.arrays.id(elements), if in_doubt { at.doubted() } else { at }))
+        // Where two must be equal, one that differs takes nothing away.
+        let at = if in_doubt && items.is_unique() { at.doubted() } else { at };
+        [Some((self.arrays.id(elements), at)), repeated]
     }
 }

@@ -32,8 +32,10 @@ pub(super) struct Elements {
     pub count: u32,
     /// The counters, likewise.
     pub counts: Box<[u32]>,
-    /// The values of those that must differ, as numbers of their texts.
+    /// The values of those that are compared, as numbers of their texts; none where two that must be equal were met.
     pub values: Box<[u32]>,
+    /// Whether two were equal, where some must be.
+    pub has_repeat: bool,
     /// Where an element begins whose end was met: it is told apart from what comes before it when its beginning is.
     pub ends: u32,
 }
@@ -92,6 +94,7 @@ impl Elements {
         let within = |count: u32, min: u32, max: Option<u32>| count >= min && max.is_none_or(|max| count <= max);
         let mut counters = items.contains.iter().enumerate();
         self.may_be_first(items)
+            && (self.has_repeat || !items.must_repeat())
             && within(self.count, items.min, items.max)
             && counters.all(|(index, &(min, max))| within(self.counts.get(index).copied().unwrap_or(0), min, max))
     }

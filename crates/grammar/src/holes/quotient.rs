@@ -222,7 +222,7 @@ impl Quotient<'_, '_> {
                             let cut = if place == 0 { Some(element.value) } else { self.cut(element.value, place)? };
                             let Some(cut) = cut else { continue };
                             for before in with.slots_before(items).into_iter().map(Some).chain([None]) {
-                                if items.unique && (before.is_some() || !elements.is_empty()) {
+                                if items.compares() && (before.is_some() || !elements.is_empty()) {
                                     // Which values there are before and behind would have to be compared.
                                     self.refuse();
                                     continue;
@@ -257,7 +257,7 @@ impl Quotient<'_, '_> {
         if item == ExprId::NOTHING {
             return Ok(None);
         }
-        if items.unique {
+        if items.compares() {
             self.refuse();
             return Ok(None);
         }

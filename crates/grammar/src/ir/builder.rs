@@ -107,8 +107,11 @@ impl GrammarBuilder {
         ObjectChecks::default().key_space(&self.exprs, key, taken)
     }
 
-    /// A JSON array.
-    pub fn array(&mut self, items: Items) -> NodeId {
+    /// A JSON array. One in which two elements are equal has two at least.
+    pub fn array(&mut self, mut items: Items) -> NodeId {
+        if items.must_repeat() {
+            items.min = items.min.max(2);
+        }
         self.items.push(items);
         self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
     }

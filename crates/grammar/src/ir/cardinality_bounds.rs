@@ -75,6 +75,26 @@ impl Items {
         Some(counts)
     }
 
+    /// Whether two elements that are equal can always be added, whatever the array has: what some element of a later place may
+    /// come twice more, and places before that are in the way of none.
+    pub fn can_always_repeat(&self) -> bool {
+        let bounded = self.contains.iter().enumerate().filter(|(_, (_, max))| max.is_some());
+        let bounded = bounded.fold(0, |bits: u32, (index, _)| bits | 1 << index);
+        let is_free = |element: &Element| element.counts & bounded == 0;
+        self.max.is_none() && self.rest.iter().any(is_free) && self.prefix.iter().flatten().all(is_free)
+    }
+
+    /// Refuses an array of which two elements must be equal, where the last one that may come would have to be one of those before
+    /// it: that would take a search among all ways to write them.
+    pub(crate) fn check_repeats(&self) -> Result<(), GrammarError> {
+        if !self.must_repeat() || self.can_always_repeat() {
+            return Ok(());
+        }
+        let message = "two elements of an array must be equal, and not every such array can get two that are: there is a greatest \
+                       number of elements, or of those of a kind; leave that out, or that two are equal";
+        Err(GrammarError::new(ErrorKind::Unsupported, "", message))
+    }
+
     /// Whether no counter asks for more.
     pub fn is_satisfied(&self, counts: &[u32]) -> bool {
         counts.iter().zip(&self.contains).all(|(count, (min, _))| count >= min)
@@ -216,7 +236,7 @@ mod tests {
     use stencilm_regex::ExprId;
 
     use super::*;
-    use crate::ir::grammar::ArraySurface;
+    use crate::ir::grammar::{ArraySurface, Repeats};
 
     /// Longest array that the slow twin tries; bounds are so small that no longer one is needed.
     const LONGEST: u32 = 9;
@@ -254,16 +274,7 @@ mod tests {
             let surface =
                 ArraySurface { empty: ExprId::EMPTY, open: ExprId::EMPTY, item: ExprId::EMPTY, close: ExprId::EMPTY };
             let prefix = prefix.into_iter().map(|place| elements(place, known)).collect();
-            Items {
-                prefix,
-                rest: elements(rest, known),
-                min,
-                max,
-                contains,
-                unique: false,
-                values_counted: false,
-                surface,
-            }
+            Items { prefix, rest: elements(rest, known), min, max, contains, repeats: Repeats::Any, surface }
         })
     }
 

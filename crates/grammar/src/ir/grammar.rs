@@ -282,6 +282,23 @@ pub struct Element {
     pub counts: u32,
 }
 
+/// What an array asks of elements that are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
+/// same members in another order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Repeats {
+    /// Nothing: elements are not compared.
+    #[default]
+    Any,
+    /// That no two are.
+    Never {
+        /// Whether the counters tell when values run out. Alternatives have no value in common then, and one that the counters
+        /// allow has a value left that the array does not have.
+        counted: bool,
+    },
+    /// That two are, at least.
+    Required,
+}
+
 /// A JSON array whose elements are counted, by kind, or compared with each other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Items {
@@ -295,12 +312,8 @@ pub struct Items {
     pub max: Option<u32>,
     /// Bounds of the counters, at most 32.
     pub contains: Vec<(u32, Option<u32>)>,
-    /// Whether no two elements are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
-    /// same members in another order.
-    pub unique: bool,
-    /// Of an array whose elements differ: whether the counters tell when values run out. Alternatives have no value in common
-    /// then, and one that the counters allow has a value left that the array does not have.
-    pub values_counted: bool,
+    /// What is asked of equal elements.
+    pub repeats: Repeats,
     /// How it is written.
     pub surface: ArraySurface,
 }
@@ -309,6 +322,21 @@ impl Items {
     /// Whether nothing is written but the elements, one after the other: then the array may be the empty text.
     pub fn is_bare(&self) -> bool {
         self.surface.item == ExprId::EMPTY
+    }
+
+    /// Whether elements are held against each other.
+    pub fn compares(&self) -> bool {
+        self.repeats != Repeats::Any
+    }
+
+    /// Whether no two elements are equal.
+    pub fn is_unique(&self) -> bool {
+        matches!(self.repeats, Repeats::Never { .. })
+    }
+
+    /// Whether two elements must be equal.
+    pub fn must_repeat(&self) -> bool {
+        self.repeats == Repeats::Required
     }
 
     /// Whether it may have no element at all.

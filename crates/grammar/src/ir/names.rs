@@ -9,7 +9,7 @@ use stencilm_regex::ExprId;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
-    Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, NameSet, Node, NodeId, Rule, RuleId,
+    Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
 };
 
 /// Most rounds of a counted repetition whose body may declare names.
@@ -279,9 +279,7 @@ impl<'b> Product<'b> {
             }
             &Node::Items(items) => {
                 let items = self.builder.items(items).clone();
-                if items.unique {
-                    return Err(self.unsupported("an array whose elements must differ", "leave uniqueItems out"));
-                }
+                self.check_not_compared(&items)?;
                 if self.declaring[id.0 as usize] {
                     return Err(self.unsupported(
                         "an array that counts elements of some kind",
@@ -291,6 +289,15 @@ impl<'b> Product<'b> {
                 self.items_in(items, form)
             }
         })
+    }
+
+    fn check_not_compared(&self, items: &Items) -> Result<(), GrammarError> {
+        let place = match items.repeats {
+            Repeats::Any => return Ok(()),
+            Repeats::Never { .. } => "an array whose elements must differ",
+            Repeats::Required => "an array of which two elements must be equal",
+        };
+        Err(self.unsupported(place, "leave uniqueItems out"))
     }
 
     fn unsupported(&self, place: &str, way_out: &str) -> GrammarError {

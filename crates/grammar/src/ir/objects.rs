@@ -120,8 +120,8 @@ impl ObjectChecks {
     pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
         let ArraySurface { empty, open, item, close } = items.surface;
         let signs = [empty, open, item, close];
-        // Elements alone are told apart by themselves. That no two are equal is told by what stands between them.
-        if signs != [ExprId::EMPTY; 4] || items.unique {
+        // Elements alone are told apart by themselves. Which are equal is told by what stands between them.
+        if signs != [ExprId::EMPTY; 4] || items.compares() {
             self.check_lexemes(exprs, signs.into_iter())?;
         }
         let places = items.prefix.iter().chain([&items.rest]);
@@ -132,6 +132,7 @@ impl ObjectChecks {
         if items.contains.len() > MAX_COUNTERS {
             return too_many("counters", MAX_COUNTERS);
         }
+        items.check_repeats()?;
         if places.map(|place| place.len()).max().unwrap_or(0) > MAX_ALTERNATIVES {
             return too_many("alternatives at one place", MAX_ALTERNATIVES);
         }

@@ -84,6 +84,11 @@ pub(crate) fn without_dead_parts(grammar: Grammar, mut live: LiveExprs) -> Resul
         without_dead_alternatives(grammar, &mut live)?
     };
     refuse_empty_elements(&grammar)?;
+    grammar
+        .items
+        .iter()
+        .filter(|items| items.must_repeat() && items.can_complete(0, &vec![0; items.contains.len()], |_| true))
+        .try_for_each(Items::check_repeats)?;
     Ok(grammar)
 }
 

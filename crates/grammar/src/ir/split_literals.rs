@@ -8,7 +8,7 @@
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 
 use crate::ir::exprs::{self, expressions};
-use crate::ir::grammar::{Grammar, ItemsId, MembersId, Node, NodeId};
+use crate::ir::grammar::{Grammar, Items, ItemsId, MembersId, Node, NodeId};
 use crate::json::values::common_exprs;
 
 /// What a lexeme becomes: pieces of a run, and what follows them.
@@ -74,10 +74,10 @@ impl Run {
 
 /// The same texts, with the long runs of bytes with which lexemes begin in pieces. All nodes keep their numbers.
 ///
-/// Elements of an array that must differ are compared as the lexemes that they are, so a grammar with such arrays stays as
+/// Elements of an array that are compared are so as the lexemes that they are, so a grammar with such arrays stays as
 /// it is.
 pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
-    if grammar.items.iter().any(|items| items.unique) {
+    if grammar.items.iter().any(Items::compares) {
         return grammar;
     }
     let mut plans = Vec::new();

@@ -7,7 +7,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pat
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId};
+use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId, Repeats};
 use crate::ir::key_space::{CANONICAL, key_space};
 use crate::ir::productive::{LiveExprs, without_dead_parts};
 
@@ -30,7 +30,9 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
     grammar.nodes.push(Node::Lexeme(ExprId::NOTHING));
     for items in &mut grammar.items {
         // Values were counted with those that are left out now.
-        items.values_counted = false;
+        if items.is_unique() {
+            items.repeats = Repeats::Never { counted: false };
+        }
     }
     for members in &mut grammar.members {
         for known in &mut members.known {

@@ -173,7 +173,7 @@ impl Items {
         let ArraySurface { empty, open, item, close } = self.surface;
         let surface = ArraySurface { empty: expr(empty), open: expr(open), item: expr(item), close: expr(close) };
         let (prefix, rest) = (self.prefix.iter().map(|at| place(at)).collect(), place(&self.rest));
-        let Items { min, max, unique, values_counted, .. } = *self;
-        Items { prefix, rest, min, max, contains: self.contains.clone(), unique, values_counted, surface }
+        let Items { min, max, repeats, .. } = *self;
+        Items { prefix, rest, min, max, contains: self.contains.clone(), repeats, surface }
     }
 }

@@ -1,6 +1,6 @@
 //! Objects and arrays that count: they print as they are read, are saved, and lose what matches nothing.
 
-use stencilm_grammar::{ErrorKind, Grammar, Items, Members, Node};
+use stencilm_grammar::{ErrorKind, Grammar, Items, Members, Node, Repeats};
 
 fn read(text: &str) -> Grammar {
     let grammar = Grammar::from_ebnf(text, "root").unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -72,7 +72,7 @@ fn arrays_count_elements() {
            {STRING}"#
     ));
     let items = array(&grammar);
-    assert_eq!((items.min, items.max, items.unique), (2, Some(5), true));
+    assert_eq!((items.min, items.max, items.is_unique()), (2, Some(5), true));
     assert_eq!(items.contains, [(1, None), (0, Some(2))]);
     let counts = |place: usize| items.at(place).iter().map(|element| element.counts).collect::<Vec<_>>();
     assert_eq!((counts(0), counts(1), counts(2)), (vec![0, 1], vec![3], vec![0, 3]));
@@ -80,17 +80,36 @@ fn arrays_count_elements() {
 
 #[test]
 fn counters_may_tell_when_values_run_out() {
-    for (how, expected) in [("unique;", (true, false)), ("unique counted;", (true, true)), ("", (false, false))] {
+    let cases = [
+        ("unique;", Repeats::Never { counted: false }),
+        ("unique counted;", Repeats::Never { counted: true }),
+        ("repeated;", Repeats::Required),
+        ("", Repeats::Any),
+    ];
+    for (how, expected) in cases {
         let grammar = read(&format!(r#"root ::= %array {{ {how} contains c {{0,1}}; rest c : "1"; rest : [2-9]+; }}"#));
         for same in
             [&grammar, &Grammar::deserialize_json(&grammar.serialize_json()).expect("what was saved can be read")]
         {
             let items = array(same);
-            assert_eq!((items.unique, items.values_counted), expected, "{how}");
+            assert_eq!(items.repeats, expected, "{how}");
+            assert_eq!(items.min, if items.must_repeat() { 2 } else { 0 }, "{how}");
         }
     }
     let (_, message) = refused(r#"root ::= %array { unique twice; rest : "1"; }"#);
     assert!(message.contains("`;` must follow `unique`, or `counted;`"), "{message}");
+    let (_, message) = refused(r#"root ::= %array { unique; repeated; rest : "1"; }"#);
+    assert!(message.contains("no two elements can differ and be equal"), "{message}");
+    for bounded in [
+        r#"root ::= %array { repeated; count {2,5}; rest : [0-9]+; }"#,
+        r#"root ::= %array { repeated; place : "1"; place : "2"; }"#,
+        r#"root ::= %array { repeated; contains c {0,1}; rest c : [0-9]+; }"#,
+        r#"root ::= %array { repeated; contains c {0,1}; place c : "1"; rest : [0-9]+; }"#,
+        r#"root ::= %array { repeated; place : "1"; place : "2"; rest : %bytes[]; }"#,
+    ] {
+        let (_, message) = refused(bounded);
+        assert!(message.contains("not every such array can get two that are"), "{bounded}: {message}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Keywords that say what must not be, or what depends on what: schema, texts that belong, texts that do not (after a `!`).
 
-use stencilm_grammar::{ErrorKind, JsonSchemaOptions, from_json_schema};
+use stencilm_grammar::{ErrorKind, Items, JsonSchemaOptions, Repeats, from_json_schema};
 
 use crate::{check, check_with, grammar, oracle};
 
@@ -279,19 +279,44 @@ fn two_elements_are_equal() {
         &["[\"a\",7]", "[[1,1],7]", "![\"abc\"]"],
     );
     check(r#"{"not":{"enum":["a",1],"uniqueItems":true,"minProperties":1}}"#, &["[1,1]", "[1,2]", "{}", "2", "!1"]);
-    // Endlessly many values.
-    for schema in [
+}
+
+#[test]
+fn two_elements_of_endlessly_many_values_are_equal() {
+    check(
         r#"{"type":"array","not":{"uniqueItems":true}}"#,
+        &["[1,1]", "[{},{}]", "[\"a\",2,\"a\"]", "[[1],[1.0]]", "![]", "![1]", "![1,2]", "![[],[1]]"],
+    );
+    check(
         r#"{"type":"array","items":{"type":"integer"},"not":{"uniqueItems":true}}"#,
+        &["[10,10]", "[1,1.0]", "[3,2,2]", "![]", "![0]", "![1,11]", "![1,1.5]", "![\"a\",\"a\"]"],
+    );
+    check(
+        r#"{"items":{"type":"string"},"oneOf":[{"uniqueItems":true},{"type":"array"}]}"#,
+        &["[\"a\",\"a\"]", "1", r#"["a","\u0061"]"#, "![\"a\",\"b\"]", "![]"],
+    );
+    check(
+        r#"{"type":"array","prefixItems":[{"type":"string"}],"items":{"type":"boolean"},"if":{"uniqueItems":true},"then":false}"#,
+        &["[\"\",true,true]", "[\"\",true,false,true]", "![\"\",true]", "![\"\",true,false]", "![true,true]"],
+    );
+    check(
+        r#"{"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"maxContains":1,"not":{"uniqueItems":true}}"#,
+        &["[1,1,5]", "[5,1,1]", "![5,5]", "![1,1]", "![1,5]"],
+    );
+    for schema in [
+        r#"{"type":"array","items":{"type":"integer"},"maxItems":4,"not":{"uniqueItems":true}}"#,
+        r#"{"type":"array","prefixItems":[{"type":"integer"},{"type":"integer"}],"items":false,"not":{"uniqueItems":true}}"#,
+        r#"{"type":"array","items":{"type":"integer"},"contains":true,"maxContains":3,"not":{"uniqueItems":true}}"#,
+        r#"{"type":"array","prefixItems":[{"type":"string"},{"const":1}],"items":{"type":"string"},"contains":{"type":"integer"},"maxContains":1,"not":{"uniqueItems":true}}"#,
     ] {
         let error = from_json_schema(schema, &JsonSchemaOptions::default()).expect_err("no grammar has it");
-        assert!(error.kind == ErrorKind::Unsupported && error.message.starts_with("uniqueItems"), "{error}");
+        assert!(error.kind == ErrorKind::Unsupported && error.message.starts_with("uniqueItems"), "{schema}: {error}");
     }
 }
 
 #[test]
 fn unique_elements_of_few_values_are_counted() {
-    let compared = |schema: &str| grammar(schema, "").all_items().iter().any(|items| items.unique);
+    let compared = |schema: &str| grammar(schema, "").all_items().iter().any(Items::is_unique);
     for (schema, texts) in [
         (
             r#"{"type":"array","uniqueItems":true,"items":{"enum":["a",1,2,3]},"contains":{"type":"integer"},"minContains":2}"#,
@@ -332,7 +357,10 @@ fn unique_elements_of_few_values_are_counted() {
             &[r#"["a","b"]"#, r#"["aa","b","a"]"#, r#"!["a"]"#, r#"!["a","a"]"#, r#"!["a","ab"]"#],
         ),
     ] {
-        assert!(grammar(schema, "").all_items().iter().any(|items| items.values_counted), "{schema}");
+        assert!(
+            grammar(schema, "").all_items().iter().any(|items| items.repeats == Repeats::Never { counted: true }),
+            "{schema}"
+        );
         check(schema, texts);
     }
     // Comparing decides what asks for nothing else, or has endlessly many values of each kind.
@@ -340,7 +368,7 @@ fn unique_elements_of_few_values_are_counted() {
         grammar(r#"{"type":"array","uniqueItems":true,"contains":{"type":"string"}}"#, "")
             .all_items()
             .iter()
-            .all(|items| items.unique && !items.values_counted)
+            .all(|items| items.repeats == Repeats::Never { counted: false })
     );
     assert!(compared(r#"{"type":"array","uniqueItems":true,"items":{"enum":["a",1,2,3]}}"#));
     // Fewer values than are asked for.

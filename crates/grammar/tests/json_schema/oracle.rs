@@ -187,7 +187,7 @@ impl Oracle<'_> {
             for end in self.ends(element.value, start) {
                 let text = std::str::from_utf8(&self.text[start..end]).expect("values are text");
                 let value: Value = serde_json::from_str(text).expect("values are JSON");
-                if items.unique && seen.iter().any(|other| equal(other, &value)) {
+                if items.is_unique() && seen.iter().any(|other| equal(other, &value)) {
                     continue;
                 }
                 let bit = |bit: usize| u32::from(element.counts & 1 << bit != 0);
@@ -195,7 +195,9 @@ impl Oracle<'_> {
                 seen.push(value);
                 let bounds = || items.contains.iter().zip(&counts);
                 if bounds().all(|(&(_, max), &count)| max.is_none_or(|max| count <= max)) {
-                    if seen.len() >= items.min as usize && bounds().all(|(&(min, _), &count)| count >= min) {
+                    let repeats = (1..seen.len()).any(|at| seen[..at].iter().any(|other| equal(other, &seen[at])));
+                    let is_met = repeats || !items.must_repeat();
+                    if is_met && seen.len() >= items.min as usize && bounds().all(|(&(min, _), &count)| count >= min) {
                         ends.extend(self.lexeme(items.surface.close, end));
                     }
                     for next in self.lexeme(items.surface.item, end) {

@@ -39,7 +39,8 @@ fn unsupported_keywords_are_named() {
         // Definitions nobody uses may say what they like.
         grammar(&format!(r#"{{"$defs":{{"a":{schema}}}}}"#), "");
     }
-    refused(r#"{"not":{"type":"array","uniqueItems":true}}"#, ErrorKind::Unsupported, "#/not", &["uniqueItems"]);
+    let bounded = r#"{"maxItems":4,"not":{"type":"array","uniqueItems":true}}"#;
+    refused(bounded, ErrorKind::Unsupported, "#/not", &["uniqueItems", "greatest number"]);
     refused_with("i", r##"{"items":{"$ref":"#"}}"##, ErrorKind::Unsupported, "#/items", &["indent", "recursive"]);
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::explain::{Branch, Need, What};
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId};
+use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
 use crate::json::surface::Surface;
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merge::merge;
@@ -95,16 +95,22 @@ impl Lowering<'_> {
         at: SchemaId,
         depth: u32,
     ) -> Result<(NodeId, Branch), GrammarError> {
+        if asked.max.is_some_and(|max| max < asked.min) {
+            return self.plain_or_counted(merged, asked, at, depth);
+        }
         if let Some(count) = self.count_values(&asked.rest)?
             && count.saturating_add(asked.prefix.len()) < asked.min as usize
         {
             return self.plain_or_counted(merged, asked, at, depth);
         }
         let Some(values) = self.all_listed(&asked, MAX_REPEATED)? else {
-            let reason = "that two elements are equal cannot be asked for where they may have any of endlessly many values; \
-                          leave it out of what is negated, or list the values of elements in enum";
-            self.relax(at, "uniqueItems", reason)?;
-            return self.plain_or_counted(merged, asked, at, depth);
+            return match self.compared_for_a_repeat(&asked, depth)? {
+                Ok(made) => Ok(made),
+                Err(reason) => {
+                    self.relax(at, "uniqueItems", reason)?;
+                    self.plain_or_counted(merged, asked, at, depth)
+                }
+            };
         };
         let mut ways = Vec::with_capacity(values.len());
         let mut branches = Vec::with_capacity(values.len());
@@ -126,6 +132,39 @@ impl Lowering<'_> {
             }),
         };
         Ok((self.builder.choice(&ways), branch))
+    }
+
+    /// An array whose elements are compared until two are equal; the reason where that is not told so.
+    fn compared_for_a_repeat(
+        &mut self,
+        asked: &Asked,
+        depth: u32,
+    ) -> Result<Result<(NodeId, Branch), &'static str>, GrammarError> {
+        let asked = self.without_what_is_settled(asked.clone())?;
+        if asked.max.is_some() || self.is_hopeless(&asked.rest)? {
+            return Ok(Err(
+                "that two elements are equal cannot be asked for where there is a greatest number of them, by maxItems or \
+                           since nothing may stand behind prefixItems, and they may have any of endlessly many values; leave one of \
+                           the two out, or list the values of elements in enum",
+            ));
+        }
+        if self.notated.as_ref().is_some_and(|notated| notated.notation.quote.is_some()) {
+            return Ok(Err("elements are not told apart in this style; leave it out of what is negated"));
+        }
+        let before = self.notated.as_mut().map(|notated| std::mem::replace(&mut notated.in_one_way, true));
+        let items = self.items(&asked, Repeats::Required, depth);
+        if let (Some(notated), Some(before)) = (&mut self.notated, before) {
+            notated.in_one_way = before;
+        }
+        match items? {
+            Some((items, branch)) if items.can_always_repeat() && items.check_counters().is_ok() => {
+                Ok(Ok((self.builder.array(items), branch)))
+            }
+            _ => Ok(Err(
+                "that two elements are equal cannot be asked for beside this bound on how many elements match, where they \
+                         may have any of endlessly many values; leave one of the two out, or list the values of elements in enum",
+            )),
+        }
     }
 
     /// The values that elements may have, where they are listed and no more than `most`.
@@ -299,7 +338,7 @@ impl Lowering<'_> {
         }
         if let Some(at) = merged.unique
             && let Some(by_value) = self.counted_by_value(at, &asked)?
-            && let Some((items, branch)) = self.items(&by_value, false, depth)?
+            && let Some((items, branch)) = self.items(&by_value, Repeats::Any, depth)?
             && items.check_counters().is_ok()
         {
             return Ok((self.builder.array(items), branch));
@@ -309,8 +348,9 @@ impl Lowering<'_> {
         {
             return Ok(made);
         }
+        let repeats = if merged.unique.is_some() { Repeats::Never { counted: false } } else { Repeats::Any };
         loop {
-            let error = match self.items(&asked, merged.unique.is_some(), depth)? {
+            let error = match self.items(&asked, repeats, depth)? {
                 Some((items, branch)) => match items.check_counters() {
                     Ok(()) => return Ok((self.builder.array(items), branch)),
                     Err(error) => error.message,
@@ -327,14 +367,14 @@ impl Lowering<'_> {
     }
 
     /// An array with everything that is counted, which may be too much; `None` where elements are of too many kinds.
-    fn items(&mut self, asked: &Asked, unique: bool, depth: u32) -> Result<Option<(Items, Branch)>, GrammarError> {
+    fn items(&mut self, asked: &Asked, repeats: Repeats, depth: u32) -> Result<Option<(Items, Branch)>, GrammarError> {
         let Some((prefix, rest)) = self.element_ways_at_places(asked, depth)? else { return Ok(None) };
         let Asked { min, max, .. } = *asked;
         let Surface { empty, open, item, close, .. } = self.surfaces.array(&mut self.builder.exprs, depth);
         let surface = ArraySurface { empty, open, item, close };
         let contains = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
         let branch = self.missing_elements(&asked.contains, &prefix, &rest);
-        Ok(Some((Items { prefix, rest, min, max, contains, unique, values_counted: false, surface }, branch)))
+        Ok(Some((Items { prefix, rest, min, max, contains, repeats, surface }, branch)))
     }
 
     /// The keyword that a condition on how many elements match comes from.

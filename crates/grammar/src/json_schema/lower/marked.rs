@@ -17,7 +17,7 @@ use super::marking::{Argument, End, Marking, Nested, Others, Way};
 use super::objects::{Class, Member};
 use crate::error::GrammarError;
 use crate::ir::free_text::FreeText;
-use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId};
+use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
 use crate::ir::markers;
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merge::merge;
@@ -308,16 +308,7 @@ impl<'a> Lowering<'a> {
         }
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
-        Items {
-            prefix: Vec::new(),
-            rest: rest.into(),
-            min: 0,
-            max: None,
-            contains,
-            unique: false,
-            values_counted: false,
-            surface,
-        }
+        Items { prefix: Vec::new(), rest: rest.into(), min: 0, max: None, contains, repeats: Repeats::Any, surface }
     }
 
     /// A bare array; a plain repetition where nothing in it is told apart.
@@ -714,16 +705,8 @@ impl<'a> Lowering<'a> {
         let blanks = self.lexeme(blanks);
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
-        let items = Items {
-            prefix,
-            rest,
-            min: merged.min_items,
-            max,
-            contains: Vec::new(),
-            unique: false,
-            values_counted: false,
-            surface,
-        };
+        let items =
+            Items { prefix, rest, min: merged.min_items, max, contains: Vec::new(), repeats: Repeats::Any, surface };
         let items = self.builder.array(items);
         Ok((self.builder.sequence(&[blanks, items]), Branch::Possible))
     }
@@ -795,6 +778,7 @@ fn can_nest_members(merged: &Merged) -> bool {
 /// Whether markers that nest can hold the elements that an array may have.
 fn can_nest_elements(merged: &Merged) -> bool {
     merged.unique.is_none()
+        && merged.repeated.is_none()
         && merged.contains.is_empty()
         && (merged.closed_items || !merged.rest.is_empty() || !merged.prefix.is_empty())
 }

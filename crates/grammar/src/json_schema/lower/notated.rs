@@ -16,7 +16,7 @@ use super::notation::{Mixed, Notated, Notation, Place, Value};
 use super::objects::{Class, Member};
 use crate::error::GrammarError;
 use crate::ir::free_text::FreeText;
-use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId};
+use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
 use crate::ir::markers;
 use crate::json::kind::Kind;
 use crate::json::layout::{LayoutOptions, Surfaces};
@@ -592,8 +592,7 @@ impl<'a> Lowering<'a> {
             min,
             max,
             contains,
-            unique: false,
-            values_counted: false,
+            repeats: Repeats::Any,
             surface,
         })
     }

@@ -11,7 +11,7 @@ use super::explain::Branch;
 use super::lowering::Lowering;
 use super::value_counts::ValueCounts;
 use crate::error::GrammarError;
-use crate::ir::grammar::{ArraySurface, Element, Items, NodeId};
+use crate::ir::grammar::{ArraySurface, Element, Items, NodeId, Repeats};
 use crate::ir::key_space::BEYOND_ANY_TEXT;
 use crate::json::surface::Surface;
 use crate::json_schema::normal_form::atoms::Term;
@@ -167,7 +167,7 @@ impl Lowering<'_> {
         let Surface { empty, open, item, close, .. } = self.surfaces.array(&mut self.builder.exprs, depth);
         let surface = ArraySurface { empty, open, item, close };
         let contains = counters.bounds;
-        Items { prefix, rest, min, max, contains, unique: true, values_counted: true, surface }
+        Items { prefix, rest, min, max, contains, repeats: Repeats::Never { counted: true }, surface }
     }
 }
 

@@ -192,7 +192,7 @@ impl<'a> Lowering<'a> {
             return Ok(sum(all, product(of_length, number_of_lists(of_rest, least, more))));
         }
         // Elements can come without end, among them those that must match.
-        let mut is_endless = merged.repeated.is_none() && more.is_none();
+        let mut is_endless = more.is_none();
         is_endless &= match merged.unique {
             Some(_) => merged.prefix.is_empty() && of_rest == Cardinality::Infinite,
             None => {

@@ -41,8 +41,7 @@ pub(super) fn items(
         min,
         max,
         contains: array.contains.values().copied().collect(),
-        unique: array.unique,
-        values_counted: array.values_counted,
+        repeats: array.repeats,
         surface,
     };
     checks

@@ -3,6 +3,7 @@
 use super::parser::{Entry, Level, Opener, Parser, Slot};
 use super::scan::Word;
 use super::tree::{Array, Container, Member, Object, Others, Part, PartId};
+use crate::ir::grammar::Repeats;
 use crate::ir::syntax_error::SyntaxError;
 
 /// Most counters of one array.
@@ -111,16 +112,21 @@ impl Parser<'_> {
     fn array_entry(&mut self, place: usize, name: &str) -> Result<Option<Entry>, SyntaxError> {
         match name {
             "unique" => {
-                self.array().unique = true;
-                if !self.takes(';')? {
+                let counted = !self.takes(';')?;
+                if counted {
                     let (at, word) = self.next()?;
                     if !matches!(&word, Word::Name(name) if name == "counted") {
                         let message = format!("{} stands where `;` must follow `unique`, or `counted;`", word.shown());
                         return Err(SyntaxError::at(at, message));
                     }
                     self.expect(';', "`unique counted`")?;
-                    self.array().values_counted = true;
                 }
+                self.repeats(place, Repeats::Never { counted })?;
+                Ok(None)
+            }
+            "repeated" => {
+                self.expect(';', "`repeated`")?;
+                self.repeats(place, Repeats::Required)?;
                 Ok(None)
             }
             "contains" => {
@@ -160,6 +166,16 @@ impl Parser<'_> {
         }
     }
 
+    fn repeats(&mut self, place: usize, asked: Repeats) -> Result<(), SyntaxError> {
+        let repeats = &mut self.array().repeats;
+        if (*repeats == Repeats::Required) != (asked == Repeats::Required) && *repeats != Repeats::Any {
+            let message = "no two elements can differ and be equal; leave `unique` or `repeated` out";
+            return Err(SyntaxError::at(place, message));
+        }
+        *repeats = asked;
+        Ok(())
+    }
+
     fn unknown(&mut self, place: usize, name: &str) -> SyntaxError {
         SyntaxError::at(place, format!("`{name}` is no entry of an {}; there are {}", self.kind(), self.entries()))
     }
@@ -173,7 +189,7 @@ impl Parser<'_> {
             Container::Object(_) => {
                 "member, optional, others, some, last, taken, order, mixed, count, empty, open, colon, item and close"
             }
-            Container::Array(_) => "place, also, rest, contains, unique, count, empty, open, item and close",
+            Container::Array(_) => "place, also, rest, contains, unique, repeated, count, empty, open, item and close",
         }
     }
 

@@ -3,7 +3,7 @@
 use super::escapes;
 use super::print_expr::Place;
 use super::print_steps::Step;
-use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId};
+use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId, Repeats};
 use crate::json::surface::Surface;
 use stencilm_regex::ExprId;
 
@@ -84,8 +84,11 @@ pub(super) fn array(items: &Items) -> Vec<Step> {
     for (index, &bounds) in items.contains.iter().enumerate() {
         steps.push(counted(&format!("contains c{index}"), bounds));
     }
-    if items.unique {
-        steps.push(Step::Text(if items.values_counted { "  unique counted;\n" } else { "  unique;\n" }));
+    match items.repeats {
+        Repeats::Any => {}
+        Repeats::Never { counted: false } => steps.push(Step::Text("  unique;\n")),
+        Repeats::Never { counted: true } => steps.push(Step::Text("  unique counted;\n")),
+        Repeats::Required => steps.push(Step::Text("  repeated;\n")),
     }
     let mut element = |name: &str, element: &Element| {
         let mut entry = format!("  {name}");

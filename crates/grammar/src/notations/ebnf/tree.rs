@@ -2,7 +2,7 @@
 
 use stencilm_regex::ExprId;
 
-use crate::ir::grammar::{Mark, NodeId, TokenPattern};
+use crate::ir::grammar::{Mark, NodeId, Repeats, TokenPattern};
 
 /// A part of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -97,9 +97,7 @@ pub(crate) struct Array {
     pub count: Option<(u32, Option<u32>)>,
     /// Counters by name, with their bounds.
     pub contains: indexmap::IndexMap<String, (u32, Option<u32>)>,
-    pub unique: bool,
-    /// Whether the counters tell when values run out.
-    pub values_counted: bool,
+    pub repeats: Repeats,
 }
 
 /// An object or an array under way.
