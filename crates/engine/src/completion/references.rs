@@ -113,13 +113,12 @@ impl Declarations {
             }
             for &entry in run.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
                 work.push(entry.below);
-                if run.machine.is_names(entry) {
+                if run.machine.is_names(FrameId(entry.head)) {
                     lists.insert(entry.register);
                 } else if let (Some(text), true) = (text, run.machine.declares(FrameId(entry.head)).is_some())
                     && entry.register != UNKNOWN_TEXT
                 {
-                    let mut written = run.stacks.since(text, entry.register);
-                    written.reverse();
+                    let written = run.stacks.since(text, entry.register);
                     let written = if self.is_quoted { written.trim_ascii_start() } else { &written[..] };
                     in_tokens = in_tokens.max(count_with_bytes(vocabulary, written));
                     in_bytes = in_bytes.max(written.len() as u64);
@@ -160,7 +159,7 @@ impl Declarations {
 pub(crate) fn shortest_name(run: &Run<'_>, configuration: SetId) -> u64 {
     let mut most = 0;
     for thread in run.stacks.entries(configuration).iter().filter(|&&thread| thread != Entry::BOTTOM) {
-        for &top in run.stacks.entries(thread.below).iter().filter(|&&top| run.machine.is_names(top)) {
+        for &top in run.stacks.entries(thread.below).iter().filter(|&&top| run.machine.is_names(FrameId(top.head))) {
             if top.register == UNKNOWN_NAMES {
                 continue;
             }

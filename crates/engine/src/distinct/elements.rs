@@ -14,7 +14,7 @@ use stencilm_regex::{ByteSet, StateId};
 
 use crate::distinct::lasting::Lasting;
 use crate::distinct::new_values::Goal;
-use crate::distinct::quoting::{Quoting, text_since};
+use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
@@ -96,36 +96,6 @@ impl Run<'_> {
             return Ok(None);
         }
         self.stacks.configuration(&mut threads).map(Some)
-    }
-
-    /// The register of an array before the element that begins here.
-    pub(crate) fn begin_element(&mut self, state: ItemsState) -> u32 {
-        let start = if self.is_exact() { self.text.unwrap_or(UNKNOWN_TEXT) } else { UNKNOWN_TEXT };
-        self.stacks.intern_items(ItemsState { start, ..state })
-    }
-
-    /// What a frame behind an element becomes when the element ends here: the same frame with the element among those
-    /// seen, or `None` where it was seen before. Other frames are `Some` of themselves.
-    pub(crate) fn end_element(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
-        if self.machine.unique_items(FrameId(frame.head)).is_none() {
-            return Ok(Some(frame));
-        }
-        let state = self.stacks.items(frame.register);
-        let Some(text) = self.text.filter(|_| self.is_exact() && state.start != UNKNOWN_TEXT) else {
-            // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
-            self.doubt.element = true;
-            let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
-            let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
-            return Ok(Some(Entry { register, ..frame }));
-        };
-        let written = text_since(self.stacks, text, state.start);
-        let value = self.stacks.intern_text(&canonical_json(&written));
-        if self.stacks.seen.has(state.seen, value) {
-            return Ok(None);
-        }
-        let seen = self.stacks.seen.append(state.seen, value);
-        let register = self.stacks.intern_items(ItemsState { seen, start: NIL, ..state });
-        Ok(Some(Entry { register, ..frame }))
     }
 
     /// Whether a frame waits for the end of an element that must be new.
@@ -217,7 +187,7 @@ impl Run<'_> {
     /// Whether a text is within a string, as far as the elements go that are under way.
     pub(crate) fn quoting(&self, text: u32, pending: &[ItemsState]) -> Quoting {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
-        let written = start.map_or_else(Vec::new, |start| text_since(self.stacks, text, start));
+        let written = start.map_or_else(Vec::new, |start| self.stacks.since(text, start));
         written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte))
     }
 
@@ -225,7 +195,7 @@ impl Run<'_> {
     /// within an escape.
     pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
-        let written = text_since(self.stacks, text, start);
+        let written = self.stacks.since(text, start);
         let (mut string, mut from) = (Quoting::Outside, 0);
         for (at, &byte) in written.iter().enumerate() {
             if string == Quoting::Outside {

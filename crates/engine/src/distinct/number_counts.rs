@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
-use crate::distinct::quoting::{Quoting, text_since};
+use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
@@ -104,7 +104,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let Some(number) = self.counted_element(thread)? else { return Ok(None) };
-        let written = text_since(self.stacks, text, number.array.start);
+        let written = self.stacks.since(text, number.array.start);
         let seen = self.seen_strings(&[number.array]);
         self.is_number_left(number.dfa, StateId(thread.state), written.trim_ascii_start(), &seen)
     }
@@ -125,7 +125,7 @@ impl Run<'_> {
             let number = self.counted_element(thread)?;
             numbers.push(match number {
                 Some(number) => {
-                    let written = text_since(self.stacks, text, number.array.start);
+                    let written = self.stacks.since(text, number.array.start);
                     let seen = self.seen_strings(&[number.array]);
                     Some((number, written.trim_ascii_start().to_vec(), seen))
                 }

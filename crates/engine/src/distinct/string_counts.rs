@@ -6,7 +6,6 @@
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
 use crate::distinct::number_counts::{CountedElement, MAX_RESIDUALS};
-use crate::distinct::quoting::text_since;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
@@ -122,7 +121,7 @@ impl Run<'_> {
         let Some(CountedElement { dfa, array }) = self.counted_element(thread)? else { return Ok(None) };
         let state = StateId(thread.state);
         let Some(open) = self.open_string(text, &[array]) else { return Ok(None) };
-        if text_since(self.stacks, text, array.start).trim_ascii_start() != open {
+        if self.stacks.since(text, array.start).trim_ascii_start() != open {
             return Ok(None);
         }
         let Some(count) = self.strings_from(dfa, state)? else { return Ok(None) };

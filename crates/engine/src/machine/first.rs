@@ -14,6 +14,7 @@ use stencilm_regex::{ExprId, Map, Set, StateId};
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
+use crate::machine::frame::{Begun, CountUp, ElementChange, MemberChange};
 use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::machine::left_corner::{Region, Rest};
 use crate::machine::objects::KeysToCome;
@@ -165,7 +166,7 @@ impl Machine {
                     unreachable!("only a repetition has this phase");
                 };
                 if may_go_on {
-                    let register = Register::CountUp { limit: max.unwrap_or(min) };
+                    let register = Register::Count(CountUp { limit: max.unwrap_or(min) });
                     let again = if max == Some(1) { 0 } else { search.links.push(0, (frame, register)) };
                     search.add(Frame::Node(body), again);
                 }
@@ -181,7 +182,7 @@ impl Machine {
                 let after = if grammar.items(id).is_bare() { frame } else { self.frame_id(Frame::AfterItem(id)) };
                 let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
                 for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
-                    let register = Register::Element { counts: element.counts };
+                    let register = Register::Array(ElementChange::Counted { counts: element.counts });
                     let behind = search.links.push(0, (after, register));
                     search.add(Frame::Node(element.value), behind);
                 }
@@ -208,7 +209,7 @@ impl Machine {
             }
             (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
                 let &Items { surface, unique, .. } = self.grammar.items(id);
-                let register = if unique { Register::NextElement } else { Register::Same };
+                let register = if unique { Register::Array(ElementChange::Next) } else { Register::Same };
                 (surface.item, (Frame::Item(id), register), surface.close, (more, may_close))
             }
             (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
@@ -255,11 +256,17 @@ impl Machine {
             let mut cases = Vec::with_capacity(2);
             if free.last.is_some() {
                 ways.clear();
-                cases.push((free.key, vec![(self.frame_id(Frame::Node(free.value)), Register::Last)]));
+                cases.push((
+                    free.key,
+                    vec![(self.frame_id(Frame::Node(free.value)), Register::Object(MemberChange::Last))],
+                ));
             }
             for (value, met) in ways {
                 let member = self.frame_id(Frame::Member { members: id, value });
-                cases.push((free.key, vec![(after, Register::Free { met }), (member, Register::Value(0))]));
+                cases.push((
+                    free.key,
+                    vec![(after, Register::Object(MemberChange::Free { met })), (member, Register::Value(0))],
+                ));
             }
             if cases.is_empty() {
                 continue;
@@ -274,7 +281,8 @@ impl Machine {
             let known = &members.known[index as usize];
             let Some(key) = known.key else { unreachable!("a plain key has one spelling") };
             let member = self.frame_id(Frame::Member { members: id, value: known.value });
-            others.push((key, vec![(after, Register::Known(index)), (member, Register::Value(0))]));
+            others
+                .push((key, vec![(after, Register::Object(MemberChange::Known(index))), (member, Register::Value(0))]));
         }
         if !others.is_empty() {
             let expansion = self.fork_of_cases(lexeme_cache, frame, blanks, others)?;
@@ -404,8 +412,9 @@ impl Machine {
                         search.opens.push((self.frame_id(Frame::Node(node)), continuation));
                     }
                     &Node::Marked { ref mark, body } => {
-                        let begun = if matches!(mark, Mark::Declares(_)) { Register::Text } else { Register::Tokens };
-                        let inner = search.links.push(continuation, (self.frame_id(Frame::End(node)), begun));
+                        let begun = if matches!(mark, Mark::Declares(_)) { Begun::InText } else { Begun::AtToken };
+                        let inner =
+                            search.links.push(continuation, (self.frame_id(Frame::End(node)), Register::Mark(begun)));
                         search.opens.push((self.frame_id(Frame::Node(body)), inner));
                     }
                     &Node::Members(id) => self.visit_object(search, id, continuation),
@@ -464,7 +473,7 @@ impl Machine {
             let after = self.frame_id(Frame::Item(id));
             for (index, element) in items.at(0).iter().enumerate() {
                 if allowed & (1 << index) != 0 {
-                    let register = Register::OnlyElement { items: id, counts: element.counts };
+                    let register = Register::Array(ElementChange::Only { items: id, counts: element.counts });
                     let behind = search.links.push(continuation, (after, register));
                     search.add(Frame::Node(element.value), behind);
                 }
@@ -475,7 +484,7 @@ impl Machine {
             search.cases.push((items.surface.empty, continuation));
         }
         if self.allowed(id, items, 0, &counts) != 0 {
-            let register = if items.unique { Register::FirstElement } else { Register::Value(0) };
+            let register = if items.unique { Register::Array(ElementChange::First) } else { Register::Value(0) };
             let inner = search.links.push(continuation, (self.frame_id(Frame::Item(id)), register));
             search.cases.push((items.surface.open, inner));
         }

@@ -18,6 +18,7 @@ use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
 use crate::mask::draft::OptimisticMask;
 use crate::mask::reference::{Base, Bases};
+use crate::parse::registers::kinds::describe;
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, SetId, Stacks};
@@ -234,7 +235,7 @@ impl Names {
             let frame =
                 if is_configuration { machine.fork(ExpansionId(entry.head)).frame } else { FrameId(entry.head) };
             self.description.push(u64::from(entry.head) << 32 | u64::from(entry.state));
-            machine.describe_register(stacks, frame, entry.register, self.horizon, &mut self.description);
+            describe(machine, stacks, (frame, entry.register), self.horizon, &mut self.description);
             let below = self.number(entry.below);
             self.description.push(below);
         }

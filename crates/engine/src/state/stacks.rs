@@ -411,7 +411,7 @@ impl Stacks {
         bytes
     }
 
-    /// The bytes of a text behind an earlier one, last first.
+    /// The bytes of a text behind an earlier one.
     pub fn since(&self, mut text: u32, earlier: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         while text != earlier && text != NIL {
@@ -419,6 +419,7 @@ impl Stacks {
             bytes.push(cell.last as u8);
             text = cell.before;
         }
+        bytes.reverse();
         bytes
     }
 
