@@ -8,15 +8,13 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::ExprId;
 
+use crate::bounded::FEW;
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, worst_of};
 use crate::error::EngineError;
 use crate::machine::layout::FrameId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId, UNKNOWN_NAMES, UNKNOWN_TEXT};
 use crate::vocabulary::tokens::Tokens;
-
-/// So many names of a list are counted in tokens: any of them is one to refer to.
-const MAX_COUNTED: usize = 32;
 
 /// What ends an escaped character of a JSON string: the most that `\` lacks of two escapes.
 const ESCAPED: u64 = 11;
@@ -135,7 +133,8 @@ impl Declarations {
                     let mut name: Vec<u32> = run.stacks.list(entry).collect();
                     let set = name.first().map_or(0, |&set| set.saturating_sub(256)) as usize;
                     rest = rest.max(name.len() as u64);
-                    if at < MAX_COUNTED {
+                    // Any of them is one to refer to.
+                    if at < FEW {
                         name.reverse();
                         name.pop();
                         let name: Vec<u8> = name.into_iter().map(|byte| byte as u8).collect();

@@ -5,7 +5,8 @@
 
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
-use crate::distinct::number_counts::{CountedElement, MAX_RESIDUALS};
+use crate::bounded::SEARCHED;
+use crate::distinct::number_counts::CountedElement;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
@@ -135,7 +136,7 @@ impl Run<'_> {
         let deriver = self.lexeme_cache.deriver();
         let left = deriver.exprs.or(&residuals);
         let counts = &mut self.machine.extensions.get::<StringCounts>().0;
-        match counts.of(left, MAX_RESIDUALS, |residual| steps(deriver, residual))? {
+        match counts.of(left, SEARCHED, |residual| steps(deriver, residual))? {
             Cardinality::Finite(count) => Ok(Some(count)),
             Cardinality::Infinite | Cardinality::Unknown => Ok(None),
         }

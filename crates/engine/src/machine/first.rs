@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId};
 use stencilm_regex::{ExprId, Map, Set, StateId};
 
+use crate::bounded::{FEW, MANY, SEARCHED, WORK};
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
@@ -20,23 +21,8 @@ use crate::machine::left_corner::{Region, Rest};
 use crate::machine::objects::KeysToCome;
 use crate::machine::property_trie::{Filter, Names};
 
-/// So many frames may be written into the continuations of one expansion.
-const MAX_PUSHES: usize = 4_000_000;
-
 /// So many ways are looked at for each place on them before they are read from the left corner.
 const MAX_WAYS_PER_PLACE: usize = 3;
-
-/// As many ways are fine however few the places are.
-const FEW_WAYS: usize = 300;
-
-/// A lexeme with texts of no more bytes than these together is read by a trie of them.
-const MAX_TEXT_BYTES: usize = 8_192;
-
-/// A part of a sequence that takes so many bytes is a piece of a long text.
-const LONG_PIECE: usize = 512;
-
-/// A continuation longer than this is read from the left corner, one step at a time.
-const MAX_CONTINUATION: usize = 100;
 
 /// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
 #[derive(Default)]
@@ -108,7 +94,7 @@ impl Search {
 
     /// Whether the ways are too many, or too long, to be told one by one.
     fn is_lost(&self, steps: Steps) -> bool {
-        self.links.len(steps) > MAX_CONTINUATION || self.seen.len() > FEW_WAYS + MAX_WAYS_PER_PLACE * self.places.len()
+        self.links.len(steps) > FEW || self.seen.len() > MANY + MAX_WAYS_PER_PLACE * self.places.len()
     }
 
     /// What was found, each once and with its frames written out.
@@ -309,7 +295,7 @@ impl Machine {
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
         }
-        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXT_BYTES, MAX_TEXT_BYTES)?);
+        let names = Names::of_texts(&exprs.texts(expr, SEARCHED, SEARCHED)?);
         let first = names.next_bytes(StateId::START);
         if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
             return None;
@@ -325,7 +311,8 @@ impl Machine {
     fn piece(&self, sequence: NodeId, from: u32) -> Option<(ExprId, Option<Frame>)> {
         let Node::Sequence(parts) = self.grammar.node(sequence) else { return None };
         let Node::Lexeme(expr) = *self.grammar.node(*parts.get(from as usize)?) else { return None };
-        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= LONG_PIECE;
+        // A piece of a long text.
+        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= MANY;
         let has_more = from as usize + 1 < parts.len();
         is_long.then_some((expr, has_more.then_some(Frame::Rest { node: sequence, from: from + 1 })))
     }
@@ -374,8 +361,8 @@ impl Machine {
                 begin.0.iter().for_each(|&(place, steps)| search.add(place, steps));
                 continue;
             }
-            if search.pushes > MAX_PUSHES {
-                return Err(EngineError::TooManyWays(MAX_PUSHES));
+            if search.pushes > WORK {
+                return Err(EngineError::TooManyWays(WORK));
             }
             self.visit(search, place, continuation);
         }

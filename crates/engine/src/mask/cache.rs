@@ -12,8 +12,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Table, hash_of, memory};
 
+use crate::bounded::MANY;
 use crate::error::EngineError;
-use crate::lexeme::mask::{MAX_LISTED, Row};
+use crate::lexeme::mask::Row;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
 use crate::mask::draft::OptimisticMask;
@@ -62,7 +63,7 @@ impl KeptMask {
             }
         };
         let tokens = match &draft.row {
-            _ if draft.joined || kept.len() > MAX_LISTED => {
+            _ if draft.joined || kept.len() > MANY => {
                 let (base, flipped) = bases.near(words, draft.row.as_ref());
                 KeptTokens::Near { base, flipped: flipped.into() }
             }
@@ -79,7 +80,7 @@ impl KeptMask {
         KeptMask { tokens, allowed, unverified: draft.unverified[..].into(), bytes }
     }
 
-    /// How many tokens it allows; `None` for more than [`MAX_LISTED`] that were not counted.
+    /// How many tokens it allows; `None` for more than [`MANY`] that were not counted.
     pub fn allowed(&self) -> Option<usize> {
         self.allowed
     }

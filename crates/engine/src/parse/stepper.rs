@@ -9,6 +9,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ExprId, Map, StateId, Tag, check_time};
 
+use crate::bounded::FEW;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::LexemeCache;
@@ -18,9 +19,6 @@ use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::Way;
-
-/// What starts at a stack is kept where it took a look at more stacks than this.
-const MANY_STACKS: usize = 64;
 
 /// No leader.
 const NONE: u32 = u32::MAX;
@@ -340,7 +338,7 @@ impl Run<'_> {
         }
         let (below, done) = (descent.work.at(1).map(|(&below, _)| below), descent.done);
         self.scratch.descent = descent;
-        if by_text || has_marks || (!many && done <= MANY_STACKS) {
+        if by_text || has_marks || (!many && done <= FEW) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);

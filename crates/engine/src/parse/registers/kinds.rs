@@ -66,10 +66,6 @@ struct NoRegister;
 impl Meaning for NoRegister {
     type Change = Infallible;
 
-    fn phase(self, _: &mut Machine, _: &Stacks, _: u32) -> Phase {
-        Phase::Plain
-    }
-
     fn changed(_: &mut Run<'_>, change: Infallible, _: &Expansion, _: Entry) -> Option<u32> {
         match change {}
     }

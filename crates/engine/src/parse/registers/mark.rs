@@ -1,7 +1,7 @@
 //! When a part with a budget or a temperature began, and where in the text a declaration did.
 
 use crate::machine::expansion::Expansion;
-use crate::machine::frame::{Begun, Phase};
+use crate::machine::frame::Begun;
 use crate::machine::layout::Machine;
 use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::Run;
@@ -13,10 +13,6 @@ pub(super) struct MarkRegister;
 
 impl Meaning for MarkRegister {
     type Change = Begun;
-
-    fn phase(self, _: &mut Machine, _: &Stacks, _: u32) -> Phase {
-        Phase::Plain
-    }
 
     fn changed(run: &mut Run<'_>, begun: Begun, _: &Expansion, _: Entry) -> Option<u32> {
         Some(match begun {

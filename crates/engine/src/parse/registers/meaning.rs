@@ -12,7 +12,9 @@ pub(crate) trait Meaning: Copy {
     type Change;
 
     /// What of a register decides which lexemes may come.
-    fn phase(self, machine: &mut Machine, stacks: &Stacks, register: u32) -> Phase;
+    fn phase(self, _: &mut Machine, _: &Stacks, _register: u32) -> Phase {
+        Phase::Plain
+    }
 
     /// The register of a frame that a thread pushes when its expansion has matched; `None` where the frame must not be pushed.
     fn changed(run: &mut Run<'_>, change: Self::Change, expansion: &Expansion, thread: Entry) -> Option<u32>;

@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 
 use crate::machine::expansion::Expansion;
-use crate::machine::frame::Phase;
 use crate::machine::layout::Machine;
 use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::Run;
@@ -15,10 +14,6 @@ pub(super) struct NamesRegister;
 
 impl Meaning for NamesRegister {
     type Change = Infallible;
-
-    fn phase(self, _: &mut Machine, _: &Stacks, _: u32) -> Phase {
-        Phase::Plain
-    }
 
     fn changed(_: &mut Run<'_>, change: Infallible, _: &Expansion, _: Entry) -> Option<u32> {
         match change {}
