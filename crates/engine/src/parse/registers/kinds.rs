@@ -77,11 +77,13 @@ impl Meaning for NoRegister {
 
 impl Run<'_> {
     /// See [`Meaning::phase`].
+    #[inline]
     pub(crate) fn phase(&mut self, frame: FrameId, register: u32) -> Phase {
         with_meaning!(self.machine, frame, meaning => meaning.phase(self.machine, self.stacks, register))
     }
 
     /// See [`Meaning::changed`].
+    #[inline]
     pub(crate) fn changed(&mut self, register: Register, expansion: &Expansion, thread: Entry) -> Option<u32> {
         match register {
             Register::Value(value) => Some(value),
