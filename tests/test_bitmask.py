@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -163,7 +163,6 @@ def test_a_bitmask_for_a_gpu_is_pinned() -> None:
 
 # The first call of each kind compiles a kernel.
 @pytest.mark.skipif(not GPUS, reason="there is no GPU")
-@settings(deadline=None)
 @given(
     case=CASES,
     dtype=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),

@@ -86,7 +86,7 @@ PIECES = st.sampled_from(
 # Some of the texts are names of special tokens, which are meant as texts here.
 @pytest.mark.filterwarnings("ignore:the grammar spells")
 @pytest.mark.parametrize("name", FOLDERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(parts=st.lists(st.lists(PIECES, min_size=1, max_size=4), min_size=1, max_size=6))
 def test_masks_are_those_of_the_tokenizer(name: str, parts: list[list[str]]) -> None:
     if name == "mistral-v1":
@@ -131,7 +131,7 @@ def test_tokens_of_many_characters(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(pieces=st.lists(PIECES, max_size=14))
 def test_the_core_encodes_as_the_tokenizer(name: str, pieces: list[str]) -> None:
     info = tokenizer_info(name)

@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stencilm
@@ -139,13 +139,13 @@ def _hold_equal(expr: _educational.Expr, grammar: Grammar, seed: int) -> None:
         text += TOKENS[token]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(PATTERNS, st.integers(0, 2**32))
 def test_masks_of_patterns_equal_the_engines(pattern: str, seed: int) -> None:
     _hold_equal(_educational.regex(pattern), Grammar.from_regex(pattern), seed)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(SCHEMAS, st.integers(0, 2**32))
 def test_masks_of_schemas_equal_the_engines(schema: dict[str, Any], seed: int) -> None:
     try:

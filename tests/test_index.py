@@ -213,7 +213,7 @@ def test_what_tokens_cannot_spell_is_named(
 
 
 @pytest.mark.parametrize("vocabulary", [SMALL, LACKING])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pattern=PATTERNS, seed=st.integers(0, 1000))
 def test_it_is_minimal_and_allows_what_the_matcher_allows(
     vocabulary: list[str | None], pattern: str, seed: int
@@ -364,7 +364,7 @@ def test_what_is_damaged_or_foreign_is_refused() -> None:
         TokenIndex.deserialize_json(text, other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_no_bytes_do_harm(data: st.DataObject) -> None:
     info = TokenizerInfo(SMALL, stop_token_ids=[11])

@@ -145,7 +145,7 @@ def _walk(grammar: Grammar, tokenizer: str, draw: Any, steps: int) -> bytes:
 
 
 @pytest.mark.parametrize("tokenizer", FOLDERS)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(pattern=PATTERNS, draw=st.randoms(use_true_random=False))
 def test_regex_masks_equal_the_naive_ones(tokenizer: str, pattern: str, draw: Any) -> None:
     tokenizer_info(tokenizer)  # skips where it is absent
@@ -172,7 +172,7 @@ def test_texts_that_may_end_nearly_everywhere(tokenizer: str, pattern: str) -> N
 
 @pytest.mark.parametrize("tokenizer", FOLDERS)
 @pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(draw=st.randoms(use_true_random=False))
 def test_schema_masks_equal_the_naive_ones(
     tokenizer: str, schema: dict[str, Any], draw: Any

@@ -37,7 +37,7 @@ MIXED = st.one_of(
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=MIXED)
 def test_any_bytes_are_spelled_exactly(name: str, data: bytes) -> None:
     info = VOCABULARIES[name]()

@@ -32,7 +32,7 @@ TEXT = st.one_of(
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(before=TEXT, data=TEXT, after=TEXT, cut=st.integers(0, 40))
 @example(before=b"", data=b"\n\n0", after=b"", cut=2)
 @example(before=b"", data=b"  the", after=b"", cut=2)
