@@ -119,6 +119,17 @@ def test_every_engine_is_run() -> None:
     assert job["strategy"]["matrix"]["engine"] == sorted(script.parent.name for script in scripts)
 
 
+def test_the_oldest_and_the_newest_python_are_tried() -> None:
+    yaml = pytest.importorskip("yaml")
+    path = ROOT / ".github" / "workflows" / "check.yml"
+    job = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]["check"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+    newest = max(named, key=lambda version: int(version.split(".")[1]))
+    oldest = project["requires-python"].removeprefix(">=")
+    assert job["strategy"]["matrix"]["python"] == [oldest, newest]
+
+
 def test_the_module_needs_no_global_lock() -> None:
     source = (ROOT / "crates" / "python" / "src" / "lib.rs").read_text(encoding="utf-8")
     assert "#[pymodule(gil_used = false)]" in source

@@ -15,7 +15,8 @@ from bad_inputs.rows import ROWS
 TESTS = Path(__file__).resolve().parent.parent
 # Beside the tokenizer, and beside what Python and the frameworks take.
 MEGABYTES = 256
-SECONDS = 120
+# What hangs ends here; a busy machine takes longer than a minute.
+SECONDS = 600
 
 
 def test_all_rows_are_there() -> None:

@@ -112,8 +112,8 @@ class EmbeddedModel:
 
     def _normed(self, hidden: Array, name: str) -> Array:
         squares = np.mean(hidden * hidden, axis=-1, keepdims=True)
-        scaled = hidden / np.sqrt(squares + np.float32(self.config["rms_norm_eps"]))
-        normed: Array = scaled * self._weights[f"{name}.weight"]
+        size: Array = np.sqrt(squares + np.float32(self.config["rms_norm_eps"]))
+        normed: Array = hidden / size * self._weights[f"{name}.weight"]
         return normed
 
     def _attended(self, normed: Array, name: str, kept: tuple[Array, Array], place: slice) -> Array:
