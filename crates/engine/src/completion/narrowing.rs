@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_grammar::Items;
 
-use crate::bounded::{FEW, LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
+use crate::bounded::{LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
@@ -40,6 +40,9 @@ const REWRITTEN: u64 = 16;
 
 /// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
 const ALIKE: usize = 3;
+
+/// For so many places behind tokens a way to the end is looked for in one mask.
+const MAX_SEARCHES: usize = 48;
 
 /// Counts are told apart however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
@@ -371,7 +374,7 @@ impl Run<'_> {
                 continue;
             }
             // Where nothing hangs on which keys and elements there are, one token stands for all.
-            let tokens = if place.stands { vec![place.first] } else { place.tokens.within(mask, FEW) };
+            let tokens = if place.stands { vec![place.first] } else { place.tokens.within(mask, MANY) };
             for token in tokens {
                 let Some(bytes) = vocabulary.token_bytes(token) else { continue };
                 let behind = self.run(configuration, bytes)?;
@@ -412,7 +415,7 @@ impl Run<'_> {
         let closes = match &kept {
             Some(kept) if kept.tokens > search.most => false,
             Some(kept) if self.leads_to_the_end(place, &kept.pieces)? => true,
-            _ if search.searches >= FEW => return Ok(false),
+            _ if search.searches >= MAX_SEARCHES => return Ok(false),
             _ => {
                 search.searches += 1;
                 let most = most_looked_at(search.most);
