@@ -21,6 +21,27 @@ pub(crate) const SCRATCH: usize = 4_000;
 /// As many as a look-up goes through from end to end.
 pub(crate) const RECENT: usize = 8;
 
+// What follows bounds the work on one question before it is answered in another way: by looking at all together, by an answer
+// that is not the best, or by an error. The numbers are far apart, because none nearer makes a difference that can be measured.
+
+/// So many are tried one by one, each with work of its own; so deep below each other things are looked for.
+pub(crate) const FEW: usize = 64;
+
+/// So many are listed, kept or told apart for one thing.
+pub(crate) const MANY: usize = 500;
+
+/// So many places are looked at where there is a cheap way without.
+pub(crate) const LOOKED_AT: usize = 4_000;
+
+/// So many where the way without takes longer.
+pub(crate) const SEARCHED: usize = 20_000;
+
+/// So many steps may be taken where there is no other way.
+pub(crate) const STEPS: usize = 200_000;
+
+/// So many where each is short, and large inputs need them.
+pub(crate) const WORK: usize = 5_000_000;
+
 /// A map that begins anew where it holds more than so many bytes.
 #[derive(Clone)]
 pub(crate) struct Bounded<K, V, const BYTES: usize = BUDGET> {

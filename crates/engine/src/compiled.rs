@@ -10,10 +10,11 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Items, Mark, Node, NodeId};
 use stencilm_regex::{CancelToken, Watch, memory};
 
+use crate::bounded::FEW;
 use crate::canonical::mask::masks::CanonicalMasks;
 use crate::completion::narrowing::{AllEndings, Endings};
 use crate::error::EngineError;
-use crate::lexeme::shared::{Lane, Lexemes, SharedLexemes, User, let_go};
+use crate::lexeme::shared::{Lane, Lexemes, MAX_LANES, SharedLexemes, User, let_go};
 use crate::lexeme::single_tokens;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::limits::{LexiconLimits, Limits};
@@ -46,12 +47,6 @@ pub struct CompiledGrammar {
     /// The masks whose rows were given out last, by the numbers of these.
     given: Mutex<VecDeque<(u32, Arc<KeptMask>)>>,
 }
-
-/// Rows that were given out by number can be had for so many masks, wherever they are kept.
-const MAX_GIVEN: usize = 64;
-
-/// A grammar changes its lane so often at most: its matchers read their texts once more, and its masks are found once more.
-const MAX_MOVES: usize = 4;
 
 /// A thread that waited for lexemes for so long leaves them to the others, where there is another lane.
 const CROWDED: Duration = Duration::from_millis(2);
@@ -354,7 +349,7 @@ impl CompiledGrammar {
         let row = kept.row(self.vocabulary.named());
         let mut given = lock(&self.given);
         if row != 0 && given.iter().all(|&(known, _)| known != row) {
-            if given.len() >= MAX_GIVEN {
+            if given.len() >= FEW {
                 given.pop_front();
             }
             given.push_back((row, kept));
@@ -431,11 +426,12 @@ impl Layout {
         result
     }
 
-    /// Moves the grammar to another lane, because others worked for long with the lexemes of this one.
+    /// Moves the grammar to another lane, because others worked for long with the lexemes of this one: as often as there are
+    /// lanes at most, since its matchers then read their texts once more, and its masks are found once more.
     #[cold]
     fn leave(&self) {
         let Some(siblings) = self.siblings.upgrade() else { return };
-        if siblings.moves.fetch_add(1, Ordering::Relaxed) < MAX_MOVES
+        if siblings.moves.fetch_add(1, Ordering::Relaxed) < MAX_LANES
             && let Some(lane) = self.shared.lane_beside(siblings.lane())
         {
             siblings.move_to(lane);

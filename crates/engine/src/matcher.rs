@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 use stencilm_grammar::Temperature;
 use stencilm_regex::{LimitExceeded, check_time, memory};
 
+use crate::bounded::MANY;
 use crate::canonical::cursor::history::Trail;
 use crate::canonical::mask::masks::CanonicalVerdict;
 use crate::compiled::{CompiledGrammar, HeldLayout, Layout};
 use crate::error::{EngineError, MatcherError};
-use crate::lexeme::mask::MAX_LISTED;
 use crate::mask::delta::MaskPatch;
 use crate::mask::pipeline::DecidedMask;
 use crate::parse::stepper::Run;
@@ -529,7 +529,7 @@ impl GrammarMatcher {
         };
         let removed = refused.into_iter().filter(|&token| set(token, false)).count();
         let is_completed = self.is_completed();
-        let mut allowed = kept.allowed().unwrap_or(MAX_LISTED).saturating_sub(removed);
+        let mut allowed = kept.allowed().unwrap_or(MANY).saturating_sub(removed);
         for &id in self.stop_token_ids.iter() {
             let changed = set(id, is_completed);
             allowed = match is_completed {

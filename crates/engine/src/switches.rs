@@ -28,7 +28,6 @@ macro_rules! switches {
 switches! {
     LexemeNear "lexeme: masks from those of a larger language",
     LexemeLoops "lexeme: loops of walks",
-    MaskSuffixes "mask: cache of suffixes behind keys",
     CanonicalUnmergeable "canonical: beginnings of unmergeable tokens by the cursor without",
     CanonicalIndependent "canonical: context-independent tokens of lexeme masks",
     CanonicalClasses "canonical: lexeme masks by the class of their runs",

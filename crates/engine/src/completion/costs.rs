@@ -17,8 +17,8 @@ use stencilm_regex::{ExprId, StateId};
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts, count_of};
 use crate::error::EngineError;
-use crate::machine::arrays::counts_of;
 use crate::machine::layout::{Frame, FrameId, Phase, Register};
+use crate::parse::registers::array::counts_of;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, ItemsState, SetId};
 

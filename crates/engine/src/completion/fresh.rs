@@ -10,16 +10,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Element, ItemsId, Mark, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
+use crate::bounded::{FEW, LOOKED_AT};
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
-use crate::completion::token_counts::{MAX_PLACES, NEVER, NEW_KEY};
+use crate::completion::token_counts::{NEVER, NEW_KEY};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
 /// With so many texts one is new, whatever came before: no text has as many elements.
 const MANY: u64 = 1 << 16;
-
-/// So often the parts are gone through.
-const MAX_ROUNDS: usize = 64;
 
 /// What a new text takes at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +58,7 @@ impl Fresh {
             }
         }
         let mut fresh = Fresh { nodes: vec![UNKNOWN; grammar.nodes().len()], lexemes };
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..FEW {
             let mut changed = false;
             for index in 0..fresh.nodes.len() {
                 let new = fresh.of(measured, costs, NodeId(index as u32));
@@ -187,7 +185,7 @@ fn instead(all: u64, old: u64, new: u64) -> u64 {
 fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
     let shortest = run.lexeme_cache.deriver().exprs.shortest_at_least(lexeme);
     let within = u64::from(shortest).saturating_add(NEW_KEY);
-    let of_many = match shortest as usize <= MAX_PLACES && has_many(run, lexeme, within)? {
+    let of_many = match shortest as usize <= LOOKED_AT && has_many(run, lexeme, within)? {
         true => within,
         false => NEVER,
     };
@@ -216,7 +214,7 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
         if found >= MANY {
             return Ok(true);
         }
-        if length == bytes || layer.len() > MAX_PLACES {
+        if length == bytes || layer.len() > LOOKED_AT {
             return Ok(false);
         }
         let mut next: FxHashMap<ExprId, u64> = FxHashMap::default();
@@ -243,7 +241,7 @@ fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
             work.pop();
             continue;
         }
-        if known.len() + under_way.len() > MAX_PLACES {
+        if known.len() + under_way.len() > LOOKED_AT {
             return Ok(NEVER);
         }
         let next = live_derivatives(run, place)?;

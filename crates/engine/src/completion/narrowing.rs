@@ -12,12 +12,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_grammar::Items;
 
-use crate::bounded::{LARGE_BUDGET, Recent};
+use crate::bounded::{LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
-use crate::completion::token_counts::{MAX_STEPS, NEVER, NEW_KEY, TokenCounts};
+use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::error::EngineError;
 use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;
@@ -32,9 +32,6 @@ use crate::vocabulary::tokens::Tokens;
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
 
-/// So many places are looked at for one way out.
-const MAX_LOOKED_AT: usize = 4_000;
-
 /// A search that looked at all of them counts as so many more.
 const COSTLY: usize = 7;
 
@@ -42,16 +39,10 @@ const COSTLY: usize = 7;
 const REWRITTEN: u64 = 16;
 
 /// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
-const FEW: usize = 3;
+const ALIKE: usize = 3;
 
 /// For so many places behind tokens a way to the end is looked for in one mask.
 const MAX_SEARCHES: usize = 48;
-
-/// Of one place so many tokens are tried on their own.
-const MAX_TOKENS: usize = 128;
-
-/// The places behind a configuration with more sets below it are not kept.
-const MAX_SETS: usize = 128;
 
 /// Counts are told apart however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
@@ -275,7 +266,7 @@ impl Run<'_> {
         for (mut costs, mut texts) in
             [(endings.costs(), std::mem::take(&mut endings.texts)), (Costs::in_bytes_of(nodes), Texts::default())]
         {
-            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1, MAX_STEPS);
+            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1, STEPS);
             if costs.tokens().is_some() {
                 endings.texts = texts;
             }
@@ -297,10 +288,10 @@ impl Run<'_> {
         let places = self.places_behind(endings, configuration)?;
         let mut ranked = Vec::new();
         for place in &places.0 {
-            let tokens = place.tokens.within(mask, FEW).into_iter();
+            let tokens = place.tokens.within(mask, ALIKE).into_iter();
             ranked.extend(tokens.enumerate().map(|(at, token)| (place.cost, at, token)));
         }
-        ranked.extend(self.edges_of(configuration, mask).into_iter().take(FEW).map(|token| (0, 0, token)));
+        ranked.extend(self.edges_of(configuration, mask).into_iter().take(ALIKE).map(|token| (0, 0, token)));
         ranked.sort_unstable();
         Ok(ranked.into_iter().map(|(.., token)| token).collect())
     }
@@ -311,7 +302,7 @@ impl Run<'_> {
         costs: &mut Costs,
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
-        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, MAX_STEPS)? {
+        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, STEPS)? {
             Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
             Completion::TooLong(_) | Completion::Never => Ok(None),
         }
@@ -352,7 +343,7 @@ impl Run<'_> {
         }
         if pieces.is_none() {
             let mut costs = endings.costs();
-            match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), MAX_LOOKED_AT) {
+            match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), LOOKED_AT) {
                 Ok(Completion::Found(found)) => pieces = Some(found),
                 Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {}
                 Err(error) => return Err(error),
@@ -383,7 +374,7 @@ impl Run<'_> {
                 continue;
             }
             // Where nothing hangs on which keys and elements there are, one token stands for all.
-            let tokens = if place.stands { vec![place.first] } else { place.tokens.within(mask, MAX_TOKENS) };
+            let tokens = if place.stands { vec![place.first] } else { place.tokens.within(mask, MANY) };
             for token in tokens {
                 let Some(bytes) = vocabulary.token_bytes(token) else { continue };
                 let behind = self.run(configuration, bytes)?;
@@ -428,7 +419,7 @@ impl Run<'_> {
             _ => {
                 search.searches += 1;
                 let most = most_looked_at(search.most);
-                let found = match self.complete_with(costs, &mut endings.texts, place, most, MAX_LOOKED_AT) {
+                let found = match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
                     Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
                     Ok(Completion::TooLong(_) | Completion::Never) => WayOut::NONE,
                     Err(EngineError::CompletionTooCostly(_)) => {
@@ -540,7 +531,8 @@ impl Run<'_> {
         while let Some(set) = work.pop() {
             for entry in self.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
                 if !sets.contains(&entry.below) {
-                    if sets.len() == MAX_SETS {
+                    // The places behind such a configuration are not kept.
+                    if sets.len() == MANY {
                         return None;
                     }
                     sets.push(entry.below);

@@ -8,15 +8,13 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::ExprId;
 
+use crate::bounded::FEW;
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, worst_of};
 use crate::error::EngineError;
 use crate::machine::layout::FrameId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId, UNKNOWN_NAMES, UNKNOWN_TEXT};
 use crate::vocabulary::tokens::Tokens;
-
-/// So many names of a list are counted in tokens: any of them is one to refer to.
-const MAX_COUNTED: usize = 32;
 
 /// What ends an escaped character of a JSON string: the most that `\` lacks of two escapes.
 const ESCAPED: u64 = 11;
@@ -113,13 +111,12 @@ impl Declarations {
             }
             for &entry in run.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
                 work.push(entry.below);
-                if run.machine.is_names(entry) {
+                if run.machine.is_names(FrameId(entry.head)) {
                     lists.insert(entry.register);
                 } else if let (Some(text), true) = (text, run.machine.declares(FrameId(entry.head)).is_some())
                     && entry.register != UNKNOWN_TEXT
                 {
-                    let mut written = run.stacks.since(text, entry.register);
-                    written.reverse();
+                    let written = run.stacks.since(text, entry.register);
                     let written = if self.is_quoted { written.trim_ascii_start() } else { &written[..] };
                     in_tokens = in_tokens.max(count_with_bytes(vocabulary, written));
                     in_bytes = in_bytes.max(written.len() as u64);
@@ -136,7 +133,8 @@ impl Declarations {
                     let mut name: Vec<u32> = run.stacks.list(entry).collect();
                     let set = name.first().map_or(0, |&set| set.saturating_sub(256)) as usize;
                     rest = rest.max(name.len() as u64);
-                    if at < MAX_COUNTED {
+                    // Any of them is one to refer to.
+                    if at < FEW {
                         name.reverse();
                         name.pop();
                         let name: Vec<u8> = name.into_iter().map(|byte| byte as u8).collect();
@@ -160,7 +158,7 @@ impl Declarations {
 pub(crate) fn shortest_name(run: &Run<'_>, configuration: SetId) -> u64 {
     let mut most = 0;
     for thread in run.stacks.entries(configuration).iter().filter(|&&thread| thread != Entry::BOTTOM) {
-        for &top in run.stacks.entries(thread.below).iter().filter(|&&top| run.machine.is_names(top)) {
+        for &top in run.stacks.entries(thread.below).iter().filter(|&&top| run.machine.is_names(FrameId(top.head))) {
             if top.register == UNKNOWN_NAMES {
                 continue;
             }

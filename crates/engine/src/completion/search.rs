@@ -12,20 +12,15 @@ use std::collections::hash_map::Entry::Vacant;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ExprId, LimitExceeded, Shortest};
 
+use crate::bounded::{LOOKED_AT, STEPS};
 use crate::completion::costs::Costs;
-use crate::completion::token_counts::{MAX_STEPS, NEVER, count_of, fewest_tokens, shortest_text};
+use crate::completion::token_counts::{NEVER, count_of, fewest_tokens, shortest_text};
 use crate::distinct::elements::{Repeat, Spelled};
 use crate::error::EngineError;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
-
-/// So many places off the way are looked at for the shortest text, and then one for each place on the way.
-const PATIENCE: u32 = 1_000;
-
-/// So often a text for the same lexeme is looked for, where the shortest ones are keys that the object has already.
-const MAX_TEXTS: u32 = 1 << 12;
 
 /// A part of a way to the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -145,7 +140,7 @@ impl Frontier {
         }));
         self.places.push(Reached { configuration, cost, piece, before, depth, ways });
         self.deepest = self.deepest.max(depth);
-        if !self.hurries && place > PATIENCE.saturating_add(2 * self.deepest) {
+        if !self.hurries && place > (LOOKED_AT as u32).saturating_add(2 * self.deepest) {
             self.hurries = true;
             let rest = |next: &Next| next.total.saturating_sub(self.places[next.place as usize].cost);
             let queue = std::mem::take(&mut self.queue).into_iter();
@@ -159,7 +154,7 @@ impl Run<'_> {
     /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack tells too little where the elements of an array
     /// count, so the way that looks shortest need not lead to an end.
     pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
-        self.complete_with(costs, &mut Texts::default(), start, most, MAX_STEPS)
+        self.complete_with(costs, &mut Texts::default(), start, most, STEPS)
     }
 
     /// The same with texts of lexemes that are known already, and a look at so many places at most.
@@ -287,7 +282,7 @@ impl Run<'_> {
             for (tag, lexeme) in self.lexemes(thread) {
                 if let Vacant(unknown) = lexemes.entry(lexeme) {
                     // Longer ones than the budget are found to be too long by this bound, without being spelled.
-                    let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > MAX_STEPS;
+                    let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > STEPS;
                     let text = match too_long {
                         true if costs.tokens().is_none() => Some(Vec::new()),
                         _ => shortest_text(self, lexeme)?,
@@ -384,8 +379,8 @@ impl Run<'_> {
         is_new: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<(SetId, Piece)>, EngineError> {
         let mut visits = 2;
-        while visits <= MAX_TEXTS {
-            let mut texts = Shortest::new(self.lexeme_cache.deriver(), lexeme, visits, MAX_STEPS);
+        while visits <= LOOKED_AT as u32 {
+            let mut texts = Shortest::new(self.lexeme_cache.deriver(), lexeme, visits, STEPS);
             for _ in 0..visits {
                 let text = match texts.next(self.lexeme_cache.deriver()) {
                     Err(LimitExceeded::Search(_)) | Ok(None) => break,

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, Shortest};
 
+use crate::bounded::{LOOKED_AT, STEPS};
 use crate::error::EngineError;
 use crate::machine::readable::bytes_of;
 use crate::parse::stepper::Run;
@@ -16,12 +17,6 @@ pub(crate) const NEVER: u64 = u64::MAX;
 
 /// By so many tokens a key may become longer so that it is a new one.
 pub(crate) const NEW_KEY: u64 = 4;
-
-/// The search for one lexeme's text takes at most so many steps.
-pub(crate) const MAX_STEPS: usize = 200_000;
-
-/// So many derivatives of one lexeme are looked at to find what completes its worst beginning.
-pub(crate) const MAX_PLACES: usize = 2_000;
 
 /// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
 pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>> {
@@ -116,10 +111,10 @@ impl TokenCounts {
 /// A shortest text of a lexeme, at least one byte long; `None` where there is none, or it is too long to be spelled.
 pub(crate) fn shortest_text(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<Vec<u8>>, EngineError> {
     let deriver = run.lexeme_cache.deriver();
-    if deriver.exprs.shortest_at_least(lexeme) as usize > MAX_STEPS {
+    if deriver.exprs.shortest_at_least(lexeme) as usize > STEPS {
         return Ok(None);
     }
-    match Shortest::new(deriver, lexeme, 1, MAX_STEPS).next(deriver) {
+    match Shortest::new(deriver, lexeme, 1, STEPS).next(deriver) {
         Err(LimitExceeded::Search(_)) => Ok(None),
         text => Ok(text?),
     }
@@ -162,7 +157,7 @@ fn by_derivatives(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError>
     let mut above: Vec<Vec<usize>> = vec![Vec::new()];
     let mut done = 0;
     while done < places.len() {
-        if places.len() > MAX_PLACES {
+        if places.len() > LOOKED_AT {
             return Ok(NEVER);
         }
         for (_, rest) in deriver.derivatives(places[done])?.iter() {

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
 
+use crate::bounded::MANY;
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::extensions::Extension;
@@ -12,9 +13,6 @@ use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::machine::object_facts::most_free;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
-
-/// Most residuals of a lexeme that are looked at to tell whether it is rich.
-const MAX_RESIDUALS: usize = 400;
 
 /// Bytes whose repetition need not give ever new values: of numbers, of blanks, of escapes, and of whole containers.
 const POOR_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
@@ -309,7 +307,7 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteS
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
     let mut at = 0;
-    while at < residuals.len() && residuals.len() <= MAX_RESIDUALS {
+    while at < residuals.len() && residuals.len() <= MANY {
         if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
             return Ok(false);
         }

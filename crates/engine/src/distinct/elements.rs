@@ -15,9 +15,8 @@ use stencilm_regex::{ByteSet, StateId};
 
 use crate::distinct::lasting::Lasting;
 use crate::distinct::new_values::Goal;
-use crate::distinct::quoting::{Quoting, text_since};
+use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::machine::arrays::{counts_of, may_close};
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
@@ -111,77 +110,17 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads).map(Some)
     }
 
-    /// The register of an array before the element that begins here.
-    pub(crate) fn begin_element(&mut self, state: ItemsState) -> u32 {
-        let start = match self.text.filter(|_| self.is_exact()) {
-            _ if state.has_repeat => NIL,
-            known => known.unwrap_or(UNKNOWN_TEXT),
-        };
-        self.stacks.intern_items(ItemsState { start, ..state })
-    }
-
-    /// What a frame behind an element that is compared becomes when the element ends here: the same frame with the element among
-    /// those seen, or with two that are equal, where some must be; nothing where it was seen before and must not. A mask, which
-    /// takes each for a new one, goes on both ways where it might be one of those before it.
-    pub(crate) fn end_element(&mut self, id: ItemsId, frame: Entry) -> [Option<Entry>; 2] {
-        let state = self.stacks.items(frame.register);
-        let must_repeat = self.machine.grammar().items(id).must_repeat();
-        let Some(text) = self.text.filter(|_| self.is_exact() && state.start != UNKNOWN_TEXT) else {
-            return match must_repeat {
-                true => self.end_unknown_element(id, frame),
-                false => {
-                    // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
-                    self.doubt.element = true;
-                    let seen = self.stacks.seen.append(state.seen, UNKNOWN_TEXT);
-                    [Some(self.with_items(frame, ItemsState { seen, start: NIL, ..state })), None]
-                }
-            };
-        };
-        let written = text_since(self.stacks, text, state.start);
-        let value = self.stacks.intern_text(&canonical_json(&written));
-        let mut ended = ItemsState { start: NIL, ..state };
-        match (self.stacks.seen.has(state.seen, value), must_repeat) {
-            (true, false) => return [None, None],
-            (true, true) => ended = ItemsState { seen: NIL, spelled: NIL, has_repeat: true, ..ended },
-            (false, _) => ended.seen = self.stacks.seen.append(state.seen, value),
-        }
-        if must_repeat && !ended.has_repeat {
-            let before = self.stacks.append(state.spelled, state.start);
-            ended.spelled = self.stacks.append(before, text);
-        }
-        [Some(self.with_items(frame, ended)), None]
-    }
-
-    /// The same for an element whose value is not known, where two must be equal.
-    fn end_unknown_element(&mut self, id: ItemsId, frame: Entry) -> [Option<Entry>; 2] {
-        let state = self.stacks.items(frame.register);
-        let is_first = state.seen == NIL;
-        let seen = if is_first { self.stacks.seen.append(NIL, UNKNOWN_TEXT) } else { state.seen };
-        let new = Some(self.with_items(frame, ItemsState { seen, start: NIL, ..state }));
-        let repeat = ItemsState { start: NIL, has_repeat: true, ..state };
-        let items = self.machine.grammar().items(id);
-        if is_first || !may_close(items, repeat, &counts_of(items, repeat, self.stacks)) {
-            return [new, None];
-        }
-        self.doubt.repeat = true;
-        [new, Some(self.with_items(frame, repeat))]
-    }
-
-    fn with_items(&mut self, frame: Entry, state: ItemsState) -> Entry {
-        Entry { register: self.stacks.intern_items(state), ..frame }
-    }
-
-    /// The array at which a frame waits for the end of an element that is compared.
+    /// Whether a frame waits for the end of an element that is compared.
     #[inline]
-    pub(crate) fn ends_compared_element(&self, frame: Entry) -> Option<ItemsId> {
+    pub(crate) fn ends_compared_element(&self, frame: Entry) -> bool {
         if !self.machine.keeps_text() || frame == Entry::BOTTOM {
-            return None;
+            return false;
         }
-        let Frame::AfterItem(id) = self.machine.frame(FrameId(frame.head)) else { return None };
+        let Frame::AfterItem(id) = self.machine.frame(FrameId(frame.head)) else { return false };
         match self.machine.grammar().items(id).repeats {
-            Repeats::Any => None,
-            Repeats::Never { .. } => Some(id),
-            Repeats::Required => (!self.stacks.items(frame.register).has_repeat).then_some(id),
+            Repeats::Any => false,
+            Repeats::Never { .. } => true,
+            Repeats::Required => !self.stacks.items(frame.register).has_repeat,
         }
     }
 
@@ -316,7 +255,7 @@ impl Run<'_> {
             if matches!(state.start, NIL | UNKNOWN_TEXT) {
                 continue;
             }
-            let written = text_since(self.stacks, text, state.start);
+            let written = self.stacks.since(text, state.start);
             let written = written.trim_ascii_start();
             for spelled in self.spelled(state).filter(|spelled| spelled.text(self.stacks).starts_with(written)) {
                 found.push(Repeat { spelled, written: written.len() as u32, items, below });
@@ -335,7 +274,7 @@ impl Run<'_> {
     /// Whether a text is within a string, as far as the elements go that are under way.
     pub(crate) fn quoting(&self, text: u32, pending: &[ItemsState]) -> Quoting {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
-        let written = start.map_or_else(Vec::new, |start| text_since(self.stacks, text, start));
+        let written = start.map_or_else(Vec::new, |start| self.stacks.since(text, start));
         written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte))
     }
 
@@ -343,7 +282,7 @@ impl Run<'_> {
     /// within an escape.
     pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
-        let written = text_since(self.stacks, text, start);
+        let written = self.stacks.since(text, start);
         let (mut string, mut from) = (Quoting::Outside, 0);
         for (at, &byte) in written.iter().enumerate() {
             if string == Quoting::Outside {
@@ -508,7 +447,7 @@ pub(crate) struct Spelled {
 impl Spelled {
     /// Its bytes, without whitespace before them.
     pub fn text(self, stacks: &Stacks) -> Vec<u8> {
-        text_since(stacks, self.end, self.start).trim_ascii_start().to_vec()
+        stacks.since(self.end, self.start).trim_ascii_start().to_vec()
     }
 }
 

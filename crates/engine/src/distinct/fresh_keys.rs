@@ -8,6 +8,7 @@
 use rustc_hash::FxHashSet;
 use stencilm_regex::StateId;
 
+use crate::bounded::STEPS;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::{Expansion, IN_BLANKS};
@@ -16,9 +17,6 @@ use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
 use crate::vocabulary::json_text::{Begun, begun, escapes_of};
 use crate::vocabulary::tokens::Tokens;
-
-/// Most steps to tell whether a new key can be made.
-const MAX_STEPS: usize = 50_000;
 
 /// A place in a search: a state of the automaton, the escape that is being written, and what the used keys that begin like
 /// this go on with.
@@ -77,8 +75,8 @@ impl Run<'_> {
             let mut escapes = Vec::new();
             for byte in self.lexeme_cache.live_bytes(dfa, state)?.iter().collect::<Vec<u8>>() {
                 steps += 1;
-                if steps > MAX_STEPS {
-                    return Err(EngineError::KeysTooCostly(MAX_STEPS));
+                if steps > STEPS {
+                    return Err(EngineError::KeysTooCostly(STEPS));
                 }
                 let next = self.lexeme_cache.step(dfa, state, byte)?.0;
                 if !escape.is_empty() || (quoted && byte == b'\\') {

@@ -3,18 +3,13 @@
 use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};
 
+use crate::bounded::{FEW, SEARCHED};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::{ExpansionId, Frame};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, NIL};
-
-/// Most steps of one search for a new value.
-const MAX_SEARCH: usize = 20_000;
-
-/// So many zeros in a row are tried in a number, and so many of its characters looked at.
-const MAX_ZEROS: usize = 24;
 
 /// What a search looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,8 +53,8 @@ impl Run<'_> {
                 continue;
             };
             steps += 1;
-            if steps > MAX_SEARCH {
-                return Err(EngineError::UniqueTooCostly(MAX_SEARCH));
+            if steps > SEARCHED {
+                return Err(EngineError::UniqueTooCostly(SEARCHED));
             }
             let (before, string) = (level.threads.clone(), level.string.after(byte));
             let text = self.stacks.append(level.text, u32::from(byte));
@@ -127,7 +122,7 @@ impl Run<'_> {
             if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
                 bytes.retain(|byte| !byte.is_ascii_digit());
             }
-            if zeros >= MAX_ZEROS && (is_complete || bytes.iter().any(|&byte| byte != b'0')) {
+            if zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0')) {
                 bytes.retain(|&byte| byte != b'0');
             }
         }
@@ -163,7 +158,7 @@ impl Run<'_> {
     pub(crate) fn number_tail(&self, text: u32) -> (bool, usize) {
         let is_part = |byte: &u32| u8::try_from(*byte).is_ok_and(|byte| b"0123456789+-.eE".contains(&byte));
         let mut tail: Vec<u8> =
-            self.stacks.list(text).take(MAX_ZEROS + 2).take_while(is_part).map(|byte| byte as u8).collect();
+            self.stacks.list(text).take(FEW + 2).take_while(is_part).map(|byte| byte as u8).collect();
         tail.reverse();
         let zeros = tail.iter().rev().take_while(|&&byte| byte == b'0').count();
         let exponent = tail.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e'));

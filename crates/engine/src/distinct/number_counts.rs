@@ -6,7 +6,8 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
-use crate::distinct::quoting::{Quoting, text_since};
+use crate::bounded::{FEW, SEARCHED};
+use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
@@ -17,9 +18,6 @@ use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, ItemsState};
 use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::tokens::Tokens;
-
-/// Most residuals that are counted at once.
-pub(crate) const MAX_RESIDUALS: usize = 20_000;
 
 /// Where what is left of a number stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -104,7 +102,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let Some(number) = self.counted_element(thread)? else { return Ok(None) };
-        let written = text_since(self.stacks, text, number.array.start);
+        let written = self.stacks.since(text, number.array.start);
         let seen = self.seen_strings(&[number.array]);
         self.is_number_left(number.dfa, StateId(thread.state), written.trim_ascii_start(), &seen)
     }
@@ -125,7 +123,7 @@ impl Run<'_> {
             let number = self.counted_element(thread)?;
             numbers.push(match number {
                 Some(number) => {
-                    let written = text_since(self.stacks, text, number.array.start);
+                    let written = self.stacks.since(text, number.array.start);
                     let seen = self.seen_strings(&[number.array]);
                     Some((number, written.trim_ascii_start().to_vec(), seen))
                 }
@@ -265,7 +263,7 @@ impl NumberCounts {
 
     /// How many values go on from a residual.
     fn count(&mut self, deriver: &mut Deriver, root: ExprId, part: Part) -> Result<Option<u64>, LimitExceeded> {
-        match self.0.of((root, part), MAX_RESIDUALS, |place| steps(deriver, place))? {
+        match self.0.of((root, part), SEARCHED, |place| steps(deriver, place))? {
             Cardinality::Finite(count) => Ok(Some(count)),
             Cardinality::Infinite | Cardinality::Unknown => Ok(None),
         }
@@ -322,7 +320,7 @@ fn ends(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<bool,
         if deriver.exprs.is_nullable(at) {
             return Ok(true);
         }
-        if seen.contains(&at) || seen.len() > MAX_ZEROS {
+        if seen.contains(&at) || seen.len() > FEW {
             return Ok(false);
         }
         seen.push(at);
@@ -331,13 +329,10 @@ fn ends(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<bool,
     }
 }
 
-/// So many zeros are tried at the end of a number.
-const MAX_ZEROS: usize = 40;
-
 /// Whether nothing but zeros goes on from a residual.
 fn only_zeros(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     let (mut at, mut seen) = (residual, Vec::new());
-    while !seen.contains(&at) && seen.len() <= MAX_ZEROS {
+    while !seen.contains(&at) && seen.len() <= FEW {
         seen.push(at);
         let mut next = None;
         for &(bytes, rest) in deriver.derivatives(at)?.iter() {

@@ -1,6 +1,4 @@
-//! Where a text stands in the quotes of JSON, and what was read since then.
-
-use crate::state::stacks::Stacks;
+//! Where a text stands in the quotes of JSON.
 
 /// Whether a text is within a JSON string.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -21,11 +19,4 @@ impl Quoting {
             (same, _) => same,
         }
     }
-}
-
-/// What was read since the text was `start`.
-pub(crate) fn text_since(stacks: &Stacks, text: u32, start: u32) -> Vec<u8> {
-    let mut bytes = stacks.since(text, start);
-    bytes.reverse();
-    bytes
 }

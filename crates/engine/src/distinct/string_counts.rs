@@ -5,8 +5,8 @@
 
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
-use crate::distinct::number_counts::{CountedElement, MAX_RESIDUALS};
-use crate::distinct::quoting::text_since;
+use crate::bounded::SEARCHED;
+use crate::distinct::number_counts::CountedElement;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
@@ -122,7 +122,7 @@ impl Run<'_> {
         let Some(CountedElement { dfa, array }) = self.counted_element(thread)? else { return Ok(None) };
         let state = StateId(thread.state);
         let Some(open) = self.open_string(text, &[array]) else { return Ok(None) };
-        if text_since(self.stacks, text, array.start).trim_ascii_start() != open {
+        if self.stacks.since(text, array.start).trim_ascii_start() != open {
             return Ok(None);
         }
         let Some(count) = self.strings_from(dfa, state)? else { return Ok(None) };
@@ -136,7 +136,7 @@ impl Run<'_> {
         let deriver = self.lexeme_cache.deriver();
         let left = deriver.exprs.or(&residuals);
         let counts = &mut self.machine.extensions.get::<StringCounts>().0;
-        match counts.of(left, MAX_RESIDUALS, |residual| steps(deriver, residual))? {
+        match counts.of(left, SEARCHED, |residual| steps(deriver, residual))? {
             Cardinality::Finite(count) => Ok(Some(count)),
             Cardinality::Infinite | Cardinality::Unknown => Ok(None),
         }

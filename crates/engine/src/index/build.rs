@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use crate::bounded::FEW;
 use crate::compiled::CompiledGrammar;
 use crate::index::bytes::{ByteAutomaton, Exploration, NOWHERE};
 use crate::index::error::{IndexError, IndexLimits};
@@ -15,8 +16,6 @@ use crate::index::token_index::{MAX_TARGETS, Stretch, TokenIndex};
 use crate::shared::Vocabulary;
 use crate::vocabulary::ranks::Ranks;
 
-/// An index is refused beforehand where so many of its states show that it would take so many times what it may take.
-const SAMPLED: usize = 32;
 const FAR_TOO_MANY: usize = 2;
 
 /// An index in the making; each call of [`IndexBuilder::advance`] works for a while.
@@ -134,8 +133,8 @@ impl Walking {
         if most / FAR_TOO_MANY <= limit || !self.tells_bytes_apart(vocabulary) {
             return Ok(());
         }
-        let stretches: usize = (0..SAMPLED).map(|at| self.count_stretches(vocabulary, at * states / SAMPLED)).sum();
-        let estimate = (stretches * size_of::<Stretch>()).saturating_mul(states) / SAMPLED;
+        let stretches: usize = (0..FEW).map(|at| self.count_stretches(vocabulary, at * states / FEW)).sum();
+        let estimate = (stretches * size_of::<Stretch>()).saturating_mul(states) / FEW;
         match estimate / FAR_TOO_MANY > limit {
             true => Err(IndexError::WouldBeTooLarge { estimate, states, limit }),
             false => Ok(()),
@@ -146,7 +145,7 @@ impl Walking {
     /// twice its pages.
     fn reserve(&mut self, vocabulary: &Vocabulary, limit: usize) {
         let states = self.automaton.len();
-        let sampled = states / SAMPLED;
+        let sampled = states / FEW;
         if sampled == 0 {
             return;
         }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use crate::bounded::FEW;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;
 use crate::index::error::IndexError;
@@ -13,9 +14,6 @@ use crate::state::stacks::{SetId, Stacks};
 
 /// No state.
 pub(super) const NOWHERE: u32 = u32::MAX;
-/// States explored before the clock is looked at.
-const STRIDE: usize = 16;
-
 /// A deterministic automaton over bytes, without dead states; state 0 is the first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ByteAutomaton {
@@ -100,7 +98,8 @@ impl Exploration {
                 (&mut self.states, &mut self.order, &mut self.arrows, &mut self.finals);
             let explored = &mut self.explored;
             self.layout.with(&mut self.stacks, |run| {
-                for _ in 0..STRIDE {
+                // Then the clock is looked at.
+                for _ in 0..FEW {
                     let Some(&here) = order.get(*explored) else { break };
                     finals.push(u32::from(run.stacks.has_bottom(here)));
                     for byte in run.possible_bytes(here)?.iter() {

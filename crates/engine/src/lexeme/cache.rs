@@ -12,9 +12,9 @@ use stencilm_regex::{
     StateId, Tag, memory,
 };
 
-use crate::bounded::{BUDGET, Recent};
+use crate::bounded::{BUDGET, Recent, SEARCHED};
 use crate::extensions::Extensions;
-use crate::lexeme::crossing::{MAX_EXITS, Suffixes};
+use crate::lexeme::crossing::Suffixes;
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
@@ -212,7 +212,8 @@ impl LexemeCache {
     /// The ways behind a byte; `None` where they are too many to keep.
     pub fn ways_behind(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
         let ways = self.ways.entry(byte).or_insert_with(|| {
-            let ways = Suffixes::behind_byte(vocabulary, byte, MAX_EXITS).map(Arc::new);
+            // A state with more leaving tokens is left almost everywhere, and a walk of what follows is cheaper than the suffixes.
+            let ways = Suffixes::behind_byte(vocabulary, byte, SEARCHED).map(Arc::new);
             self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
             ways
         });

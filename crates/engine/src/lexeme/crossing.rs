@@ -17,10 +17,6 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// A row with more leaving tokens than this does not keep them: the state is left almost everywhere (free text), and
-/// where something can follow, a direct walk is cheaper than the suffixes are to store.
-pub(crate) const MAX_EXITS: usize = 40_000;
-
 /// The bytes that may come behind a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
 const BEHIND_VALUES: &[u8] = b",:]} \t\r\n";
 

@@ -7,13 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use stencilm_regex::{ExprId, Tag, memory};
 
+use crate::bounded::MANY;
 use crate::lexeme::crossing::{EscapedEnd, Leaving};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
-
-/// The tokens of a row are listed where they are no more than these.
-pub const MAX_LISTED: usize = 600;
 
 /// So many characters are looked at behind a token, to see how its tokenizer goes on.
 pub const CHARACTERS_BEHIND: u32 = 4;
@@ -117,8 +115,8 @@ impl Row {
         debug_assert!(without.iter().all(|&token| inside.contains(token)), "only what is there is taken out");
         without.sort_unstable();
         debug_assert_eq!(count, inside.len() - without.len(), "the tokens of a row are counted");
-        let listed = (count <= MAX_LISTED)
-            .then(|| inside.iter().filter(|token| without.binary_search(token).is_err()).collect());
+        let listed =
+            (count <= MANY).then(|| inside.iter().filter(|token| without.binary_search(token).is_err()).collect());
         let inside = Some(inside);
         Row {
             inside,
@@ -143,12 +141,12 @@ impl Row {
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         let count = tokens.len();
-        let inside = (count > MAX_LISTED).then(|| {
+        let inside = (count > MANY).then(|| {
             let mut inside = TokenSet::empty(vocab_size);
             tokens.iter().for_each(|&token| token_set::set(inside.words_mut(), token));
             Arc::new(inside)
         });
-        let listed = (count <= MAX_LISTED).then(|| tokens.into());
+        let listed = (count <= MANY).then(|| tokens.into());
         Row {
             inside,
             without: Box::default(),

@@ -23,7 +23,7 @@ use crate::limits::LexiconLimits;
 use crate::locks::{Guard, Mutex, lock, try_lock};
 
 /// More lanes than these are not had: what several grammars need is found once in each.
-const MAX_LANES: usize = 4;
+pub(crate) const MAX_LANES: usize = 4;
 
 /// To take more than this apart takes too long to be done by the way.
 const LARGE: usize = 1 << 20;

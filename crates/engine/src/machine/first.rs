@@ -11,31 +11,18 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId, Repeats};
 use stencilm_regex::{ExprId, Map, Set, StateId};
 
+use crate::bounded::{FEW, MANY, SEARCHED, WORK};
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
+use crate::machine::frame::{Begun, CountUp, ElementChange, MemberChange};
 use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::machine::left_corner::{Region, Rest};
 use crate::machine::objects::KeysToCome;
 use crate::machine::property_trie::{Filter, Names};
 
-/// So many frames may be written into the continuations of one expansion.
-const MAX_PUSHES: usize = 4_000_000;
-
 /// So many ways are looked at for each place on them before they are read from the left corner.
 const MAX_WAYS_PER_PLACE: usize = 3;
-
-/// As many ways are fine however few the places are.
-const FEW_WAYS: usize = 300;
-
-/// A lexeme with texts of no more bytes than these together is read by a trie of them.
-const MAX_TEXT_BYTES: usize = 8_192;
-
-/// A part of a sequence that takes so many bytes is a piece of a long text.
-const LONG_PIECE: usize = 512;
-
-/// A continuation longer than this is read from the left corner, one step at a time.
-const MAX_CONTINUATION: usize = 100;
 
 /// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
 #[derive(Default)]
@@ -107,7 +94,7 @@ impl Search {
 
     /// Whether the ways are too many, or too long, to be told one by one.
     fn is_lost(&self, steps: Steps) -> bool {
-        self.links.len(steps) > MAX_CONTINUATION || self.seen.len() > FEW_WAYS + MAX_WAYS_PER_PLACE * self.places.len()
+        self.links.len(steps) > FEW || self.seen.len() > MANY + MAX_WAYS_PER_PLACE * self.places.len()
     }
 
     /// What was found, each once and with its frames written out.
@@ -165,7 +152,7 @@ impl Machine {
                     unreachable!("only a repetition has this phase");
                 };
                 if may_go_on {
-                    let register = Register::CountUp { limit: max.unwrap_or(min) };
+                    let register = Register::Count(CountUp { limit: max.unwrap_or(min) });
                     let again = if max == Some(1) { 0 } else { search.links.push(0, (frame, register)) };
                     search.add(Frame::Node(body), again);
                 }
@@ -181,7 +168,7 @@ impl Machine {
                 let after = if grammar.items(id).is_bare() { frame } else { self.frame_id(Frame::AfterItem(id)) };
                 let alternatives = grammar.items(id).at(place as usize).iter().enumerate();
                 for (_, element) in alternatives.filter(|(index, _)| allowed & (1 << index) != 0) {
-                    let register = Register::Element { counts: element.counts };
+                    let register = Register::Array(ElementChange::Counted { counts: element.counts });
                     let behind = search.links.push(0, (after, register));
                     search.add(Frame::Node(element.value), behind);
                 }
@@ -208,7 +195,10 @@ impl Machine {
             }
             (Frame::AfterItem(id), Phase::AfterValue { more, may_close }) => {
                 let &Items { surface, repeats, .. } = self.grammar.items(id);
-                let register = if repeats == Repeats::Any { Register::Same } else { Register::NextElement };
+                let register = match repeats {
+                    Repeats::Any => Register::Same,
+                    _ => Register::Array(ElementChange::Next),
+                };
                 (surface.item, (Frame::Item(id), register), surface.close, (more, may_close))
             }
             (Frame::AfterValue(id), Phase::AfterValue { more, may_close }) => {
@@ -255,11 +245,17 @@ impl Machine {
             let mut cases = Vec::with_capacity(2);
             if free.last.is_some() {
                 ways.clear();
-                cases.push((free.key, vec![(self.frame_id(Frame::Node(free.value)), Register::Last)]));
+                cases.push((
+                    free.key,
+                    vec![(self.frame_id(Frame::Node(free.value)), Register::Object(MemberChange::Last))],
+                ));
             }
             for (value, met) in ways {
                 let member = self.frame_id(Frame::Member { members: id, value });
-                cases.push((free.key, vec![(after, Register::Free { met }), (member, Register::Value(0))]));
+                cases.push((
+                    free.key,
+                    vec![(after, Register::Object(MemberChange::Free { met })), (member, Register::Value(0))],
+                ));
             }
             if cases.is_empty() {
                 continue;
@@ -274,7 +270,8 @@ impl Machine {
             let known = &members.known[index as usize];
             let Some(key) = known.key else { unreachable!("a plain key has one spelling") };
             let member = self.frame_id(Frame::Member { members: id, value: known.value });
-            others.push((key, vec![(after, Register::Known(index)), (member, Register::Value(0))]));
+            others
+                .push((key, vec![(after, Register::Object(MemberChange::Known(index))), (member, Register::Value(0))]));
         }
         if !others.is_empty() {
             let expansion = self.fork_of_cases(lexeme_cache, frame, blanks, others)?;
@@ -301,7 +298,7 @@ impl Machine {
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
         }
-        let names = Names::of_texts(&exprs.texts(expr, MAX_TEXT_BYTES, MAX_TEXT_BYTES)?);
+        let names = Names::of_texts(&exprs.texts(expr, SEARCHED, SEARCHED)?);
         let first = names.next_bytes(StateId::START);
         if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
             return None;
@@ -317,7 +314,8 @@ impl Machine {
     fn piece(&self, sequence: NodeId, from: u32) -> Option<(ExprId, Option<Frame>)> {
         let Node::Sequence(parts) = self.grammar.node(sequence) else { return None };
         let Node::Lexeme(expr) = *self.grammar.node(*parts.get(from as usize)?) else { return None };
-        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= LONG_PIECE;
+        // A piece of a long text.
+        let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= MANY;
         let has_more = from as usize + 1 < parts.len();
         is_long.then_some((expr, has_more.then_some(Frame::Rest { node: sequence, from: from + 1 })))
     }
@@ -366,8 +364,8 @@ impl Machine {
                 begin.0.iter().for_each(|&(place, steps)| search.add(place, steps));
                 continue;
             }
-            if search.pushes > MAX_PUSHES {
-                return Err(EngineError::TooManyWays(MAX_PUSHES));
+            if search.pushes > WORK {
+                return Err(EngineError::TooManyWays(WORK));
             }
             self.visit(search, place, continuation);
         }
@@ -404,8 +402,9 @@ impl Machine {
                         search.opens.push((self.frame_id(Frame::Node(node)), continuation));
                     }
                     &Node::Marked { ref mark, body } => {
-                        let begun = if matches!(mark, Mark::Declares(_)) { Register::Text } else { Register::Tokens };
-                        let inner = search.links.push(continuation, (self.frame_id(Frame::End(node)), begun));
+                        let begun = if matches!(mark, Mark::Declares(_)) { Begun::InText } else { Begun::AtToken };
+                        let inner =
+                            search.links.push(continuation, (self.frame_id(Frame::End(node)), Register::Mark(begun)));
                         search.opens.push((self.frame_id(Frame::Node(body)), inner));
                     }
                     &Node::Members(id) => self.visit_object(search, id, continuation),
@@ -464,7 +463,7 @@ impl Machine {
             let after = self.frame_id(Frame::Item(id));
             for (index, element) in items.at(0).iter().enumerate() {
                 if allowed & (1 << index) != 0 {
-                    let register = Register::OnlyElement { items: id, counts: element.counts };
+                    let register = Register::Array(ElementChange::Only { items: id, counts: element.counts });
                     let behind = search.links.push(continuation, (after, register));
                     search.add(Frame::Node(element.value), behind);
                 }
@@ -475,7 +474,7 @@ impl Machine {
             search.cases.push((items.surface.empty, continuation));
         }
         if self.allowed(id, items, 0, &counts) != 0 {
-            let register = if items.compares() { Register::FirstElement } else { Register::Value(0) };
+            let register = if items.compares() { Register::Array(ElementChange::First) } else { Register::Value(0) };
             let inner = search.links.push(continuation, (self.frame_id(Frame::Item(id)), register));
             search.cases.push((items.surface.open, inner));
         }

@@ -7,12 +7,9 @@ use rustc_hash::FxHashSet;
 use stencilm_grammar::{Mark, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
+use crate::bounded::LOOKED_AT;
 use crate::machine::frame::{Begins, Continuation, Frame, FrameId};
 use crate::machine::layout::Machine;
-
-/// No more nodes of a grammar than these are looked at for one frame, and no more parts of a lexeme: to lay out what begins in
-/// so many ways takes long, but it is done once, and this might be in vain.
-const MAX_PARTS: usize = 1_024;
 
 impl Machine {
     /// With what the frames of a continuation begin, `None` where only laying them out tells it.
@@ -48,7 +45,7 @@ impl Machine {
             frame => (ByteSet::EMPTY, frame),
         };
         let exprs = self.grammar.exprs();
-        let of_lexeme = |expr: ExprId| exprs.may_begin_with(expr, MAX_PARTS);
+        let of_lexeme = |expr: ExprId| exprs.may_begin_with(expr, LOOKED_AT);
         let of_punctuation = |one: ExprId, other: ExprId| Some(of_lexeme(one)?.union(&of_lexeme(other)?));
         let bytes = match frame {
             Frame::Node(node) => self.first_of_nodes(vec![node])?,
@@ -94,10 +91,11 @@ impl Machine {
             if !seen.insert(node) {
                 continue;
             }
-            if seen.len() > MAX_PARTS {
+            // To lay out what begins in so many ways takes long, but it is done once, and this might be in vain.
+            if seen.len() > LOOKED_AT {
                 return None;
             }
-            let mut add = |expr: ExprId| exprs.may_begin_with(expr, MAX_PARTS).map(|bytes| first = first.union(&bytes));
+            let mut add = |expr: ExprId| exprs.may_begin_with(expr, LOOKED_AT).map(|bytes| first = first.union(&bytes));
             match self.grammar.node(node) {
                 Node::Lexeme(expr) => add(*expr)?,
                 // A single token is no way to go on with bytes.

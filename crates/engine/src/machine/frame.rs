@@ -109,40 +109,65 @@ pub enum Register {
     Value(u32),
     /// The register of the expansion's own frame, as it is.
     Same,
-    /// One more than that of the expansion's own frame; not above the limit, from which on counts make no difference.
-    CountUp {
-        /// The greatest count worth telling apart.
-        limit: u32,
-    },
-    /// How many tokens were accepted when the part above began.
-    Tokens,
-    /// The text before the part above.
-    Text,
-    /// The object has now seen this known member.
+    /// Of a repetition.
+    Count(CountUp),
+    /// Of an object.
+    Object(MemberChange),
+    /// Of an array.
+    Array(ElementChange),
+    /// Of a marked part.
+    Mark(Begun),
+}
+
+/// One more round than the register of the expansion's own frame says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct CountUp {
+    /// The greatest count worth telling apart.
+    pub limit: u32,
+}
+
+/// What an object has now.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum MemberChange {
+    /// It has seen this known member.
     Known(u32),
-    /// The object has now seen the key just written.
+    /// It has seen the key just written.
     Free {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
         met: u32,
     },
-    /// None, where the key just written is none of those that the object has: it is cut off behind it.
+    /// It is cut off behind the key just written, if that is none of those that it has.
     Last,
+}
+
+/// What an array has now.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ElementChange {
     /// The first element of an array whose elements are compared begins.
-    FirstElement,
+    First,
     /// Another one begins.
-    NextElement,
+    Next,
     /// The bare array has now its first element.
-    OnlyElement {
+    Only {
         /// The array.
         items: ItemsId,
         /// The counters that the element counts for.
         counts: u32,
     },
-    /// The array has now one more element.
-    Element {
+    /// It has now one more element.
+    Counted {
         /// The counters that it counts for.
         counts: u32,
     },
+}
+
+/// Since when a marked part goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Begun {
+    /// How many tokens were accepted when the part above began.
+    AtToken,
+    /// The text before the part above.
+    InText,
 }
 
 /// A set of declared names as a number of one machine.

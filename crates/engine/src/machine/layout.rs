@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use stencilm_grammar::{Grammar, Items, ItemsId, Members, MembersId, Node};
+use stencilm_grammar::{Grammar, Items, ItemsId, MembersId, Node};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
 
 use crate::bounded::Bounded;
@@ -19,13 +19,12 @@ use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::declared_names::DeclaredNames;
 use crate::machine::expansion::{Automaton, Expansion, Ways};
-use crate::machine::frame::Begins;
+use crate::machine::frame::{Begins, MemberChange};
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
 use crate::machine::marks::Marks;
-use crate::machine::object_facts::{Had, ObjectFacts, has_few, most_free};
+use crate::machine::object_facts::ObjectFacts;
 use crate::machine::property_trie::Names;
-use crate::state::stacks::{NIL, Stacks};
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 
 /// The lazily laid out machine of one grammar.
@@ -204,32 +203,6 @@ impl Machine {
         }
     }
 
-    /// What a register says at this frame.
-    pub fn phase(&mut self, frame: FrameId, register: u32, stacks: &Stacks) -> Phase {
-        match self.frames[self.unspaced(frame).0 as usize] {
-            Frame::Node(node) => match *self.grammar.node(node) {
-                Node::Repeat { body, min, max } => Phase::Repeat {
-                    may_end: register >= min || self.left.is_nullable(body),
-                    may_go_on: max.is_none_or(|max| register < max),
-                },
-                _ => Phase::Plain,
-            },
-            Frame::Key(id) => self.key_phase(id, had(self.grammar.members(id), stacks, register)),
-            Frame::AfterValue(id) => self.after_value_phase(id, had(self.grammar.members(id), stacks, register)),
-            Frame::Item(id) => self.item_phase(id, stacks.items(register), stacks),
-            Frame::AfterItem(id) => self.after_item_phase(id, stacks.items(register), stacks),
-            Frame::Rest { .. }
-            | Frame::Lexeme(_)
-            | Frame::End(_)
-            | Frame::Text
-            | Frame::Names
-            | Frame::Reference { .. }
-            | Frame::Left { .. }
-            | Frame::Member { .. }
-            | Frame::Spaced { .. } => Phase::Plain,
-        }
-    }
-
     /// What is known of an object, the first time found out.
     pub(crate) fn object(&mut self, id: MembersId) -> Arc<ObjectFacts> {
         if let Some(known) = self.objects.get(&id) {
@@ -310,56 +283,6 @@ impl Machine {
             }
         }
         &self.named_keys
-    }
-
-    /// Writes what of a register can make a difference to tokens of at most `horizon` bytes.
-    pub fn describe_register(
-        &self,
-        stacks: &Stacks,
-        frame: FrameId,
-        register: u32,
-        horizon: u32,
-        description: &mut Vec<u64>,
-    ) {
-        match self.frames[self.unspaced(frame).0 as usize] {
-            Frame::Key(id) | Frame::AfterValue(id) => {
-                let state = stacks.members(register);
-                description.push(u64::from(state.next) << 32 | u64::from(state.known));
-                let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
-                description.push(u64::from(state.name) << 32 | begun);
-                let members = self.grammar.members(id);
-                let had = had(members, stacks, register);
-                if members.is_counted() {
-                    self.describe_count(id, had, horizon, description);
-                }
-                if let Some(most) = most_free(members).filter(|_| has_few(members)) {
-                    let far = u64::from(horizon) + 1 + u64::from(members.min) + members.known.len() as u64;
-                    description.push((most.saturating_sub(had.free as usize) as u64).min(far));
-                }
-            }
-            Frame::Item(id) | Frame::AfterItem(id) => {
-                self.describe_items(id, stacks.items(register), stacks, horizon, description);
-            }
-            // How many tokens of a budget are left is no matter to a mask: see `parse/annotations.rs`.
-            Frame::Text | Frame::End(_) => description.push(0),
-            Frame::Names => self.describe_names(stacks, register, description),
-            _ => description.push(u64::from(self.saturated_count(frame, register, horizon))),
-        }
-    }
-
-    /// A count that no token of at most `horizon` bytes can tell from this one: each round reads at least one byte.
-    fn saturated_count(&self, frame: FrameId, count: u32, horizon: u32) -> u32 {
-        let Frame::Node(node) = self.frames[self.unspaced(frame).0 as usize] else { return count };
-        let Node::Repeat { min, max, .. } = *self.grammar.node(node) else { return count };
-        let far = horizon.saturating_add(1);
-        if min.saturating_sub(count) > far {
-            // Neither bound is near: the minimum is not, and the maximum is no smaller.
-            min - far
-        } else if count > min && max.is_none_or(|max| max - count > far) {
-            min
-        } else {
-            count
-        }
     }
 
     /// The known members of `set` and one more.
@@ -455,7 +378,8 @@ impl Machine {
                 let value = known.value;
                 let after = self.frame_id(Frame::AfterValue(*id));
                 let member = self.frame_id(Frame::Member { members: *id, value });
-                let frames: Continuation = [(after, Register::Known(tag)), (member, Register::Value(0))].into();
+                let frames: Continuation =
+                    [(after, Register::Object(MemberChange::Known(tag))), (member, Register::Value(0))].into();
                 Cow::Owned(vec![frames])
             }
         }
@@ -530,12 +454,4 @@ impl Machine {
             Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
         }
     }
-}
-
-/// The members that an object has, as its register says.
-fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
-    let state = stacks.members(register);
-    let (count, met) = stacks.unpair(state.tally);
-    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
-    Had { next: state.next, known: state.known, count, met, free }
 }

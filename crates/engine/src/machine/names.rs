@@ -7,7 +7,6 @@ use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::frame::NamesId;
 use crate::machine::layout::{Frame, FrameId, Machine};
-use crate::state::stacks::{Entry, Stacks, UNKNOWN_NAMES};
 use crate::vocabulary::json_text;
 
 impl Machine {
@@ -34,9 +33,9 @@ impl Machine {
         self.names.frame.is_some()
     }
 
-    /// Whether an entry of a stack is the names on top of it.
-    pub(crate) fn is_names(&self, entry: Entry) -> bool {
-        self.names.frame.is_some_and(|frame| frame.0 == entry.head) && entry != Entry::BOTTOM
+    /// Whether a frame is the names on top of a stack.
+    pub(crate) fn is_names(&self, frame: FrameId) -> bool {
+        self.names.frame == Some(frame)
     }
 
     /// The set that a frame ends the declaration of a name of.
@@ -105,20 +104,5 @@ impl Machine {
             Some(body) => exprs.and(&[spelled, body]),
             None => spelled,
         })
-    }
-
-    /// Writes the names of a list, which decide what a reference matches.
-    pub(crate) fn describe_names(&self, stacks: &Stacks, names: u32, description: &mut Vec<u64>) {
-        if names == UNKNOWN_NAMES {
-            description.push(u64::MAX);
-            return;
-        }
-        let mut listed: Vec<Vec<u32>> = stacks.seen.entries(names).map(|entry| stacks.list(entry).collect()).collect();
-        listed.sort_unstable();
-        description.push(listed.len() as u64);
-        for name in listed {
-            description.push(name.len() as u64);
-            description.extend(name.into_iter().map(u64::from));
-        }
     }
 }

@@ -3,11 +3,11 @@
 //! Nothing is begun that cannot be completed: what is still required must have room below the greatest number of members,
 //! and enough members must be left to reach the least one. Other members run out where their keys do.
 
-use stencilm_grammar::{Members, MembersId};
+use stencilm_grammar::MembersId;
 
 use crate::machine::frame::Phase;
 use crate::machine::layout::Machine;
-use crate::machine::object_facts::{Had, most_free};
+use crate::machine::object_facts::Had;
 use crate::machine::property_trie::Filter;
 
 /// Which keys may come next in an object, of what its register says (see [`Phase::Key`]).
@@ -84,22 +84,5 @@ impl Machine {
             Filter::Range { from: next, to: reach.min(ordered - 1) }
         };
         (filter, others)
-    }
-
-    /// The number of members after one more, where they are counted.
-    pub(crate) fn one_more(members: &Members, count: u32) -> u32 {
-        let count = count.saturating_add(1);
-        if members.max.is_none() { count.min(members.min) } else { count }
-    }
-
-    /// Writes what of the number of members can make a difference to tokens of at most `horizon` bytes.
-    pub(crate) fn describe_count(&self, id: MembersId, had: Had, horizon: u32, description: &mut Vec<u64>) {
-        let members = self.grammar.members(id);
-        let far = u64::from(horizon) + 1;
-        let missing = u64::from(members.min.saturating_sub(had.count));
-        let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
-        let most_needed = (members.known.len() + members.free.len()) as u64;
-        let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
-        description.extend([missing << 32 | u64::from(had.met), room]);
     }
 }

@@ -12,12 +12,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Table, hash_of, memory};
 
+use crate::bounded::MANY;
 use crate::error::EngineError;
-use crate::lexeme::mask::{MAX_LISTED, Row};
+use crate::lexeme::mask::Row;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
 use crate::mask::draft::OptimisticMask;
 use crate::mask::reference::{Base, Bases};
+use crate::parse::registers::kinds::describe;
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, SetId, Stacks};
@@ -61,7 +63,7 @@ impl KeptMask {
             }
         };
         let tokens = match &draft.row {
-            _ if draft.joined || kept.len() > MAX_LISTED => {
+            _ if draft.joined || kept.len() > MANY => {
                 let (base, flipped) = bases.near(words, draft.row.as_ref());
                 KeptTokens::Near { base, flipped: flipped.into() }
             }
@@ -78,7 +80,7 @@ impl KeptMask {
         KeptMask { tokens, allowed, unverified: draft.unverified[..].into(), bytes }
     }
 
-    /// How many tokens it allows; `None` for more than [`MAX_LISTED`] that were not counted.
+    /// How many tokens it allows; `None` for more than [`MANY`] that were not counted.
     pub fn allowed(&self) -> Option<usize> {
         self.allowed
     }
@@ -234,7 +236,7 @@ impl Names {
             let frame =
                 if is_configuration { machine.fork(ExpansionId(entry.head)).frame } else { FrameId(entry.head) };
             self.description.push(u64::from(entry.head) << 32 | u64::from(entry.state));
-            machine.describe_register(stacks, frame, entry.register, self.horizon, &mut self.description);
+            describe(machine, stacks, (frame, entry.register), self.horizon, &mut self.description);
             let below = self.number(entry.below);
             self.description.push(below);
         }

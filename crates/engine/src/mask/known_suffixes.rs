@@ -1,11 +1,9 @@
 //! What goes on behind a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
 //!
-//! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same: only the names that
-//! the key must not have differ. So what goes on behind the quote is kept with what it depends on, as masks are.
-//!
-//! What goes on up to the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at
-//! all, or strings. So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes
-//! that hold a whole value are read in each object.
+//! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same, and what goes on up to
+//! the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at all, or strings. So
+//! as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that hold a whole
+//! value are read in each object.
 
 use std::sync::Arc;
 
@@ -17,12 +15,10 @@ use crate::extensions::Extension;
 use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::Blanks;
 use crate::machine::layout::{ExpansionId, Frame};
-use crate::mask::cache::DependencyCaches;
 use crate::mask::value_keys::ShapeId;
 use crate::parse::stepper::{Doubt, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
-use crate::switches::Switch;
 
 /// The suffixes that are read.
 struct Found {
@@ -63,54 +59,22 @@ impl Extension for WithinValues {
     }
 }
 
-/// The suffixes that are read behind lexemes. The slow twin is the walk of all of them.
-pub(crate) struct KnownSuffixes {
-    /// By the place of the suffixes in memory, and whether an element of an array was in doubt before.
-    known: DependencyCaches<(usize, bool), Found>,
-}
-
-impl KnownSuffixes {
-    /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
-    pub fn new(max_bytes: usize, horizon: usize) -> KnownSuffixes {
-        KnownSuffixes { known: DependencyCaches::new(max_bytes, horizon) }
-    }
-
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        self.known.memory_bytes()
-    }
-
-    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads, once or more, with what is in doubt then.
-    /// `element` says that the lexeme may be an element of an array which is there already.
-    pub fn read(
+impl Run<'_> {
+    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads behind a free key, once or more,
+    /// with what is in doubt then. `doubt` is what is known of that before.
+    pub(crate) fn read_behind_key(
         &mut self,
-        run: &mut Run<'_>,
         crossings: &Crossings,
         threads: &mut Vec<Entry>,
-        element: bool,
+        doubt: Doubt,
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
-        if !element && read_within_values(run, crossings.shared_suffixes(), threads, &mut reached)? {
-            debug_assert!(are_read_alike(run, crossings, threads)?, "a value is read alike in all grammars");
+        if !doubt.element && read_within_values(self, crossings.shared_suffixes(), threads, &mut reached)? {
+            debug_assert!(are_read_alike(self, crossings, threads)?, "a value is read alike in all grammars");
             return Ok(());
         }
-        let start = run.stacks.configuration(threads)?;
-        // What one mask has found out of a very ambiguous grammar it does not look at again.
-        if run.known.is_some() || !Switch::MaskSuffixes.is_on() {
-            return walk(run, crossings, start, element, reached);
-        }
-        let name = (Arc::as_ptr(crossings.shared_suffixes()).addr(), element);
-        let (found, was_known) = self.known.of(name).get_or_compute(run, start, |run| {
-            let suffixes = read(run, crossings, start, element)?;
-            let size = size_of_val(&*suffixes);
-            Ok((Found { _all: crossings.shared_suffixes().clone(), suffixes }, size))
-        })?;
-        debug_assert!(
-            !was_known || found.suffixes == run.tracked(|run| read(run, crossings, start, element)).0?,
-            "they were read alike before"
-        );
-        found.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
-        Ok(())
+        self.stacks.join(threads)?;
+        Walk::new(self).over(crossings.suffixes(), threads, doubt, reached)
     }
 }
 
@@ -152,8 +116,10 @@ fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<En
         let mut within = Vec::new();
         let suffixes = crossings.shared_suffixes();
         read_within_values(run, suffixes, threads, &mut |suffix, doubt| within.push((suffix, doubt)))?;
-        let start = run.stacks.configuration(threads)?;
-        let mut all = read(run, crossings, start, false)?.into_vec();
+        let mut all = Vec::new();
+        let doubt = Doubt { later: true, ..Doubt::default() };
+        run.stacks.join(threads)?;
+        Walk::new(run).over(suffixes.trie(), threads, doubt, |suffix, doubt| all.push((suffix, doubt)))?;
         for suffixes in [&mut within, &mut all] {
             suffixes.sort_unstable();
             suffixes.dedup();
@@ -198,29 +164,4 @@ impl Run<'_> {
         self.lexeme_cache.extensions.get::<WithinValues>().known.insert(name, found.clone(), owned);
         Ok(found)
     }
-}
-
-/// The suffixes that are read from a configuration, each once or more.
-fn read(
-    run: &mut Run<'_>,
-    crossings: &Crossings,
-    start: SetId,
-    element: bool,
-) -> Result<Box<[(u32, Doubt)]>, EngineError> {
-    let mut suffixes = Vec::new();
-    walk(run, crossings, start, element, |suffix, doubt| suffixes.push((suffix, doubt)))?;
-    Ok(suffixes.into())
-}
-
-fn walk(
-    run: &mut Run<'_>,
-    crossings: &Crossings,
-    start: SetId,
-    element: bool,
-    reached: impl FnMut(u32, Doubt),
-) -> Result<(), EngineError> {
-    // Of the key that ends here more is known elsewhere.
-    let doubt = Doubt { later: true, element, ..Doubt::default() };
-    let threads = run.stacks.entries(start).to_vec();
-    Walk::new(run).over(crossings.suffixes(), &threads, doubt, reached)
 }

@@ -13,21 +13,18 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, StateId, Tag};
 
+use crate::bounded::MANY;
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::mask::draft::{Draft, OptimisticMask};
-use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::stepper::{Doubt, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
-
-/// With so many places at which tokens leave a lexeme they are read one by one, with more by their suffixes.
-const FEW_NEXT_NODES: usize = 256;
 
 impl Run<'_> {
     /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
@@ -36,7 +33,6 @@ impl Run<'_> {
     pub fn optimistic_mask(
         &mut self,
         vocabulary: &Tokens,
-        suffixes: &mut KnownSuffixes,
         configuration: SetId,
         mask: &mut [u32],
     ) -> Result<OptimisticMask, EngineError> {
@@ -75,7 +71,7 @@ impl Run<'_> {
             narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
         }
         if let Some((thread, expansion, here)) = greatest {
-            self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?;
+            self.add_wide((thread, &expansion), &here, &mut draft)?;
         }
         // Several threads before the same blanks share a row.
         blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -87,7 +83,7 @@ impl Run<'_> {
         let mut plain = Vec::new();
         for (thread, expansion, row) in narrow {
             match row {
-                Some(here) => self.add_wide(suffixes, (thread, &expansion), &here, &mut draft)?,
+                Some(here) => self.add_wide((thread, &expansion), &here, &mut draft)?,
                 None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
             }
@@ -144,7 +140,6 @@ impl Run<'_> {
     /// Adds the tokens of one wide thread.
     fn add_wide(
         &mut self,
-        suffixes: &mut KnownSuffixes,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
         draft: &mut Draft<'_>,
@@ -179,7 +174,7 @@ impl Run<'_> {
             has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
-        self.add_crossings(suffixes, (thread, expansion), here, &taken, draft)?;
+        self.add_crossings((thread, expansion), here, &taken, draft)?;
         self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
         Ok(())
     }
@@ -187,7 +182,6 @@ impl Run<'_> {
     /// Adds the tokens with which a wide thread leaves its lexeme and goes on behind it, but for those that are taken.
     fn add_crossings(
         &mut self,
-        suffixes: &mut KnownSuffixes,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
         taken: &ReservedTokens,
@@ -201,7 +195,7 @@ impl Run<'_> {
             if !expansion.free
                 && let Some(first) = self.first_behind(expansion, &tags, thread)?
             {
-                nodes = crossings.next_nodes(trie, first, FEW_NEXT_NODES);
+                nodes = crossings.next_nodes(trie, first, MANY);
                 if nodes.as_ref().is_some_and(Vec::is_empty) {
                     // No token goes on with what may follow, and nothing of that need be laid out.
                     continue;
@@ -226,7 +220,7 @@ impl Run<'_> {
                 for &thread in &threads {
                     first = first.union(&self.first_bytes(thread)?);
                 }
-                nodes = crossings.next_nodes(trie, first, FEW_NEXT_NODES);
+                nodes = crossings.next_nodes(trie, first, MANY);
             }
             if let Some(nodes) = nodes
                 && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
@@ -238,7 +232,7 @@ impl Run<'_> {
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
             let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
             match expansion.free {
-                true => suffixes.read(self, known, &mut threads, doubt.element, leaves)?,
+                true => self.read_behind_key(known, &mut threads, doubt, leaves)?,
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::mask::cache::{KeptMask, MaskCache};
-use crate::mask::known_suffixes::KnownSuffixes;
 use crate::parse::stepper::{Mode, Run};
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::SetId;
@@ -20,7 +19,6 @@ use crate::vocabulary::tokens::Tokens;
 /// What the masks of one grammar have found.
 pub(crate) struct Masks {
     known: MaskCache,
-    suffixes: KnownSuffixes,
 }
 
 /// A mask as if every key and element were new.
@@ -67,12 +65,12 @@ pub(crate) struct PlainMask {
 impl Masks {
     /// Nothing yet, and so many bytes of masks at most. No token has more bytes than `horizon`.
     pub fn new(max_bytes: usize, horizon: usize) -> Masks {
-        Masks { known: MaskCache::new(max_bytes, horizon), suffixes: KnownSuffixes::new(max_bytes, horizon) }
+        Masks { known: MaskCache::new(max_bytes, horizon) }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.known.memory_bytes() + self.suffixes.memory_bytes()
+        self.known.memory_bytes()
     }
 
     /// Decides the mask of a configuration, without stop tokens. One that is not known is computed in `mask`; of a known one
@@ -117,10 +115,8 @@ impl Masks {
         }
         let saturated = run.stacks.configuration(&mut threads)?;
         run.scratch.saturated = threads;
-        let (found, reads) = run.tracked(|run| {
-            let suffixes = &mut self.suffixes;
-            run.in_mode(Mode::Optimistic, |run| run.optimistic_mask(vocabulary, suffixes, saturated, mask))
-        });
+        let (found, reads) =
+            run.tracked(|run| run.in_mode(Mode::Optimistic, |run| run.optimistic_mask(vocabulary, saturated, mask)));
         let found = found?;
         let (fresh, computed) = match &reads {
             Some(reads) => {

@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::bounded::Recent;
+use crate::bounded::{MANY, Recent};
 use crate::extensions::Extension;
-use crate::lexeme::mask::{MAX_LISTED, Row};
+use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
 
 /// A whole mask.
@@ -42,7 +42,7 @@ pub(crate) struct Bases(Recent<Arc<Base>>);
 
 impl Bases {
     /// A mask that is kept, and the tokens in which this one, which began with a row, differs from it: no more than
-    /// [`MAX_LISTED`].
+    /// [`MANY`].
     pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
         let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
         let few = |base: &Arc<Base>| Some((base.clone(), few_differences(words, &base.words)?));
@@ -72,7 +72,7 @@ fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
         if a != b {
             let before = (index * token_set::CHUNK) as u32 * token_set::BITS;
             tokens.extend(token_set::difference(a, b).into_iter().map(|token| before + token));
-            if tokens.len() > MAX_LISTED {
+            if tokens.len() > MANY {
                 return None;
             }
         }

@@ -8,14 +8,9 @@ use rustc_hash::FxHashMap;
 use stencilm_grammar::{ArraySurface, ItemsId, KeySpace, MembersId, Node, NodeId, Surface};
 use stencilm_regex::{ExprId, Map};
 
+use crate::bounded::{MANY, SEARCHED};
 use crate::extensions::Extension;
 use crate::machine::layout::Machine;
-
-/// A value that takes more words to describe has no shape: it is hardly met again.
-const MAX_WORDS: usize = 400;
-
-/// So many shapes are told apart.
-const MAX_SHAPES: usize = 10_000;
 
 /// The shape of a value, a number of one vocabulary's lexemes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -32,7 +27,7 @@ impl ValueShapes {
         let next = ShapeId(self.numbers.len() as u32);
         match self.numbers.get(&description[..]) {
             Some(&known) => Some(known),
-            None if self.numbers.len() >= MAX_SHAPES => None,
+            None if self.numbers.len() >= SEARCHED => None,
             None => {
                 self.numbers.insert(description.into(), next);
                 Some(next)
@@ -85,7 +80,7 @@ impl Description<'_> {
         while described < description.nodes.len() {
             description.describe(description.nodes[described]);
             described += 1;
-            if !description.fits || description.words.len() > MAX_WORDS {
+            if !description.fits || description.words.len() > MANY {
                 return None;
             }
         }
@@ -126,7 +121,7 @@ impl Description<'_> {
 
     fn list(&mut self, kind: u32, parts: impl ExactSizeIterator<Item = NodeId>) {
         self.words.extend([kind, parts.len() as u32]);
-        for part in parts.take(MAX_WORDS) {
+        for part in parts.take(MANY) {
             self.node(part);
         }
     }
@@ -168,7 +163,7 @@ impl Description<'_> {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
         // What such elements are compared with is told by the text.
-        self.fits &= !items.compares() && items.prefix.len() < MAX_WORDS;
+        self.fits &= !items.compares() && items.prefix.len() < MANY;
         self.words.extend([6, items.prefix.len() as u32, items.contains.len() as u32, items.min]);
         self.bound(items.max);
         let ArraySurface { empty, open, item, close } = items.surface;
@@ -177,9 +172,9 @@ impl Description<'_> {
             self.words.push(least);
             self.bound(most);
         }
-        for place in items.prefix.iter().chain([&items.rest]).take(MAX_WORDS) {
+        for place in items.prefix.iter().chain([&items.rest]).take(MANY) {
             self.words.push(place.len() as u32);
-            for element in place.iter().take(MAX_WORDS) {
+            for element in place.iter().take(MANY) {
                 self.words.push(element.counts);
                 self.node(element.value);
             }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::{Budget, GrammarMatcher, NO_TOKEN, retire_if_full};
+use crate::bounded::{FEW, LOOKED_AT, MANY};
 use crate::completion::narrowing::Endings;
 use crate::completion::search::Piece;
 use crate::completion::token_counts::count_of;
@@ -14,15 +15,6 @@ use crate::error::{EngineError, MatcherError};
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
-
-/// So many canonical tokens are tried in one mask, for each of which a way to the end is looked for.
-const MAX_CANONICAL: usize = 24;
-
-/// A way to the end that goes from mask to mask has so many tokens at most.
-const MAX_GREEDY: usize = 200;
-
-/// So many tokens are tried to spell one text as the tokenizer does.
-const MAX_TRIED: usize = 4_000;
 
 /// The way with fewer tokens, if there is any: the first one of two that have as many.
 fn shorter(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
@@ -263,7 +255,7 @@ impl GrammarMatcher {
             steps.push((at, edge, others));
             let moved = loop {
                 let Some((place, edges_before, others)) = steps.last_mut() else { break false };
-                let Some(token) = others.pop().filter(|_| tried < MAX_TRIED) else {
+                let Some(token) = others.pop().filter(|_| tried < LOOKED_AT) else {
                     steps.pop();
                     if chosen.pop().is_some() {
                         self.rollback(1)?;
@@ -297,7 +289,7 @@ impl GrammarMatcher {
             if self.may_stop() {
                 break true;
             }
-            if chosen.len() >= MAX_GREEDY {
+            if chosen.len() >= MANY {
                 break false;
             }
             match self.fill_mask(&mut mask) {
@@ -322,7 +314,8 @@ impl GrammarMatcher {
         mask.fill(0);
         let mut copy = self.clone();
         copy.budget = None;
-        for token in likely.into_iter().take(MAX_CANONICAL) {
+        // For each a way to the end is looked for.
+        for token in likely.into_iter().take(FEW) {
             if !copy.accept_token(token)? {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::bounded::BUDGET;
+use crate::bounded::{BUDGET, MANY};
 use crate::canonical::encoding::Encoding;
 use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict};
 use crate::canonical::viability::crossing::SuffixesBehind;
@@ -10,7 +10,6 @@ use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
 use crate::compiled::Layout;
 use crate::error::EngineError;
-use crate::lexeme::mask::MAX_LISTED;
 use crate::locks::{Guard, lock};
 use crate::mask::pipeline::PlainMask;
 use crate::parse::stepper::{Mode, Run};
@@ -37,7 +36,7 @@ impl Layout {
         let plain = self.plain_mask(stacks, configuration, mask, true)?;
         match plain.allowed {
             Some(0) => Ok(None),
-            Some(1..=MAX_LISTED) if Switch::CanonicalSparse.is_on() => {
+            Some(1..=MANY) if Switch::CanonicalSparse.is_on() => {
                 let listed = plain.kept.clone();
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
                 match listed.as_deref().and_then(listed_tokens) {

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{CancelToken, LimitExceeded, Watch, unwatched};
 
 use super::{Input, Step, next_step};
+use crate::bounded::{FEW, STEPS};
 use crate::compiled::HeldLayout;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;
@@ -25,17 +26,11 @@ use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// So many tokens lead on from one place, at most: all of them where there are no more.
-const MAX_BRANCHES: usize = 64;
-
 /// Of the tokens beside a row so many are taken that begin alike.
 const MAX_ALIKE: u32 = 6;
 
 /// So many visits go by until a layout is measured again, which takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
-
-/// More ways than these are not remembered.
-const MAX_WAYS: usize = 100_000;
 
 /// What a step of the walk adds to the cost of a place: the lower, the more likely.
 const STEP: u32 = 4;
@@ -244,7 +239,7 @@ impl Preparation {
         let known = compiled.grammar().all_members().iter().flat_map(|members| &members.known);
         let mut seen = FxHashSet::default();
         let names = known.map(|known| &*known.name).filter(|name| !name.is_empty() && seen.insert(name.to_owned()));
-        self.names = names.take(MAX_BRANCHES).map(|name| name.as_bytes().into()).collect();
+        self.names = names.take(FEW).map(|name| name.as_bytes().into()).collect();
         layout
     }
 
@@ -330,7 +325,7 @@ impl Preparation {
     }
 
     fn add(&mut self, cost: u32, way: Way) {
-        if self.ways.len() < MAX_WAYS {
+        if self.ways.len() < STEPS {
             self.open.push(Reverse((cost, self.ways.len() as u32)));
             self.ways.push(way);
         }
@@ -340,7 +335,7 @@ impl Preparation {
     /// begins.
     fn likely(&self, tokens: &Tokens, kept: Option<&KeptMask>, rest: &[u8]) -> Vec<(u32, u32, Box<[u8]>)> {
         let is_allowed = |token: u32| token_set::get(&self.words, token);
-        let few = kept.and_then(|kept| kept.few_tokens(MAX_BRANCHES)).map(|mut few| {
+        let few = kept.and_then(|kept| kept.few_tokens(FEW)).map(|mut few| {
             few.retain(|&token| is_allowed(token));
             few.sort_unstable();
             few
@@ -397,7 +392,7 @@ fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u
         *count += 1;
         (*count <= MAX_ALIKE).then_some((*count - 1, token))
     });
-    ranked.take(MAX_BRANCHES)
+    ranked.take(FEW)
 }
 
 /// The longest token that a text begins with, and its length.

@@ -77,7 +77,7 @@ impl Run<'_> {
                 };
                 self.stacks.spend(self.stacks.entries(below).len() + 1)?;
                 let inner = Entry { head: body.0, register: 0, state: 0, below };
-                let phase = self.machine.phase(*body, 0, self.stacks);
+                let phase = self.phase(*body, 0);
                 let mut next = Some(self.machine.fork_of(self.lexeme_cache, *body, phase)?);
                 while let Some(id) = next {
                     next = self.begin(id, inner, threads);

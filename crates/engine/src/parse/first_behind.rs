@@ -2,14 +2,12 @@
 
 use stencilm_regex::{ByteSet, Tag};
 
+use crate::bounded::FEW;
 use crate::error::EngineError;
 use crate::machine::expansion::{Expansion, Ways};
 use crate::machine::frame::FrameId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::Entry;
-
-/// No more sets of stacks than these are looked at for one thread.
-const MAX_SETS: usize = 16;
 
 impl Run<'_> {
     /// The bytes with which a thread may go on behind some of its lexemes, perhaps some more; `None` where only laying out what
@@ -33,7 +31,7 @@ impl Run<'_> {
         let mut done = 0;
         while let Some(&set) = sets.get(done) {
             done += 1;
-            if done > MAX_SETS {
+            if done > FEW {
                 return Ok(None);
             }
             self.stacks.spend(self.stacks.entries(set).len() + 1)?;

@@ -4,7 +4,7 @@
 //! thread by one byte. Read exactly ([`stepper::Mode`]), a step also checks registers such as the keys of an object; read
 //! optimistically, it takes every additional key for a new one, so that masks do not depend on which keys there are.
 //!
-//! Entry points: [`stepper`], [`walk`].
+//! Entry points: [`stepper`], [`walk`]; what a register means is in [`registers`].
 //!
 //! # Example
 //! After `{"a": 1` there are two threads: one within the integer, which may go on, and one after it, at `}`. The byte `2` keeps
@@ -15,6 +15,7 @@ pub(crate) mod clamp;
 pub(crate) mod first_behind;
 pub(crate) mod names;
 pub(crate) mod reads;
+pub(crate) mod registers;
 pub(crate) mod stepper;
 pub(crate) mod unverified;
 pub(crate) mod walk;

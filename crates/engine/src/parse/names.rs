@@ -39,7 +39,7 @@ impl Run<'_> {
         self.stacks.spend(tops.len() + 1)?;
         let mut pushed = Vec::with_capacity(tops.len());
         for top in tops {
-            debug_assert!(self.machine.is_names(top), "names lie on top of every stack");
+            debug_assert!(self.machine.is_names(FrameId(top.head)), "names lie on top of every stack");
             if let Some(below) = self.push_frames(expansion, continuation, Entry { below: top.below, ..thread })? {
                 pushed.push(Entry { below, ..top });
             }
@@ -53,7 +53,7 @@ impl Run<'_> {
         let mut work: Vec<(SetId, u32)> = Vec::new();
         self.stacks.look_at(stack);
         for top in self.stacks.entries(stack).to_vec() {
-            debug_assert!(self.machine.is_names(top), "names lie on top of every stack");
+            debug_assert!(self.machine.is_names(FrameId(top.head)), "names lie on top of every stack");
             work.push((top.below, top.register));
         }
         let mut seen = rustc_hash::FxHashSet::default();
@@ -66,8 +66,8 @@ impl Run<'_> {
             let mut frames = Vec::new();
             for frame in self.stacks.entries(set).to_vec() {
                 match self.ends_compared_element(frame) {
-                    Some(id) => frames.extend(self.end_element(id, frame).into_iter().flatten()),
-                    None => frames.push(frame),
+                    true => frames.extend(self.ended(frame).into_iter().flatten()),
+                    false => frames.push(frame),
                 }
             }
             for frame in frames {
@@ -81,7 +81,7 @@ impl Run<'_> {
                     continue;
                 }
                 self.names = names;
-                let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
+                let phase = self.phase(FrameId(frame.head), frame.register);
                 let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
                 let mut next = Some(first);
                 while let Some(id) = next {
@@ -104,8 +104,7 @@ impl Run<'_> {
         let text = self.text.filter(|_| self.is_exact() && end.register != UNKNOWN_TEXT);
         let (Some(text), false) = (text, names == UNKNOWN_NAMES) else { return UNKNOWN_NAMES };
         let Frame::End(node) = self.machine.frame(FrameId(end.head)) else { return names };
-        let mut written = self.stacks.since(text, end.register);
-        written.reverse();
+        let written = self.stacks.since(text, end.register);
         let name = self.stacks.intern_text(&written);
         // No byte is as large, so this ends the name.
         let set = 256 + self.machine.set_of(node).0 as u32;

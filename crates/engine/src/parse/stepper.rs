@@ -7,23 +7,18 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{ItemsId, MembersId};
 use stencilm_regex::{ExprId, Map, StateId, Tag, check_time};
 
+use crate::bounded::FEW;
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::LexemeCache;
-use crate::machine::arrays::counts_of;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
-use crate::machine::layout::{Continuation, ExpansionId, Frame, FrameId, Machine, Register};
-use crate::state::stacks::{Entry, ItemsState, MembersState, NIL, SetId, Stacks, UNKNOWN_TEXT};
-use crate::vocabulary::json_text;
+use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
+use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::Way;
-
-/// What starts at a stack is kept where it took a look at more stacks than this.
-const MANY_STACKS: usize = 64;
 
 /// No leader.
 const NONE: u32 = u32::MAX;
@@ -298,13 +293,13 @@ impl Run<'_> {
                     continue;
                 }
                 let mut frames = [Some(frame), None];
-                if let Some(id) = self.ends_compared_element(frame) {
+                if self.ends_compared_element(frame) {
                     // What comes of it depends on the text, too.
                     by_text = true;
-                    frames = self.end_element(id, frame);
+                    frames = self.ended(frame);
                 }
                 for frame in frames.into_iter().flatten() {
-                    let phase = self.machine.phase(FrameId(frame.head), frame.register, self.stacks);
+                    let phase = self.phase(FrameId(frame.head), frame.register);
                     let first = self.machine.fork_of(self.lexeme_cache, FrameId(frame.head), phase)?;
                     let nullable = self.machine.fork(first).nullable;
                     let led = nullable && descent.is_led(leader, first, frame.register);
@@ -345,7 +340,7 @@ impl Run<'_> {
         }
         let (below, done) = (descent.work.at(1).map(|(&below, _)| below), descent.done);
         self.scratch.descent = descent;
-        if by_text || has_marks || (!many && done <= MANY_STACKS) {
+        if by_text || has_marks || (!many && done <= FEW) {
             return Ok(None);
         }
         self.stacks.keep_starts(stack, &threads[before..]);
@@ -567,16 +562,7 @@ impl Run<'_> {
         }
         let mut moved = Entry { state, ..thread };
         if self.is_exact() && expansion.free && state & IN_BLANKS == 0 {
-            let old = self.stacks.members(thread.register);
-            let text = self.stacks.append(old.text, u32::from(byte));
-            let name = match expansion.members.filter(|_| expansion.has_taken) {
-                Some(id) => {
-                    let before = if old.text == NIL { StateId::START } else { StateId(old.name) };
-                    self.machine.names(id).next(before, byte).0
-                }
-                None => 0,
-            };
-            moved.register = self.stacks.intern_members(MembersState { text, name, ..old });
+            moved.register = self.register_behind(&expansion, thread.register, byte);
         }
         if expansion.uneven && !self.is_exact() {
             self.doubt.uneven |= self.may_run_out(&expansion, moved);
@@ -645,119 +631,12 @@ impl Run<'_> {
     ) -> Result<Option<SetId>, EngineError> {
         let mut stack = thread.below;
         for &(frame, register) in continuation {
-            let value = match register {
-                Register::Value(value) => value,
-                Register::Same => thread.register,
-                Register::CountUp { limit } => thread.register.saturating_add(1).min(limit),
-                Register::Tokens => self.tokens,
-                Register::Text if self.is_exact() => self.text.unwrap_or(UNKNOWN_TEXT),
-                Register::Text => UNKNOWN_TEXT,
-                Register::Known(member) => {
-                    let Some(object) = expansion.members else { return Ok(None) };
-                    let old = self.stacks.members(thread.register);
-                    let ordered = self.machine.grammar().members(object).ordered as u32;
-                    let (next, known) = if member < ordered {
-                        (member + 1, old.known)
-                    } else {
-                        (ordered, self.machine.known_with(old.known, member))
-                    };
-                    let tally = self.counted(object, old.tally, 0);
-                    self.stacks.intern_members(MembersState { next, known, text: NIL, name: 0, tally, ..old })
-                }
-                Register::Free { met } => {
-                    let old = self.stacks.members(thread.register);
-                    let Some(object) = expansion.members else { return Ok(None) };
-                    let key = if self.is_exact() {
-                        let written = self.stacks.text(old.text);
-                        let value = json_text::value_of(&written);
-                        // Nearly always it is a name that is being read, of which nothing is kept.
-                        if self.machine.is_taken(object, expansion.class, &value) {
-                            return Ok(None);
-                        }
-                        let key = self.stacks.intern_key(&value);
-                        if self.stacks.seen.has(old.seen, key) {
-                            return Ok(None);
-                        }
-                        key
-                    } else {
-                        self.doubt.seen |= old.seen != NIL;
-                        self.doubt.taken |= expansion.has_taken;
-                        UNKNOWN_TEXT
-                    };
-                    let seen = self.stacks.seen.append(old.seen, key);
-                    let next = self.machine.grammar().members(object).ordered as u32;
-                    let tally = self.counted(object, old.tally, met);
-                    self.stacks.intern_members(MembersState { next, seen, text: NIL, name: 0, tally, ..old })
-                }
-                Register::Last => {
-                    if !self.may_be_last(expansion, thread) {
-                        return Ok(None);
-                    }
-                    // Where part of the key stands behind the object, the text may end here or not, and the key goes on to
-                    // others in any case.
-                    0
-                }
-                Register::FirstElement => self.begin_element(ItemsState::default()),
-                Register::NextElement => self.begin_element(self.stacks.items(thread.register)),
-                Register::OnlyElement { items, counts } => self.one_more_element(items, ItemsState::default(), counts),
-                Register::Element { counts } => match self.machine.frame(expansion.frame) {
-                    Frame::Item(id) => {
-                        let old = self.stacks.items(thread.register);
-                        self.one_more_element(id, old, counts)
-                    }
-                    _ => thread.register,
-                },
-            };
+            let Some(value) = self.changed(register, expansion, thread) else { return Ok(None) };
             if let Some(absorbed) = self.machine.absorbed(frame) {
                 stack = self.stacks.without(absorbed.0, stack)?;
             }
             stack = self.stacks.push(frame.0, value, stack);
         }
         Ok(Some(stack))
-    }
-
-    /// Whether the key that is read, with what stands of it behind an object that is cut off, is a new one.
-    fn may_be_last(&mut self, expansion: &Expansion, thread: Entry) -> bool {
-        let old = self.stacks.members(thread.register);
-        let Some(object) = expansion.members else { return false };
-        let grammar = self.machine.grammar().clone();
-        let behind = grammar.members(object).free[expansion.class as usize].last.as_deref().unwrap_or_default();
-        if self.is_exact() {
-            let value = json_text::value_of(&[&self.stacks.text(old.text), behind.as_bytes()].concat());
-            if self.machine.is_taken(object, expansion.class, &value) {
-                return false;
-            }
-            let key = self.stacks.intern_key(&value);
-            return !self.stacks.seen.has(old.seen, key);
-        }
-        if behind.is_empty() {
-            self.doubt.seen |= old.seen != NIL;
-            self.doubt.taken |= expansion.has_taken;
-        }
-        true
-    }
-
-    /// The tally of an object after one more member.
-    fn counted(&mut self, object: MembersId, tally: u32, met: u32) -> u32 {
-        let members = self.machine.grammar().members(object);
-        if !members.is_counted() {
-            return NIL;
-        }
-        let (count, before) = self.stacks.unpair(tally);
-        let count = Machine::one_more(members, count);
-        self.stacks.pair(count, before | met)
-    }
-
-    /// The register of an array after one more element, from the state before it.
-    fn one_more_element(&mut self, id: ItemsId, old: ItemsState, mask: u32) -> u32 {
-        let grammar = self.machine.grammar().clone();
-        let items = grammar.items(id);
-        let mut counts = old.counts;
-        if mask != 0 {
-            let before = counts_of(items, old, self.stacks);
-            let after = items.counted(&before, mask).unwrap_or(before);
-            counts = after.iter().fold(NIL, |list, &count| self.stacks.append(list, count));
-        }
-        self.stacks.intern_items(ItemsState { place: Machine::next_place(items, old.place), counts, ..old })
     }
 }

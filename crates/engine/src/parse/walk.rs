@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
 
-use crate::bounded::SCRATCH;
+use crate::bounded::{MANY, SCRATCH, SEARCHED};
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -25,12 +25,6 @@ use crate::parse::stepper::{Doubt, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::{Reader, Trie, Way};
-
-/// A walk with more contexts than this goes over to sets.
-const MAX_CONTEXTS: usize = 400;
-
-/// So does one that has gone on behind so many ends of lexemes.
-const MAX_JOBS: usize = 20_000;
 
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -356,7 +350,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             }
             for index in start..end {
                 let spot = self.scratch.followers[index as usize];
-                if self.scratch.contexts.len() > MAX_CONTEXTS || self.scratch.done.len() > MAX_JOBS {
+                if self.scratch.contexts.len() > MANY || self.scratch.done.len() > SEARCHED {
                     self.scratch.jobs.clear();
                     return Ok(false);
                 }

@@ -2,13 +2,11 @@
 
 use stencilm_regex::ExprId;
 
+use crate::bounded::LOOKED_AT;
 use crate::error::{EngineError, MatcherError};
 use crate::matcher::GrammarMatcher;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
-
-/// The texts of one lexeme are looked for in so many places.
-const MAX_PLACES: usize = 2_000;
 
 /// Something that may come next: the rest of one lexeme.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -77,7 +75,7 @@ impl Run<'_> {
         let mut places = 0;
         while let Some((expr, text)) = work.pop() {
             places += 1;
-            if places > MAX_PLACES || texts.len() > limit || work.len() > MAX_PLACES {
+            if places > LOOKED_AT || texts.len() > limit || work.len() > LOOKED_AT {
                 return Ok(None);
             }
             for (set, rest) in deriver.derivatives(expr)?.iter() {

@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
+use crate::bounded::WORK;
 use crate::error::{EngineError, MatcherError};
 use crate::machine::capturing::parts;
 use crate::machine::layout::Frame;
@@ -16,9 +17,6 @@ use crate::matcher::GrammarMatcher;
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
 use crate::state::stacks::{Entry, SetId};
-
-/// So many steps may be taken to find the captures of one text.
-const MAX_STEPS: usize = 5_000_000;
 
 impl GrammarMatcher {
     /// The texts of the parts that the grammar names, as far as they are complete: by where they begin, outer ones first.
@@ -128,7 +126,7 @@ pub(crate) fn captures(
 impl<'a> Chart<'a, '_> {
     fn spend(&mut self, steps: usize) -> Result<(), EngineError> {
         self.steps += steps;
-        if self.steps > MAX_STEPS { Err(EngineError::CapturesTooCostly(MAX_STEPS)) } else { Ok(()) }
+        if self.steps > WORK { Err(EngineError::CapturesTooCostly(WORK)) } else { Ok(()) }
     }
 
     /// Finds all stretches over which nodes are complete, and all nodes that the text ends in.

@@ -8,15 +8,10 @@
 //! A deterministic automaton can be much larger than another one for the same stacks. So a join may only look at a few times
 //! as many entries as the sets that it joins have; past that it is made as a plain list of entries, and the next ones are not tried.
 
+use crate::bounded::SEARCHED;
 use crate::error::EngineError;
 use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::state::unions::Pair;
-
-/// A join may look at so many entries in depth.
-const FEW_ENTRIES: usize = 50_000;
-
-/// And at so many more for each entry of the sets that are joined.
-const PER_ENTRY: usize = 4;
 
 /// Entries of which each has its own frame and register, or the union that must be known first.
 type Joined = Result<Vec<Entry>, Pair>;
@@ -30,7 +25,7 @@ impl Stacks {
             return Ok(None);
         }
         let (sets, known) = (self.num_sets(), self.unions.len());
-        let mut left = FEW_ENTRIES + PER_ENTRY * entries.len();
+        let mut left = SEARCHED + entries.len();
         loop {
             match self.joined(entries) {
                 Ok(joined) => {

@@ -1,7 +1,6 @@
 //! Numbers as they are written without an exponent, to be compared as text.
 
-/// Most digits of a number that is compared as it is written without an exponent.
-const MAX_PLAIN: usize = 5_000;
+use crate::bounded::LOOKED_AT;
 
 /// A canonical number without an exponent, and without zeros at its ends; `None` of other values, and where it has too many digits.
 pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {
@@ -16,7 +15,7 @@ pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {
         Some(mark) => (&digits[..mark], std::str::from_utf8(&digits[mark + 1..]).ok()?.parse::<i64>().ok()?),
         None => (digits, 0),
     };
-    if power.unsigned_abs() as usize > MAX_PLAIN || digits.len() > MAX_PLAIN {
+    if power.unsigned_abs() as usize > LOOKED_AT || digits.len() > LOOKED_AT {
         return None;
     }
     let mut text = sign.to_vec();

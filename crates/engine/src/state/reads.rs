@@ -1,9 +1,7 @@
 //! What a part of an operation reads of the stacks that were there before it. Its result may be kept under exactly that.
 
+use crate::bounded::MANY;
 use crate::state::ids::SetId;
-
-/// After a look at so many sets, what was read is not told any more.
-const MAX_READS: usize = 256;
 
 /// What one part has read.
 #[derive(Clone)]
@@ -58,7 +56,7 @@ impl Reads {
             && !scope.sets.contains(&set)
         {
             scope.sets.push(set);
-            scope.too_many = scope.sets.len() > MAX_READS;
+            scope.too_many = scope.sets.len() > MANY;
         }
     }
 
@@ -94,7 +92,7 @@ mod tests {
         let mut reads = Reads::default();
         let outside = reads.begin(u32::MAX);
         let around = reads.begin(u32::MAX);
-        (0..=MAX_READS as u32).for_each(|set| reads.note(SetId(set)));
+        (0..=MANY as u32).for_each(|set| reads.note(SetId(set)));
         assert_eq!(reads.end(around), None);
         assert_eq!(reads.end(outside), None);
     }

@@ -422,7 +422,7 @@ impl Stacks {
         bytes
     }
 
-    /// The bytes of a text behind an earlier one, last first.
+    /// The bytes of a text behind an earlier one.
     pub fn since(&self, mut text: u32, earlier: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         while text != earlier && text != NIL {
@@ -430,6 +430,7 @@ impl Stacks {
             bytes.push(cell.last as u8);
             text = cell.before;
         }
+        bytes.reverse();
         bytes
     }
 

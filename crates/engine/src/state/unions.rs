@@ -3,8 +3,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::memory;
 
-/// After as many failures in a row as this, waiting gets no longer.
-const MAX_FAILURES: u32 = 10;
+use crate::bounded::LOOKED_AT;
 
 /// Two sets by number, the lower one first.
 pub(crate) type Pair = (u32, u32);
@@ -18,8 +17,8 @@ pub(crate) struct Unions {
     known: FxHashMap<Pair, u32>,
     /// Those in the order in which they were found.
     found: Vec<Pair>,
-    /// How many joins took too much work lately, and how many are not tried for that.
-    failures: u32,
+    /// How many joins were not tried after the last one that took too much work, and how many of these are left.
+    wait: u32,
     to_skip: u32,
 }
 
@@ -65,12 +64,12 @@ impl Unions {
 
     /// A join was done.
     pub fn succeeded(&mut self) {
-        self.failures = self.failures.saturating_sub(1);
+        self.wait /= 2;
     }
 
     /// A join took too much work.
     pub fn failed(&mut self) {
-        self.failures = (self.failures + 1).min(MAX_FAILURES);
-        self.to_skip = 1 << self.failures;
+        self.wait = (2 * self.wait.max(1)).min(LOOKED_AT as u32);
+        self.to_skip = self.wait;
     }
 }

@@ -5,12 +5,10 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::bounded::LOOKED_AT;
 use crate::vocabulary::json_text;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
-
-/// Of a token that may hold more keys beside those that are known, the keys are not kept.
-const MAX_KEYS: usize = 4_096;
 
 /// The keys within the tokens of a vocabulary.
 pub(crate) struct WholeKeys {
@@ -37,7 +35,7 @@ impl WholeKeys {
             let Some(token) = trie.entry_at(node).filter(|_| quotes >= 2) else { continue };
             let Some(bytes) = spelled(token) else { continue };
             // Where there are escapes, a key may lie between any two of them.
-            if quotes * quotes + all.len() > MAX_KEYS {
+            if quotes * quotes + all.len() > LOOKED_AT {
                 tokens.insert(token, Box::default());
                 unclear.insert(token);
                 continue;

@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::bounded::FEW;
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 use crate::vocabulary::token_lengths::Lengths;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
-
-/// So many are told of by [`Tokens::common_words`].
-const MAX_COMMON_WORDS: usize = 64;
 
 /// What [`Tokens::new`] refuses.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -243,7 +241,7 @@ impl Tokens {
                 word.len() > 1 && word.iter().all(u8::is_ascii_alphabetic)
             };
             let tokens = 0..self.vocab_size as u32;
-            tokens.filter(|&token| self.token_bytes(token).is_some_and(is_word)).take(MAX_COMMON_WORDS).collect()
+            tokens.filter(|&token| self.token_bytes(token).is_some_and(is_word)).take(FEW).collect()
         })
     }
 

@@ -9,13 +9,11 @@ use std::sync::Arc;
 use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 use stencilm_regex::Held;
 
+use crate::bounded::SEARCHED;
 use crate::compiled::CompiledGrammar;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
 use crate::shared::Vocabulary;
 use crate::vocabulary::token_set::TokenSet;
-
-/// With fewer tokens no first mask takes long.
-const MANY_TOKENS: usize = 10_000;
 
 pub(crate) const SCHEMA: &str = r#"{"type": "object", "properties": {
     "integer": {"type": "integer"},
@@ -54,7 +52,7 @@ impl Vocabulary {
     /// Finds once what the first masks of most grammars of JSON need: numbers, strings, keys, and the common formats. Only
     /// for grammars with the limits that go without saying; a vocabulary of few tokens needs nothing.
     pub fn prepare(self: &Arc<Self>) {
-        if self.vocab_size() >= MANY_TOKENS {
+        if self.vocab_size() >= SEARCHED {
             self.once_prepared().call_once(|| {
                 let _held = Held::new();
                 // What a watch of this thread keeps it from finding is found when a mask asks for it.

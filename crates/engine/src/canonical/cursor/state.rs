@@ -12,12 +12,10 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxBuildHasher;
 
+use crate::bounded::LOOKED_AT;
 use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoder::facts::{Encoder, OFF};
 use crate::canonical::pretokenizer::splitter::{DEAD, START};
-
-/// More characters than this are not kept while it is open where pieces end; tokens that go on are refused then.
-const MAX_OPEN: usize = 1_024;
 
 /// A boundary of tokens whose kind is not settled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -335,7 +333,8 @@ impl Cursor {
             }
             self.state = next;
             self.whole = encoding.whole_step(self.whole, character);
-            if self.open.len() >= MAX_OPEN {
+            // Of a piece that is open for longer it is not known where it ends; what goes on is refused.
+            if self.open.len() >= LOOKED_AT {
                 return false;
             }
             self.open.push(character);

@@ -9,10 +9,8 @@ use std::collections::VecDeque;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use rustc_hash::FxHashMap;
 
-/// A pattern of more states than this is refused.
-const MAX_STATES: usize = 4_000;
-/// A pattern of more instructions than this is refused.
-const MAX_INSTRUCTIONS: usize = 20_000;
+use crate::bounded::{LOOKED_AT, SEARCHED};
+
 /// Characters of private use that stand for conditions while the rest is read.
 const FIRST_MARK: u32 = 0x10_FF00;
 
@@ -106,8 +104,8 @@ impl PreTokenizer {
                 };
                 pretokenizer.steps.push((next, matched));
             }
-            if states.len() > MAX_STATES {
-                return Err(format!("the pattern has more than {MAX_STATES} states"));
+            if states.len() > LOOKED_AT {
+                return Err(format!("the pattern has more than {LOOKED_AT} states"));
             }
             at += 1;
         }
@@ -193,8 +191,8 @@ fn parse(pattern: &str) -> Result<Hir, String> {
 
 impl Compiler {
     fn push(&mut self, instruction: Instruction) -> Result<usize, String> {
-        if self.instructions.len() >= MAX_INSTRUCTIONS {
-            return Err(format!("the pattern has more than {MAX_INSTRUCTIONS} parts"));
+        if self.instructions.len() >= SEARCHED {
+            return Err(format!("the pattern has more than {SEARCHED} parts"));
         }
         self.instructions.push(instruction);
         Ok(self.instructions.len() - 1)

@@ -6,12 +6,11 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
+use crate::bounded::LOOKED_AT;
 use crate::canonical::pretokenizer::probes::Probes;
 use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
 use crate::switches::Switch;
 
-/// With more sets than this a token is known by its last character.
-const MAX_SETS: usize = 2_000;
 /// In place of a number of a set: not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -57,7 +56,8 @@ impl Behind {
     fn step(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, from: u32, class: u8) -> u32 {
         let at = from as usize * pretokenizer.num_classes() + usize::from(class);
         if self.steps[at] == UNKNOWN {
-            let from = if self.sets.len() < MAX_SETS { from } else { 0 };
+            // With more sets a token is known by its last character.
+            let from = if self.sets.len() < LOOKED_AT { from } else { 0 };
             // A piece may have ended before the character.
             let before = self.sets[from as usize].iter().chain(&[START]);
             let mut next: Vec<u16> = before.map(|&state| pretokenizer.step(state, class).0).collect();

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
 
 use super::in_lexeme::{Within, sure_within};
-use crate::bounded::LARGE_BUDGET;
+use crate::bounded::{LARGE_BUDGET, MANY};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -18,7 +18,7 @@ use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::mask::{CHARACTERS_BEHIND, MAX_LISTED, Row, RowHere, RunsInside};
+use crate::lexeme::mask::{CHARACTERS_BEHIND, Row, RowHere, RunsInside};
 use crate::machine::expansion::{Automaton, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
@@ -146,7 +146,7 @@ impl ContextIndependent {
         };
         let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
         // Near the end of a bounded run a class tells nothing of many tokens: all of the row are judged then.
-        let laid_out = match near.filter(|near| near.others.len() <= MAX_LISTED) {
+        let laid_out = match near.filter(|near| near.others.len() <= MANY) {
             Some(near) => near,
             None => sure_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
         };
@@ -214,7 +214,7 @@ impl Run<'_> {
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
         let Some(here) = self.row_of(vocabulary, thread, &expansion)? else { return Ok(None) };
-        if here.row.count <= MAX_LISTED && Switch::CanonicalFewTokens.is_on() {
+        if here.row.count <= MANY && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::bounded::{BUDGET, Bounded};
+use crate::bounded::{BUDGET, Bounded, MANY};
 use crate::canonical::cursor::by_place::{CursorId, MAX_CHARACTERS, Shown};
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::table::Cursors;
@@ -16,9 +16,6 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::{BITS, TokenSet};
-
-/// So many ways to go on are tried behind a token.
-pub(crate) const MAX_TRIES: usize = 200;
 
 /// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
 #[derive(Default)]
@@ -255,7 +252,7 @@ impl Encoder {
                         places.shown.insert(key, text.with(byte), 0);
                         return Ok(Some(true));
                     }
-                    Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MAX_TRIES => {
+                    Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MANY => {
                         work.push((next, Some(read), text.with(byte)))
                     }
                     Some(_) => open = true,

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 
 use stencilm_regex::ByteSet;
 
-use super::ends::MAX_TRIES;
 use super::search::{Search, TokenEnd};
+use crate::bounded::MANY;
 use crate::canonical::cursor::by_place::{CursorId, MAX_BYTES, Text};
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -100,7 +100,7 @@ fn leads_on(
         for entry in trie.entries_below(child) {
             for &next in std::iter::once(&entry).chain(vocabulary.same_bytes(entry)) {
                 *tries += 1;
-                if *tries > MAX_TRIES || encoding.follow(places, place, Some(token), next).is_some() {
+                if *tries > MANY || encoding.follow(places, place, Some(token), next).is_some() {
                     return None;
                 }
             }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, LimitExceeded, StateId};
 
 use super::judging::{BytesWalk, ShapeWalk, Steps};
+use crate::bounded::{LOOKED_AT, RECENT};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -18,12 +19,9 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::{Reader as _, Way};
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
-const MANY_TOKENS: usize = if cfg!(test) { 20 } else { 5_000 };
+const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
 /// Where fewer bytes may come, few tokens keep their ends before all of them.
 const SOME_BYTES: usize = 8;
-/// So many states behind the first are asked for it.
-const MAX_LOOPING: usize = 6;
-
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
     pub encoding: &'a Encoder,
@@ -153,7 +151,7 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
         let Some(next) = reader.next(lexeme_cache, state, byte)? else { continue };
         match states.iter().position(|&(known, _)| known == next) {
             Some(at) => states[at].1 += 1,
-            None if states.len() <= MAX_LOOPING => states.push((next, 1)),
+            None if states.len() <= RECENT => states.push((next, 1)),
             None => {}
         }
     }

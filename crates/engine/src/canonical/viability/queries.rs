@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::context_independent::{ContextIndependent, IndependentTokens};
 use super::crossing::{CrossingClasses, SuffixesBehind};
 use super::pending::Unverified;
-use super::search::{MAX_STEPS_OF_MASK, Search, TokenEnd};
+use super::search::{Search, TokenEnd};
+use crate::bounded::SEARCHED;
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::equivalence::Equivalence;
@@ -226,7 +227,7 @@ impl Questions<'_, '_> {
                 // Another thread may lead on where this one does not.
                 Some(false) if is_only => return Ok(false),
                 Some(false) => {}
-                None if sure.keeps(row, token) && self.search.looked_in_all <= MAX_STEPS_OF_MASK => {
+                None if sure.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
                     let alone = match is_only {
                         true => here,
                         false => self.run.stacks.configuration(&mut vec![*thread])?,
@@ -277,9 +278,8 @@ impl Questions<'_, '_> {
     ) -> Result<(), EngineError> {
         let ways = self.search.places.advance_both(self.encoding, self.place, token);
         let other = ways.into_iter().flatten().find(|&way| way != behind);
-        let is_asked = |&other: &CursorId| {
-            self.search.looked_in_all <= MAX_STEPS_OF_MASK && sure.answer(row, token, other).is_none()
-        };
+        let is_asked =
+            |&other: &CursorId| self.search.looked_in_all <= SEARCHED && sure.answer(row, token, other).is_none();
         if let Some(other) = other.filter(is_asked) {
             let found = self.search_behind(alone, token, other)?;
             if self.holds_of_lexeme(thread, found) {
@@ -291,7 +291,7 @@ impl Questions<'_, '_> {
 
     /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
     fn search_behind(&mut self, start: SetId, token: u32, behind: CursorId) -> Result<Option<bool>, EngineError> {
-        if self.search.looked_in_all > MAX_STEPS_OF_MASK {
+        if self.search.looked_in_all > SEARCHED {
             return Ok(None);
         }
         let end = self.search.end_of(self.run, start, token, behind)?;

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::bounded::SCRATCH;
+use crate::bounded::{FEW, LOOKED_AT, MANY, SCRATCH};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::{Ahead, Listed};
@@ -21,15 +21,6 @@ use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
-
-/// So many nodes of the trie are looked at behind one token, and behind all tokens of a mask; where that does not tell, the
-/// token is taken to lead on.
-const MAX_STEPS: usize = 1_000;
-pub(crate) const MAX_STEPS_OF_MASK: usize = 10_000;
-/// With more nodes than this that may come, those are looked up that may follow a token.
-const MANY_NODES: usize = 512;
-/// So many tokens are looked ahead.
-const MAX_DEPTH: usize = 24;
 
 /// The end of a token: where the grammar and the tokenizer stand there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -155,7 +146,8 @@ impl<'e> Search<'e> {
             self.has_left |= beyond;
             return Ok(told);
         }
-        if depth >= MAX_DEPTH || self.looked > MAX_STEPS {
+        // Where that does not tell, the token is taken to lead on.
+        if depth >= FEW || self.looked > LOOKED_AT {
             self.given_up = true;
             return Ok(true);
         }
@@ -282,7 +274,7 @@ impl<'e> Search<'e> {
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if Switch::CanonicalFollowers.is_on()
-            && trie.nodes_behind(bytes) > MANY_NODES
+            && trie.nodes_behind(bytes) > MANY
             && let Some(few) = self.few_that_follow((token, place), bytes)
         {
             let mut some_beyond = false;
@@ -312,7 +304,7 @@ impl<'e> Search<'e> {
                     continue;
                 }
                 self.looked += 1;
-                if self.looked > MAX_STEPS {
+                if self.looked > LOOKED_AT {
                     self.given_up = true;
                     return Ok(true);
                 }

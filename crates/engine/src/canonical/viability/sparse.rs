@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::search::{MAX_STEPS_OF_MASK, Search, TokenEnd};
+use super::search::{Search, TokenEnd};
+use crate::bounded::SEARCHED;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoding::Encoding;
@@ -70,7 +71,7 @@ impl Run<'_> {
                 continue;
             }
             let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
-            if search.looked_in_all > MAX_STEPS_OF_MASK {
+            if search.looked_in_all > SEARCHED {
                 kept.push(token);
                 continue;
             }

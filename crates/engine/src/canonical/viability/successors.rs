@@ -6,15 +6,13 @@ use std::sync::Arc;
 use stencilm_regex::{ByteSet, memory};
 
 use super::search::{Search, is_other};
+use crate::bounded::FEW;
 use crate::canonical::cursor::by_place::{CursorId, Followers};
 use crate::canonical::cursor::next_bytes::Listed;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
-
-/// Where the grammar reads tokens within so many nodes, they are listed; so many that may follow a token are tried one by one.
-const FEW: usize = 64;
 
 impl Search<'_> {
     /// The tokens that the grammar reads, where they are few.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use stencilm_regex::{ByteSet, memory};
 
+use crate::bounded::{MANY, SEARCHED};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::state::CursorKey;
@@ -16,15 +17,12 @@ use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
 use crate::canonical::viability::dead_ends::DeadEnds;
-use crate::canonical::viability::search::{MAX_STEPS_OF_MASK, Search};
+use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
-
-/// With more tokens than this that tell of a beginning nothing is taken over, as for a single space.
-const MAX_TELLING: usize = 100;
 
 /// Where some bytes lead from a place and from the one without the beginning, if they fit.
 type Pair = (Option<Reading>, Option<Reading>);
@@ -37,7 +35,8 @@ impl Encoding {
         let mut known = self.known();
         let places = &mut known.places;
         let (place, there) = (places.of(cursor), places.of(&without));
-        (self.telling(places, place, there).len() <= MAX_TELLING).then_some(without)
+        // As for a single space there may be too many that tell of a beginning.
+        (self.telling(places, place, there).len() <= MANY).then_some(without)
     }
 
     /// The tokens that lead from a place elsewhere than from the one without the beginning: a few more than those that go on with
@@ -154,7 +153,7 @@ impl Run<'_> {
             }
             let Some(behind) = ways[usize::from(!apart)] else { continue };
             let end = search.end_of(self, configuration, token, behind)?;
-            if search.looked_in_all <= MAX_STEPS_OF_MASK && search.leads_on(self, end)? == Some(false) {
+            if search.looked_in_all <= SEARCHED && search.leads_on(self, end)? == Some(false) {
                 found.add(token, apart);
             }
         }

@@ -4,6 +4,7 @@ use stencilm_regex::{ByteSet, StateId};
 
 use super::json::{JSON_WHITESPACE, json_whitespace};
 use super::runs::{BeforeWhitespace, WhitespaceInLexemes, without_whitespace};
+use crate::bounded::{FEW, MANY};
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
@@ -11,10 +12,6 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
 use crate::switches::Switch;
-
-/// A lexeme that begins with more blanks than this, or goes on behind them with more bytes, is taken for any other.
-const MAX_WHITESPACE: usize = 100;
-const MAX_BYTES_BEHIND: usize = 16;
 
 impl Run<'_> {
     /// Where those of some threads are that blanks do not end, before blanks.
@@ -88,11 +85,12 @@ impl Run<'_> {
             return Ok(None);
         }
         let others = without_whitespace(&expansion.live_bytes(self.lexeme_cache, state)?);
-        if others.len() > MAX_BYTES_BEHIND {
+        // With more bytes it is a lexeme like any other.
+        if others.len() > FEW {
             return Ok(None);
         }
         let mut here = state;
-        for left in 0..MAX_WHITESPACE {
+        for left in 0..MANY {
             let (next, accepts) = expansion.step(self.lexeme_cache, here, JSON_WHITESPACE[0])?;
             for &byte in &JSON_WHITESPACE[1..] {
                 if expansion.step(self.lexeme_cache, here, byte)? != (next, accepts) {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Expr, ExprId, LimitExceeded, StateId};
 
+use crate::bounded::LOOKED_AT;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::unbounded_runs::RunsOf;
@@ -19,9 +20,6 @@ use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
-
-/// Where more tokens and ends come near the bound, a walk meets few states, because there is little room left, and is no dearer.
-const MAX_NEAR: usize = 2_000;
 
 /// A run of characters with a greatest length that also matches something else.
 pub(crate) struct Bounded {
@@ -62,7 +60,7 @@ impl LexemeCache {
         let sure = max.saturating_add(1).saturating_sub(most);
         let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
         let Some(longest) = runs.longest() else { return Ok(None) };
-        let few = runs.beginning(sure, max).len() <= MAX_NEAR;
+        let few = runs.beginning(sure, max).len() <= LOOKED_AT;
         Ok(few.then_some(Bounded { run, max, other, sure, longest }))
     }
 
@@ -289,10 +287,11 @@ impl LexemeCache {
         }
         let Some(crossings) = larger.crossings.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };
         let longer = vocabulary.lengths().longer(limited.sure);
-        let longer: Vec<u32> = longer.filter(|&token| larger.has(token)).take(MAX_NEAR + 1).collect();
+        let longer: Vec<u32> = longer.filter(|&token| larger.has(token)).take(LOOKED_AT + 1).collect();
         let sure = limited.sure as usize;
         let far: Vec<u32> = larger.ends.iter().copied().filter(|&node| trie.depth(node as usize) > sure).collect();
-        if longer.len() + far.len() > MAX_NEAR {
+        // Where more come near the bound, a walk meets few states, because there is little room left.
+        if longer.len() + far.len() > LOOKED_AT {
             return Ok(None);
         }
         let mut not_here = Vec::new();

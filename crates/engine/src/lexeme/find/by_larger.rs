@@ -13,6 +13,7 @@ use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
+use crate::lexeme::find::order::FEW_OF;
 use crate::lexeme::find::order::Start;
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
@@ -22,9 +23,6 @@ use crate::vocabulary::trie::{BETWEEN_CHECKS, WalkError};
 
 /// So deep below each other parts of an expression are looked at for complements.
 const MAX_DEPTH: usize = 8;
-
-/// With more nodes behind the characters that matter than this part of all, a walk that takes characters together is cheaper.
-const FEW_OF_NODES: usize = 8;
 
 /// A character has no more bytes.
 const BYTES_OF_CHARACTER: usize = 4;
@@ -146,7 +144,7 @@ impl LexemeCache {
         let whole = self.dfa(&[base])?;
         let Some(mut both) = Both::new(self, (from.dfa, from.state), whole)? else { return Ok(None) };
         let trie = vocabulary.trie();
-        let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / FEW_OF_NODES) else { return Ok(None) };
+        let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / FEW_OF) else { return Ok(None) };
         // Nodes that are not where both are where they were, as far as they may be met again.
         let mut passed = TokenSet::empty(trie.len());
         let mut inside = larger.to_set(vocabulary.vocab_size());

@@ -6,15 +6,12 @@ use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
-use crate::lexeme::find::order::{Ends, Inside, MAX_BELOW_ENDS, Start};
+use crate::lexeme::find::order::{Ends, FEW_OF, Inside, MAX_BELOW_ENDS, Start};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
 use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
-
-/// With more nodes behind the places where a run stops than this part of the shapes, a walk of these is cheaper.
-const FEW_OF_SHAPES: usize = 4;
 
 impl LexemeCache {
     /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
@@ -77,7 +74,7 @@ impl LexemeCache {
         let stops = stops.flat_map(|stops| &stops.nodes).filter(|(_, rounds)| counts.contains(rounds));
         let mut stops: Vec<u32> = stops.map(|&(node, _)| node).collect();
         let behind_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
-        if !one_byte && behind_stops > vocabulary.shapes().len() / FEW_OF_SHAPES {
+        if !one_byte && behind_stops > vocabulary.shapes().len() / FEW_OF {
             return Ok(None);
         }
         stops.sort_unstable();

@@ -2,6 +2,7 @@
 
 use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
 
+use crate::bounded::FEW;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
@@ -13,9 +14,6 @@ use crate::vocabulary::category_walk::Reader;
 use crate::vocabulary::lead_bytes::loops;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::WalkError;
-
-/// A state is asked for its loops when a walk meets it so often: many are met once or twice.
-const MANY_VISITS: u32 = 32;
 
 /// Nodes of a trie from one to before another, and the depth above them.
 pub(crate) type Part = ((usize, usize), usize);
@@ -185,7 +183,7 @@ struct Loops {
 
 impl Default for Loops {
     fn default() -> Loops {
-        Loops { groups: 0, until_asked: MANY_VISITS }
+        Loops { groups: 0, until_asked: FEW as u32 }
     }
 }
 

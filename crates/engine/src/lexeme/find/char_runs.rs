@@ -11,8 +11,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded};
 
+use crate::bounded::MANY;
 use crate::lexeme::crossing::{Crossings, Leaving, Suffixes};
-use crate::lexeme::mask::{MAX_LISTED, Row};
+use crate::lexeme::mask::Row;
 use crate::vocabulary::characters::{Characters, Counted, RunsFound};
 use crate::vocabulary::token_lengths::{LONG_TOKEN, Lengths};
 use crate::vocabulary::token_set::TokenSet;
@@ -230,7 +231,7 @@ impl ClassRuns {
     /// and a byte of `end` differs from that of any number; `None` also before there was a row that ends so.
     pub fn few_longer(&self, max: u32, end: ByteSet) -> Option<&[u32]> {
         let longer = self.beginning(max, u32::MAX);
-        let few = !longer.is_empty() && longer.len() <= MAX_LISTED;
+        let few = !longer.is_empty() && longer.len() <= MANY;
         (few && self.endings.get(&end).is_some_and(|ending| max >= ending.longest)).then_some(longer)
     }
 
@@ -291,7 +292,7 @@ impl ClassRuns {
         let has_own = match &self.counts {
             Counts::None => false,
             Counts::OfBytes(_) => max.is_some(),
-            Counts::Listed(_) => !longer.is_empty() && (is_short || longer.len() > MAX_LISTED),
+            Counts::Listed(_) => !longer.is_empty() && (is_short || longer.len() > MANY),
         };
         let ending = &self.endings[&end];
         let mut without: Vec<u32> = ending.tokens(0..min).collect();

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, ExprId, LanguageWay, LimitExceeded, StateId};
 
+use crate::bounded::MANY;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
@@ -14,11 +15,8 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Where more tokens are longer than there is room for sure, the trie is walked, so that what they share is read once.
-const MAX_LONGER: usize = 500;
-
-/// Most ways that are told apart.
-const MAX_WAYS: usize = 32;
+/// Ways that are told apart: each is a bit.
+const MAX_WAYS: usize = u32::BITS as usize;
 
 /// A text that begins with languages, each perhaps within limits of length.
 struct Begun {
@@ -163,7 +161,8 @@ impl Begun {
     fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
         let longer = vocabulary.lengths().longer(self.sure as u32);
         let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();
-        if longer.len() <= MAX_LONGER {
+        // Of more, a walk of the trie reads once what they share.
+        if longer.len() <= MANY {
             for token in longer {
                 let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
                 if self.after(bytes).is_none() {

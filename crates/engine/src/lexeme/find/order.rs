@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
 
+use crate::bounded::{LOOKED_AT, SEARCHED};
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
-use crate::lexeme::crossing::{Crossings, Leaving, MAX_EXITS};
+use crate::lexeme::crossing::{Crossings, Leaving};
 use crate::lexeme::find::bounded_patterns::{Bounded, Limited};
 use crate::lexeme::mask::{Row, RowHere};
 use crate::switches::Switch;
@@ -16,15 +17,11 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// With so many nodes below its ends a row has the ways found that all rows share: sorting those behind a byte takes as long as some
-/// hundred small rows. Where they are known it takes them anyway.
-const MANY_BELOW_ENDS: usize = 4_096;
+/// With more nodes to look at than this part of all, a walk that takes characters together is cheaper.
+pub(crate) const FEW_OF: usize = 8;
 
 /// More nodes than this are not looked through for leaving tokens.
-pub(crate) const MAX_BELOW_ENDS: usize = 2 * MAX_EXITS;
-
-/// So many nodes are looked at before a row is made from a similar one.
-const FEW_NODES: usize = 10_000;
+pub(crate) const MAX_BELOW_ENDS: usize = 2 * SEARCHED;
 
 impl LexemeCache {
     /// The row of a state.
@@ -146,7 +143,7 @@ impl LexemeCache {
                 _ => {}
             }
         }
-        match self.row_by_walk(vocabulary, from, FEW_NODES)? {
+        match self.row_by_walk(vocabulary, from, SEARCHED)? {
             Some(row) => found(row),
             None => Ok(Next::After(Larger::Near(base))),
         }
@@ -239,7 +236,8 @@ impl LexemeCache {
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        let byte = byte.filter(|byte| total >= MANY_BELOW_ENDS || self.ways.contains_key(byte));
+        // To sort the ways behind a byte takes as long as some hundred small rows.
+        let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
         let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
@@ -265,7 +263,7 @@ impl LexemeCache {
         let mut unkept = Vec::new();
         for (group, residuals) in endings.into_iter().enumerate() {
             let leaving = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
-            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(MAX_EXITS).is_none());
+            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(SEARCHED).is_none());
             if !few {
                 unkept.push(residuals);
                 continue;

@@ -6,13 +6,8 @@
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId, memory};
 
+use crate::bounded::{FEW, STEPS};
 use crate::lexeme::cache::{DfaId, LexemeCache};
-
-/// So deep below each other parts of an expression are looked at.
-const MAX_DEPTH: usize = 48;
-
-/// So many steps are taken to find out what a lexeme reads.
-const MAX_STEPS: usize = 100_000;
 
 /// A character of which any number may come, and whatever comes can be completed.
 pub struct Open {
@@ -26,7 +21,7 @@ pub struct Open {
 pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Open> {
     // Parts of which any may come first; what follows each is not empty, for it has no intersections.
     let mut first = vec![residual];
-    for _ in 0..MAX_STEPS {
+    for _ in 0..STEPS {
         let expr = first.pop()?;
         let found = match exprs.get(expr) {
             Expr::Or(parts) => {
@@ -166,7 +161,7 @@ impl RunsOf<'_> {
         depth: usize,
     ) -> Result<Option<ByteSet>, LimitExceeded> {
         self.steps += 1;
-        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+        if depth > FEW || self.steps > STEPS {
             return Ok(None);
         }
         let mut rest = expr;
@@ -219,7 +214,7 @@ impl RunsOf<'_> {
     /// of it is no run of characters.
     fn behind(&mut self, expr: ExprId, state: StateId, depth: usize) -> Result<Option<Box<[StateId]>>, LimitExceeded> {
         self.steps += 1;
-        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+        if depth > FEW || self.steps > STEPS {
             return Ok(None);
         }
         if expr == self.character && state == StateId::START {

@@ -3,14 +3,15 @@
 use stencilm_regex::ByteSet;
 
 use super::Trie;
-use super::lists::{MANY_NODES, Reader, Way};
+use super::lists::{Reader, Way};
 use super::nodes::ENDS;
+use crate::bounded::FEW;
 
 impl Trie {
     /// The child of a node that a byte leads to.
     pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
         let (child, end) = self.children(node);
-        if end - node >= MANY_NODES
+        if end - node >= FEW
             && let Some(children) = self.lists.parts.get(&(node as u32))
         {
             return children.bytes.contains(byte).then(|| self.lists.node(children, byte));
@@ -20,7 +21,7 @@ impl Trie {
 
     /// Whether some string goes on behind a node with one of these bytes.
     pub fn goes_on_with(&self, node: usize, bytes: &ByteSet) -> bool {
-        if self.size(node) >= MANY_NODES
+        if self.size(node) >= FEW
             && let Some(children) = self.lists.parts.get(&(node as u32))
         {
             return !children.bytes.intersect(bytes).is_empty();
@@ -69,7 +70,7 @@ impl Trie {
                 if node.entry & ENDS != 0 {
                     entry(node.entry ^ ENDS);
                 }
-                if size < MANY_NODES || !self.lists.parts.contains_key(&(index as u32)) {
+                if size < FEW || !self.lists.parts.contains_key(&(index as u32)) {
                     index += 1;
                     continue;
                 }
@@ -87,7 +88,7 @@ impl Trie {
 
     /// Whether all that lies between a node and `end` is what lies below the node, and it has a list of its children.
     fn has_children(&self, node: usize, end: usize) -> bool {
-        self.nodes.0.get(node).is_some_and(|here| here.size as usize >= MANY_NODES && node + here.size as usize == end)
+        self.nodes.0.get(node).is_some_and(|here| here.size as usize >= FEW && node + here.size as usize == end)
             && self.lists.parts.contains_key(&(node as u32))
     }
 

@@ -7,12 +7,11 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
 use super::nodes::Nodes;
+use crate::bounded::FEW;
 use crate::extensions::Extension;
 
 /// A node with at least so many children, and so many nodes below it, has a list of them.
 const MANY_CHILDREN: usize = 12;
-pub(super) const MANY_NODES: usize = 64;
-
 /// Lists of children, of the nodes that have many.
 #[derive(Clone, Default)]
 pub(super) struct Lists {
@@ -54,7 +53,7 @@ impl Lists {
     /// The lists of a trie that has none yet.
     pub(super) fn of(trie: &Nodes) -> Lists {
         let mut lists = Lists::default();
-        for node in (0..trie.len()).filter(|&node| trie.size(node) >= MANY_NODES) {
+        for node in (0..trie.len()).filter(|&node| trie.size(node) >= FEW) {
             if trie.child_nodes(node).nth(MANY_CHILDREN - 1).is_some() {
                 let bytes = trie.child_nodes(node).map(|child| trie.byte(child)).collect();
                 lists.parts.insert(node as u32, Children { bytes, start: lists.nodes.len() as u32 });

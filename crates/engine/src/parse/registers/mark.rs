@@ -1,0 +1,35 @@
+//! When a part with a budget or a temperature began, and where in the text a declaration did.
+
+use crate::machine::expansion::Expansion;
+use crate::machine::frame::Begun;
+use crate::machine::layout::Machine;
+use crate::parse::registers::meaning::Meaning;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, Stacks, UNKNOWN_TEXT};
+
+/// A marked part.
+#[derive(Clone, Copy)]
+pub(super) struct MarkRegister;
+
+impl Meaning for MarkRegister {
+    type Change = Begun;
+
+    fn changed(run: &mut Run<'_>, begun: Begun, _: &Expansion, _: Entry) -> Option<u32> {
+        Some(match begun {
+            Begun::AtToken => run.tokens,
+            Begun::InText => run.text_here(),
+        })
+    }
+
+    /// How many tokens of a budget are left is no matter to a mask: see `parse/annotations.rs`.
+    fn describe(self, _: &Machine, _: &Stacks, _: u32, _: u32, description: &mut Vec<u64>) {
+        description.push(0);
+    }
+}
+
+impl Run<'_> {
+    /// The text so far, where it is compared with others.
+    pub(super) fn text_here(&self) -> u32 {
+        self.text.filter(|_| self.is_exact()).unwrap_or(UNKNOWN_TEXT)
+    }
+}

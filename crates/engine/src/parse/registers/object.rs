@@ -1,0 +1,138 @@
+//! What an object has: which members, how many, and the key that is being written.
+
+use stencilm_grammar::{Members, MembersId};
+use stencilm_regex::StateId;
+
+use crate::machine::expansion::Expansion;
+use crate::machine::frame::{MemberChange, Phase};
+use crate::machine::layout::Machine;
+use crate::machine::object_facts::{Had, has_few, most_free};
+use crate::parse::registers::meaning::Meaning;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, MembersState, NIL, Stacks, UNKNOWN_TEXT};
+use crate::vocabulary::json_text;
+
+/// An object.
+#[derive(Clone, Copy)]
+pub(super) struct ObjectRegister {
+    pub members: MembersId,
+    /// Before a key, else behind a value.
+    pub before_key: bool,
+}
+
+impl Meaning for ObjectRegister {
+    type Change = MemberChange;
+
+    fn phase(self, machine: &mut Machine, stacks: &Stacks, register: u32) -> Phase {
+        let had = had(machine.grammar().members(self.members), stacks, register);
+        if self.before_key {
+            machine.key_phase(self.members, had)
+        } else {
+            machine.after_value_phase(self.members, had)
+        }
+    }
+
+    fn changed(run: &mut Run<'_>, change: MemberChange, expansion: &Expansion, thread: Entry) -> Option<u32> {
+        let object = expansion.members?;
+        let old = run.stacks.members(thread.register);
+        let ordered = run.machine.grammar().members(object).ordered as u32;
+        let (met, new) = match change {
+            MemberChange::Known(member) if member < ordered => (0, MembersState { next: member + 1, ..old }),
+            MemberChange::Known(member) => {
+                let known = run.machine.known_with(old.known, member);
+                (0, MembersState { next: ordered, known, ..old })
+            }
+            MemberChange::Free { met } => {
+                let key = run.new_key(object, expansion, old, "")?;
+                let seen = run.stacks.seen.append(old.seen, key);
+                (met, MembersState { next: ordered, seen, ..old })
+            }
+            MemberChange::Last => {
+                let grammar = run.machine.grammar().clone();
+                let behind = grammar.members(object).free[expansion.class as usize].last.as_deref();
+                run.new_key(object, expansion, old, behind.unwrap_or_default())?;
+                // Where part of the key stands behind the object, the text may end here or not, and the key goes on to
+                // others in any case.
+                return Some(0);
+            }
+        };
+        let tally = run.counted(object, old.tally, met);
+        Some(run.stacks.intern_members(MembersState { text: NIL, name: 0, tally, ..new }))
+    }
+
+    fn read(self, run: &mut Run<'_>, expansion: &Expansion, register: u32, byte: u8) -> u32 {
+        let old = run.stacks.members(register);
+        let text = run.stacks.append(old.text, u32::from(byte));
+        let name = if expansion.has_taken {
+            let before = if old.text == NIL { StateId::START } else { StateId(old.name) };
+            run.machine.names(self.members).next(before, byte).0
+        } else {
+            0
+        };
+        run.stacks.intern_members(MembersState { text, name, ..old })
+    }
+
+    fn describe(self, machine: &Machine, stacks: &Stacks, register: u32, horizon: u32, description: &mut Vec<u64>) {
+        let state = stacks.members(register);
+        description.push(u64::from(state.next) << 32 | u64::from(state.known));
+        let begun = u64::from(state.text != NIL) << 1 | u64::from(state.seen != NIL);
+        description.push(u64::from(state.name) << 32 | begun);
+        let members = machine.grammar().members(self.members);
+        let had = had(members, stacks, register);
+        let far = u64::from(horizon) + 1;
+        if members.is_counted() {
+            let missing = u64::from(members.min.saturating_sub(had.count));
+            let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
+            let most_needed = (members.known.len() + members.free.len()) as u64;
+            let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
+            description.extend([missing << 32 | u64::from(had.met), room]);
+        }
+        if let Some(most) = most_free(members).filter(|_| has_few(members)) {
+            let far = far + u64::from(members.min) + members.known.len() as u64;
+            description.push((most.saturating_sub(had.free as usize) as u64).min(far));
+        }
+    }
+}
+
+impl Run<'_> {
+    /// The free key that is read, with what stands of it behind an object that is cut off; `None` where it is no new one. A
+    /// mask takes it for a new one that is not known.
+    fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, behind: &str) -> Option<u32> {
+        if !self.is_exact() {
+            if behind.is_empty() {
+                self.doubt.seen |= old.seen != NIL;
+                self.doubt.taken |= expansion.has_taken;
+            }
+            return Some(UNKNOWN_TEXT);
+        }
+        let mut written = self.stacks.text(old.text);
+        written.extend_from_slice(behind.as_bytes());
+        let value = json_text::value_of(&written);
+        // Nearly always it is a name that is being read, of which nothing is kept.
+        if self.machine.is_taken(object, expansion.class, &value) {
+            return None;
+        }
+        let key = self.stacks.intern_key(&value);
+        (!self.stacks.seen.has(old.seen, key)).then_some(key)
+    }
+
+    /// The tally of an object after one more member: where only the least number of members counts, not above it.
+    fn counted(&mut self, object: MembersId, tally: u32, met: u32) -> u32 {
+        let members = self.machine.grammar().members(object);
+        if !members.is_counted() {
+            return NIL;
+        }
+        let (count, before) = self.stacks.unpair(tally);
+        let count = count.saturating_add(1);
+        let count = if members.max.is_none() { count.min(members.min) } else { count };
+        self.stacks.pair(count, before | met)
+    }
+}
+
+/// The members that an object has, as its register says.
+fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
+    let state = stacks.members(register);
+    let (count, met) = stacks.unpair(state.tally);
+    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
+    Had { next: state.next, known: state.known, count, met, free }
+}
