@@ -153,29 +153,7 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
         9 | 10 => {
             schema.insert("type".into(), json!("object"));
-            let mut properties = Map::new();
-            for name in ["a", "ab", "b", "é\"", "c d"] {
-                if choices.chance(2) {
-                    properties.insert(name.into(), schema_value(choices, depth - 1));
-                }
-            }
-            let required: Vec<String> = properties.keys().filter(|_| choices.chance(2)).cloned().collect();
-            schema.insert("properties".into(), Value::Object(properties));
-            schema.insert("required".into(), json!(required));
-            if choices.chance(2) {
-                let other = if choices.chance(2) { json!(false) } else { schema_value(choices, depth - 1) };
-                schema.insert("additionalProperties".into(), other);
-            }
-            if choices.chance(6) {
-                let pattern = *choices.pick(&["^x", "b$", "^[a-c]{2}$", ""]);
-                schema.insert("patternProperties".into(), json!({ pattern: schema_value(choices, depth - 1) }));
-            }
-            for word in ["minProperties", "maxProperties"] {
-                if choices.chance(6) {
-                    let count = small(choices);
-                    schema.insert(word.into(), count);
-                }
-            }
+            add_members(choices, depth, &mut schema);
         }
         _ => {
             let word = *choices.pick(&["anyOf", "oneOf", "allOf", "not"]);
@@ -185,6 +163,33 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
         }
     }
     Value::Object(schema)
+}
+
+/// What a schema asks of members.
+fn add_members(choices: &mut Choices<'_>, depth: usize, schema: &mut Map<String, Value>) {
+    let mut properties = Map::new();
+    for name in ["a", "ab", "b", "é\"", "c d"] {
+        if choices.chance(2) {
+            properties.insert(name.into(), schema_value(choices, depth - 1));
+        }
+    }
+    let required: Vec<String> = properties.keys().filter(|_| choices.chance(2)).cloned().collect();
+    schema.insert("properties".into(), Value::Object(properties));
+    schema.insert("required".into(), json!(required));
+    if choices.chance(2) {
+        let other = if choices.chance(2) { json!(false) } else { schema_value(choices, depth - 1) };
+        schema.insert("additionalProperties".into(), other);
+    }
+    if choices.chance(6) {
+        let pattern = *choices.pick(&["^x", "b$", "^[a-c]{2}$", ""]);
+        schema.insert("patternProperties".into(), json!({ pattern: schema_value(choices, depth - 1) }));
+    }
+    for word in ["minProperties", "maxProperties"] {
+        if choices.chance(6) {
+            let count = small(choices);
+            schema.insert(word.into(), count);
+        }
+    }
 }
 
 fn small(choices: &mut Choices<'_>) -> Value {
