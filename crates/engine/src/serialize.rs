@@ -20,6 +20,7 @@ const FORMAT: &str = "stencilm-compiled-grammar";
 const VERSION: u32 = 1;
 /// Longest text accepted, in bytes: somewhat more than a grammar alone may have.
 const MAX_BYTES: usize = (64 << 20) + 4096;
+
 /// Why a compiled grammar cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SavedError {
