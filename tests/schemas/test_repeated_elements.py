@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemas.walks import allowed_tokens, exact_mask, walk
 from stencilm import (
-    CompiledGrammar,
     Grammar,
     GrammarCompiler,
     GrammarMatcher,
@@ -125,42 +125,6 @@ def array(dice: random.Random) -> list[Any]:
     return elements
 
 
-def allowed_tokens(matcher: GrammarMatcher) -> list[int]:
-    mask = allocate_token_bitmask(1, INFO.vocab_size)
-    matcher.fill_next_token_bitmask(mask)
-    return [token for token in range(INFO.vocab_size) if mask[0][token // 32] >> (token % 32) & 1]
-
-
-def check_mask(matcher: GrammarMatcher, text: bytes) -> list[int]:
-    """The tokens of a mask, which are those that are accepted."""
-    allowed = allowed_tokens(matcher)
-    accepted = []
-    for token in range(INFO.vocab_size):
-        if matcher.accept_token(token):
-            accepted.append(token)
-            matcher.rollback(1)
-    assert allowed == accepted and allowed, text
-    return allowed
-
-
-def walk(compiled: CompiledGrammar, validator: Any, dice: random.Random) -> None:
-    """Follows random tokens: each mask is what is accepted, and what was begun can be completed."""
-    matcher, text = GrammarMatcher(compiled), b""
-    for _ in range(24):
-        allowed = check_mask(matcher, text)
-        completed = text + matcher.shortest_completion()
-        assert validator.is_valid(json.loads(completed)), (validator.schema, completed)
-        if len(TOKENS) in allowed:
-            assert validator.is_valid(json.loads(text)), (validator.schema, text)
-        going_on = [token for token in allowed if token < len(TOKENS)]
-        if not going_on:
-            break
-        weights = [0.1 if not TOKENS[token].strip() else 1.0 for token in going_on]
-        token = dice.choices(going_on, weights)[0]
-        assert matcher.accept_token(token)
-        text += TOKENS[token]
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_repeated_elements_are_those_of_the_validator(seed: int) -> None:
     dice = random.Random(seed)
@@ -196,7 +160,10 @@ def test_repeated_elements_are_those_of_the_validator(seed: int) -> None:
             text = json.dumps(value, indent=options.get("indent"), ensure_ascii=False)
             fits = matcher.accept_string(text) and matcher.is_completed()
             assert fits == validator.is_valid(value), (schema, value)
-        walk(compiled, validator, dice)
+        for walker, begun, may_end in walk(compiled, TOKENS, dice):
+            completed = begun + walker.shortest_completion()
+            assert validator.is_valid(json.loads(completed)), (schema, completed)
+            assert not may_end or validator.is_valid(json.loads(begun)), (schema, begun)
 
 
 def test_an_array_ends_only_with_two_equal_elements() -> None:
@@ -227,13 +194,13 @@ def test_what_was_met_goes_with_rollback_and_stays_in_forks() -> None:
         assert matcher.accept_token(TOKENS.index(bytes([byte])))
     end = TOKENS.index(b"]")
     fork = matcher.fork()
-    assert end in check_mask(fork, b"")
+    assert end in exact_mask(fork, TOKENS, b"")
     matcher.rollback(3)
-    assert end not in check_mask(matcher, b"")
+    assert end not in exact_mask(matcher, TOKENS, b"")
     for byte in b'"e"':
         assert matcher.accept_token(TOKENS.index(bytes([byte])))
-    assert end not in check_mask(matcher, b"")
-    assert end in check_mask(fork, b"")
+    assert end not in exact_mask(matcher, TOKENS, b"")
+    assert end in exact_mask(fork, TOKENS, b"")
     assert fork.accept_token(end) and fork.is_completed()
 
 
@@ -249,7 +216,7 @@ def test_budgets_leave_room_for_two_equal_elements(seed: int, budget: int) -> No
         for _ in range(6):
             matcher, text = GrammarMatcher(compiled, token_budget=budget), b""
             for _ in range(budget + 1):
-                allowed = allowed_tokens(matcher)
+                allowed = allowed_tokens(matcher, TOKENS)
                 assert allowed, (items, text)
                 going_on = [token for token in allowed if token < len(TOKENS)]
                 if not going_on:

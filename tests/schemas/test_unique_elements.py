@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemas.walks import walk
 from stencilm import (
-    CompiledGrammar,
     GrammarCompiler,
     GrammarMatcher,
     TokenizerInfo,
@@ -148,12 +148,6 @@ def element(dice: random.Random) -> Any:
     return dice.choice(kinds)
 
 
-def allowed_tokens(matcher: GrammarMatcher) -> list[int]:
-    mask = allocate_token_bitmask(1, INFO.vocab_size)
-    matcher.fill_next_token_bitmask(mask)
-    return [token for token in range(INFO.vocab_size) if mask[0][token // 32] >> (token % 32) & 1]
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_counted_elements_that_differ_are_those_of_the_validator(seed: int) -> None:
     dice = random.Random(seed)
@@ -178,29 +172,8 @@ def test_counted_elements_that_differ_are_those_of_the_validator(seed: int) -> N
             matcher = GrammarMatcher(compiled)
             fits = matcher.accept_string(json.dumps(array)) and matcher.is_completed()
             assert fits == validator.is_valid(array), (schema, array)
-        walk(compiled, validator, dice)
-
-
-def walk(compiled: CompiledGrammar, validator: Any, dice: random.Random) -> None:
-    """Follows random tokens: each mask is what is accepted, and never empty before the end."""
-    matcher, text = GrammarMatcher(compiled), b""
-    for _ in range(24):
-        allowed = allowed_tokens(matcher)
-        accepted = []
-        for token in range(INFO.vocab_size):
-            if matcher.accept_token(token):
-                accepted.append(token)
-                matcher.rollback(1)
-        assert allowed == accepted and allowed, (validator.schema, text)
-        if len(TOKENS) in allowed:
-            assert validator.is_valid(json.loads(text)), (validator.schema, text)
-        going_on = [token for token in allowed if token < len(TOKENS)]
-        if not going_on:
-            break
-        weights = [0.1 if not TOKENS[token].strip() else 1.0 for token in going_on]
-        token = dice.choices(going_on, weights)[0]
-        assert matcher.accept_token(token)
-        text += TOKENS[token]
+        for _, begun, may_end in walk(compiled, TOKENS, dice):
+            assert not may_end or validator.is_valid(json.loads(begun)), (schema, begun)
 
 
 def test_what_counters_need_is_not_used_up() -> None:
