@@ -2,9 +2,6 @@
 
 use stencilm_regex::LimitExceeded;
 
-/// The longest part of a text that a message repeats.
-pub(crate) const SHOWN: usize = 60;
-
 /// An error of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EngineError {

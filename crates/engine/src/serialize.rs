@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use stencilm_grammar::{ErrorKind, Grammar, GrammarError};
 
-use crate::bounded::MANY;
 use crate::compiled::CompiledGrammar;
-use crate::error::{EngineError, SHOWN};
+use crate::error::EngineError;
 use crate::limits::Limits;
 use crate::shared::Vocabulary;
 
@@ -20,6 +19,10 @@ const FORMAT: &str = "stencilm-compiled-grammar";
 const VERSION: u32 = 1;
 /// Longest text accepted, in bytes: somewhat more than a grammar alone may have.
 const MAX_BYTES: usize = (64 << 20) + 4096;
+/// Longest part of a text that a message repeats, in characters.
+const MAX_SHOWN: usize = 40;
+/// Longest message of another part that is passed on as it is, in characters.
+const MAX_MESSAGE: usize = 10 * MAX_SHOWN;
 
 /// Why a compiled grammar cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -116,7 +119,7 @@ fn fingerprint(vocabulary: &Vocabulary) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().take(SHOWN).collect()
+    text.chars().take(MAX_SHOWN).collect()
 }
 
 fn damaged(error: &serde_json::Error) -> GrammarError {
@@ -139,10 +142,10 @@ fn inside(error: GrammarError) -> GrammarError {
 /// A message that may repeat what stands in the text, with its middle left out where it is long.
 fn sentence(message: &str) -> String {
     let count = message.chars().count();
-    if count <= MANY {
+    if count <= MAX_MESSAGE {
         return message.into();
     }
-    let start: String = message.chars().take(MANY / 2).collect();
-    let end: String = message.chars().skip(count - MANY / 2).collect();
+    let start: String = message.chars().take(MAX_MESSAGE / 2).collect();
+    let end: String = message.chars().skip(count - MAX_MESSAGE / 2).collect();
     format!("{start}…{end}")
 }

@@ -1,6 +1,6 @@
 //! Bounds on an index, and why there is none.
 
-use crate::error::{EngineError, SHOWN};
+use crate::error::EngineError;
 
 /// Bounds on a [`TokenIndex`](super::TokenIndex).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,11 +77,14 @@ impl std::fmt::Display for Unspelled {
 
 struct Shown<'a>(&'a [u8]);
 
+/// So many bytes of a text are shown, its last ones.
+const MAX_SHOWN: usize = 60;
+
 impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut bytes = self.0;
-        if bytes.len() > SHOWN {
-            let cut = bytes.len() - SHOWN;
+        if bytes.len() > MAX_SHOWN {
+            let cut = bytes.len() - MAX_SHOWN;
             let start = (cut..).find(|&at| bytes.get(at).is_none_or(|byte| byte & 0xC0 != 0x80));
             bytes = &bytes[start.unwrap_or(cut).min(bytes.len())..];
             f.write_str("...")?;
