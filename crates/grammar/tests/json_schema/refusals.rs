@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stencilm_grammar::{ErrorKind, from_json_schema};
+use stencilm_grammar::{ErrorKind, Node, from_json_schema};
 
 use crate::{check, check_with, grammar, options, oracle};
 
@@ -75,6 +75,20 @@ fn elements_that_turn_out_to_be_impossible_leave_no_room_to_repeat() {
         // One element cannot be two that are equal: nothing is left of the array, which is refused only where it must be there.
         let one = r#"{"type":"array","prefixItems":[{}],"items":DEAD,"not":{"uniqueItems":true}}"#;
         check(&with_dead(&format!(r#""anyOf":[{one},{{"type":"null"}}]"#), dead), &["null", "![1]", "![1,1]"]);
+    }
+}
+
+#[test]
+fn constraints_that_exclude_each_other_are_found_in_every_spelling_soon() {
+    for dead in [r#""pattern":"b\\d","format":"time""#, r#""pattern":"x","format":"date-time""#] {
+        let words = "exclude each other";
+        refused_with("a", &format!(r#"{{"type":"string",{dead}}}"#), ErrorKind::Unsatisfiable, "#", &[words]);
+        let or_null = grammar(&format!(r#"{{"type":["null","string"],{dead}}}"#), "a");
+        // Nothing of the string is left, where else every step of a text would search for its end.
+        assert!(!or_null.nodes().iter().any(|node| match node {
+            Node::Lexeme(lexeme) => or_null.exprs().has_boolean(*lexeme),
+            _ => false,
+        }));
     }
 }
 
