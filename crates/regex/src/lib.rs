@@ -31,7 +31,7 @@ pub use expr::byte_set::ByteSet;
 pub use expr::clamp::{Relaxation, Relaxed, Saturation};
 pub use expr::expr_set::ExprSet;
 pub use expr::hash_table::{Map, Set, Table};
-pub use expr::language::{Language, LanguageRest};
+pub use expr::language::{Language, LanguageReader, LanguageRest};
 pub use expr::node::{Expr, ExprId, LONG_TEXT, PIECE, pieces};
 pub use expr::reverse::{Reversal, Reversed};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};

@@ -6,7 +6,7 @@
 use crate::derivative::deriver::Deriver;
 use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
-use crate::expr::language::LanguageRest;
+use crate::expr::language::{LanguageReader, LanguageRest};
 use crate::expr::node::{Expr, ExprId};
 
 /// So deep below each other parts are looked at.
@@ -139,7 +139,7 @@ impl Deriver {
             }
         }
         let Some(exits) = self.exits(way, way.rest.longest())? else { return Ok(None) };
-        Ok(Some(way.rest.is_completed_for(&exits)))
+        Ok(Some(way.rest.reader().is_completed_for(&exits)))
     }
 
     /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left behind those.
@@ -162,13 +162,16 @@ impl Deriver {
     }
 }
 
-impl LanguageRest {
-    /// Whether anything is seen to complete it behind which something may follow: `exits` tell what, by the number of bytes.
-    pub fn is_completed_for(&self, exits: &[ExprId]) -> bool {
+impl dyn LanguageReader {
+    /// Whether anything is seen to complete what was read behind which something may follow: `exits` tell what, by the number of
+    /// bytes.
+    pub fn is_completed_for(&mut self, exits: &[ExprId]) -> bool {
         ranges(exits).any(|(least, most)| self.is_completed(least, most))
     }
+}
 
-    /// A shortest such completion.
+impl LanguageRest {
+    /// A shortest completion behind which something may follow: `exits` tell what, by the number of bytes.
     pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
         ranges(exits).find_map(|(least, most)| self.completion(least, most))
     }

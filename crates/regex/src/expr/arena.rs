@@ -264,7 +264,10 @@ impl Arena {
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
             Expr::Text(text) => Facts { leaves: TEXT, ..leaf(false, text.len() as u32) },
-            Expr::Language(rest) => Facts { leaves: LANGUAGE, ..leaf(rest.is_nullable(), rest.shortest()) },
+            Expr::Language(rest) => {
+                let is_member = rest.is_nullable();
+                Facts { leaves: LANGUAGE, ..leaf(is_member, if is_member { 0 } else { rest.shortest() }) }
+            }
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));

@@ -24,15 +24,11 @@ pub trait Language: Send + Sync {
     /// Whether what was read is a member.
     fn is_member(&self, read: &[u8]) -> bool;
 
-    /// At least so many bytes complete what was read; exactly so many where nothing was.
+    /// At least so many bytes complete what was read, which is no member; exactly so many where nothing was.
     fn shortest(&self, read: &[u8]) -> u32;
 
     /// At least and at most so many bytes that complete what was read, as few as are seen to; `None` where none are.
     fn completion(&self, read: &[u8], least: u32, most: u32) -> Option<Vec<u8>>;
-
-    /// Whether at least and at most so many bytes are seen to complete what was read. Where they are, a byte more leads to where it
-    /// is seen again.
-    fn is_completed(&self, read: &[u8], least: u32, most: u32) -> bool;
 
     /// Some bytes that complete what was read, where they are found fast.
     fn easy_completion(&self, read: &[u8]) -> Option<Vec<u8>>;
@@ -45,6 +41,23 @@ pub trait Language: Send + Sync {
 
     /// So many bytes of the language, at least, may come, whichever they are; `None` where some may not.
     fn run(&self, read: &[u8]) -> Option<u32>;
+
+    /// Reads on behind what was read.
+    fn reader(&self, read: &[u8]) -> Box<dyn LanguageReader>;
+}
+
+/// Reads one text after the other behind the same beginning. What two that follow each other begin with is read once, as in a walk
+/// of a trie.
+pub trait LanguageReader {
+    /// Reads a text, in place of the one before; whether a member begins so, as [`Language::after`] tells.
+    fn read(&mut self, bytes: &[u8]) -> bool;
+
+    /// Whether the text, with which a member begins, is one.
+    fn is_member(&mut self) -> bool;
+
+    /// Whether at least and at most so many bytes are seen to complete what was read. Where they are, a byte more leads to where it
+    /// is seen again.
+    fn is_completed(&mut self, least: u32, most: u32) -> bool;
 }
 
 /// What is left of a language after some text. It can always be completed.
@@ -89,19 +102,19 @@ impl LanguageRest {
         self.language.is_member(&self.read)
     }
 
-    /// At least so many bytes complete it.
+    /// See [`Language::shortest`].
     pub fn shortest(&self) -> u32 {
         self.language.shortest(&self.read)
+    }
+
+    /// See [`Language::reader`].
+    pub fn reader(&self) -> Box<dyn LanguageReader> {
+        self.language.reader(&self.read)
     }
 
     /// See [`Language::completion`].
     pub fn completion(&self, least: u32, most: u32) -> Option<Vec<u8>> {
         self.language.completion(&self.read, least, most)
-    }
-
-    /// See [`Language::is_completed`].
-    pub fn is_completed(&self, least: u32, most: u32) -> bool {
-        self.language.is_completed(&self.read, least, most)
     }
 
     /// See [`Language::easy_completion`].

@@ -5,7 +5,7 @@
 //! that is the same for all of them. Only where there is little room left is it asked for every token.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, ExprId, LanguageWay, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, ExprId, LanguageReader, LanguageWay, LimitExceeded, StateId};
 
 use crate::bounded::MANY;
 use crate::lexeme::cache::LexemeCache;
@@ -91,15 +91,17 @@ impl LexemeCache {
         let mut states = vec![0; trie.max_depth() + 1];
         // What is left behind runs of bytes that stop at more than one.
         let mut known: FxHashMap<&[u8], ExprId> = FxHashMap::default();
+        let mut readers = begun.readers();
         for &node in nodes {
             let behind = known.entry(vocabulary.bytes_before(node));
             let behind = *behind.or_insert_with_key(|before| {
-                let left = begun.after(before).unwrap_or(0);
-                let ways =
-                    begun.ways.iter().zip(&begun.exits).enumerate().filter(|(index, _)| left & (1 << index) != 0);
-                let is_member = |way: &LanguageWay| way.rest.after_all(before).is_some_and(|rest| rest.is_nullable());
-                let members = ways.filter(|(_, (way, _))| is_member(way));
-                let behind: Vec<ExprId> = members.map(|(_, (_, exits))| exit(exits, before.len())).collect();
+                let left = begun.after(&mut readers, before).unwrap_or(0);
+                let ways = readers.iter_mut().zip(&begun.exits).enumerate();
+                let ways = ways.filter(|(index, _)| left & (1 << index) != 0).map(|(_, way)| way);
+                let members = ways.filter_map(|(reader, exits)| {
+                    (reader.read(before) && reader.is_member()).then(|| exit(exits, before.len()))
+                });
+                let behind: Vec<ExprId> = members.collect();
                 self.deriver.exprs.or(&behind)
             });
             if behind == ExprId::NOTHING {
@@ -129,28 +131,35 @@ impl Begun {
         self.ways.iter().zip(&self.exits).filter_map(sure).max().unwrap_or(0)
     }
 
+    /// What reads on in each way.
+    fn readers(&self) -> Vec<Box<dyn LanguageReader>> {
+        self.ways.iter().map(|way| way.rest.reader()).collect()
+    }
+
     /// Of these ways, by their bits, those that are left behind a run of bytes, of which the last one was read; `None` where
     /// nothing can be completed.
-    fn step(&self, ways: u32, bytes: &[u8]) -> Option<u32> {
+    fn step(&self, readers: &mut [Box<dyn LanguageReader>], ways: u32, bytes: &[u8]) -> Option<u32> {
         let (mut left, mut is_open) = (0, false);
-        for (index, (way, exits)) in self.ways.iter().zip(&self.exits).enumerate() {
+        for (index, ((way, reader), exits)) in self.ways.iter().zip(readers).zip(&self.exits).enumerate() {
             let bit = 1 << index;
             let is_sure = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
             if ways & bit == 0 || (is_sure && is_open) {
                 left |= ways & bit;
                 continue;
             }
-            let Some(rest) = way.rest.after_all(bytes) else { continue };
+            if !reader.read(bytes) {
+                continue;
+            }
             left |= bit;
-            is_open = is_open || rest.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
+            is_open = is_open || reader.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
         }
         is_open.then_some(left)
     }
 
     /// The same behind all of the bytes.
-    fn after(&self, bytes: &[u8]) -> Option<u32> {
+    fn after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Option<u32> {
         let mut ends = self.sure + 1..=bytes.len();
-        ends.try_fold(self.all_ways(), |ways, end| self.step(ways, &bytes[..end]))
+        ends.try_fold(self.all_ways(), |ways, end| self.step(readers, ways, &bytes[..end]))
     }
 
     fn all_ways(&self) -> u32 {
@@ -161,11 +170,12 @@ impl Begun {
     fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
         let longer = vocabulary.lengths().longer(self.sure as u32);
         let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();
+        let mut readers = self.readers();
         // Of more, a walk of the trie reads once what they share.
         if longer.len() <= MANY {
             for token in longer {
                 let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");
-                if self.after(bytes).is_none() {
+                if self.after(&mut readers, bytes).is_none() {
                     token_set::clear(inside.words_mut(), token);
                 }
             }
@@ -184,7 +194,7 @@ impl Begun {
                 } else if is_sure {
                     Some(ways)
                 } else {
-                    self.step(ways, &path)
+                    self.step(&mut readers, ways, &path)
                 })
             },
             |token, _| inside.insert(token),

@@ -9,12 +9,16 @@
 use std::sync::OnceLock;
 
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
-use stencilm_regex::{ByteSet, ExprId, ExprSet, Held, Language, unwatched};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, Held, Language, LanguageReader, unwatched};
 
 use super::letters::{self, Letters};
 use super::whole::whole;
 use crate::json::format::Punycode;
 use crate::json::strings::Strings;
+
+mod reader;
+
+use reader::Reader;
 
 const PREFIX: &[u8] = b"xn--";
 /// The longest label without its prefix.
@@ -81,28 +85,16 @@ impl Language for ALabels {
     }
 
     fn after(&self, read: &[u8], bytes: &[u8]) -> Option<Box<[u8]>> {
-        let mut next = Vec::with_capacity(read.len() + bytes.len());
-        next.extend_from_slice(read);
-        next.extend(bytes.iter().map(u8::to_ascii_lowercase));
-        let is_open = match next.strip_prefix(PREFIX) {
-            None => PREFIX.starts_with(&next),
-            Some(encoded) => {
-                let is_letter = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-                encoded.iter().all(is_letter) && is_open(encoded, 0, MAX_ENCODED, self.turning)
-            }
-        };
-        is_open.then_some(next.into_boxed_slice())
+        let mut reader = Reader::behind(*self, read);
+        reader.read(bytes).then(|| reader.text.into_boxed_slice())
     }
 
     fn is_member(&self, read: &[u8]) -> bool {
-        read.strip_prefix(PREFIX).is_some_and(|encoded| {
-            let decoded = Decoder::read(encoded);
-            decoded.is_some_and(|decoder| decoder.is_label(self.turning))
-        })
+        Reader::behind(*self, read).is_member()
     }
 
     fn shortest(&self, read: &[u8]) -> u32 {
-        if self.is_member(read) { 0 } else { SHORTEST.saturating_sub(read.len()).max(1) as u32 }
+        SHORTEST.saturating_sub(read.len()).max(1) as u32
     }
 
     fn longest(&self, read: &[u8]) -> u32 {
@@ -111,17 +103,6 @@ impl Language for ALabels {
 
     fn completion(&self, read: &[u8], least: u32, most: u32) -> Option<Vec<u8>> {
         completed(self, read, least as usize, most as usize)
-    }
-
-    fn is_completed(&self, read: &[u8], least: u32, most: u32) -> bool {
-        match read.strip_prefix(PREFIX) {
-            Some(encoded) => is_open(encoded, least as usize, most as usize, self.turning),
-            None => {
-                let prefix = PREFIX.len() - read.len();
-                let Some(most) = (most as usize).checked_sub(prefix) else { return false };
-                is_open(b"", (least as usize).saturating_sub(prefix), most, self.turning)
-            }
-        }
     }
 
     fn easy_completion(&self, read: &[u8]) -> Option<Vec<u8>> {
@@ -141,6 +122,10 @@ impl Language for ALabels {
     fn run(&self, read: &[u8]) -> Option<u32> {
         Some((MAX_ENCODED - ROOM).saturating_sub(read.strip_prefix(PREFIX)?.len()) as u32)
     }
+
+    fn reader(&self, read: &[u8]) -> Box<dyn LanguageReader> {
+        Box::new(Reader::behind(*self, read))
+    }
 }
 
 /// At least and at most so many characters that complete a label, as few as are found.
@@ -148,7 +133,8 @@ fn completed(language: &ALabels, label: &[u8], least: usize, most: usize) -> Opt
     match label.strip_prefix(PREFIX) {
         Some(encoded) => {
             let lengths = least..=most.min(least + ROOM);
-            lengths.into_iter().find_map(|most| completion(encoded, least, most, language.turning))
+            let decoder = Decoder::read(encoded);
+            lengths.into_iter().find_map(|most| completion(encoded, decoder.as_ref(), least, most, language.turning))
         }
         None => {
             let prefix = &PREFIX[label.len()..];
@@ -159,38 +145,22 @@ fn completed(language: &ALabels, label: &[u8], least: usize, most: usize) -> Opt
     }
 }
 
-/// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label, a character
-/// more leads to one that is, since what is looked for, and in which order, is the same there.
-fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) -> bool {
-    let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
-    let most = most.min(room);
-    if least == 0 {
-        // One insertion behind one more hyphen mostly mends what there is to mend.
-        let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
-        if is_sure {
-            return true;
-        }
-    }
-    completion(encoded, least, most, turning).is_some()
-}
-
 /// Whether the first insertion, which may be at the end, makes letters of ASCII a label, as far as that is plain to see.
 fn is_mended_once(letters: &[u8], turning: bool) -> bool {
     let is_first = |letter: &u8| letter.is_ascii_lowercase() || (!turning && letter.is_ascii_digit());
     letters.first().is_some_and(is_first) && letters.get(2..4) != Some(b"--")
 }
 
-/// At least and at most so many characters that complete an encoding; `None` where none are found soon.
-fn completion(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
+/// At least and at most so many characters that complete an encoding, of which `decoder` tells what was decoded; `None` where none
+/// are found soon.
+fn completion(encoded: &[u8], decoder: Option<&Decoder>, least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
-    let decoder = Decoder::read(encoded);
-    if least == 0 && decoder.as_ref().is_some_and(|decoder| decoder.is_label(turning)) {
+    if least == 0 && decoder.is_some_and(|decoder| decoder.is_label(turning)) {
         return Some(Vec::new());
     }
     if most == 0 {
         return None;
     }
-    let decoder = decoder.as_ref();
     let mended = || {
         let decoder = decoder?;
         let begun = &encoded[encoded.len() - decoder.number.digits as usize..];
@@ -375,21 +345,37 @@ impl Decoder {
         if self.is_label(turning) {
             return Some(Vec::new());
         }
-        if most < self.least(turning) {
+        if most == 0 || self.is_beyond_mending(most, turning) || most < self.least(turning) {
             return None;
         }
-        let letters = if self.inserted == 0 { [FIRST_LETTER; 2] } else { [self.point, self.point + 1] };
-        let places = (0..4).chain([self.text.len()]).filter(|&place| place <= self.text.len());
-        places.flat_map(|place| letters.map(|letter| (letter, place))).find_map(|(letter, place)| {
-            let (next, mut digits) = self.with(letter, place, begun)?;
-            let rest = next.mended(b"", most.checked_sub(digits.len())?, turning)?;
+        let first = if self.inserted == 0 { FIRST_LETTER } else { self.point };
+        let letters = first..=first + u32::from(self.inserted > 0);
+        let places = (0..4.min(self.text.len())).chain([self.text.len()]);
+        places.flat_map(|place| letters.clone().map(move |letter| (letter, place))).find_map(|(letter, place)| {
+            let mut digits = self.digits_to(letter, place, begun).filter(|digits| digits.len() <= most)?;
+            let rest = self.behind(&digits)?.mended(b"", most - digits.len(), turning)?;
             digits.extend(rest);
             Some(digits)
         })
     }
 
-    /// Behind the number that inserts a letter at a place, and the digits of it behind those that it was `begun` with.
-    fn with(&self, letter: u32, place: usize, begun: &[u8]) -> Option<(Decoder, Vec<u8>)> {
+    /// Whether at most so many insertions of the first letters that there are make no label of it. Each may be one behind the last
+    /// in the order of letters.
+    fn is_beyond_mending(&self, most: usize, turning: bool) -> bool {
+        if is_beyond_mending(&self.text, turning) {
+            return true;
+        }
+        let Some(first) = self.text.first().filter(|_| self.inserted > 0) else { return false };
+        let all = traits_of(&self.text);
+        let begins = |traits: u16| may_begin(traits, all, turning);
+        let is_first =
+            |letter: u32| at_least(letter).is_some_and(|block| block.first <= letter && begins(block.traits));
+        let is_wrong = first.character == '-' || !begins(first.traits);
+        is_wrong && !(self.point..=self.point + most as u32).any(is_first)
+    }
+
+    /// The digits of the number that inserts a letter at a place, behind those that it was `begun` with.
+    fn digits_to(&self, letter: u32, place: usize, begun: &[u8]) -> Option<Vec<u8>> {
         let places = self.text.len() as u64 + 1;
         let at = u64::from(letter.checked_sub(self.point)?) * places + place as u64;
         let mut delta = at.checked_sub(u64::from(self.place))?;
@@ -409,9 +395,14 @@ impl Decoder {
             }
             delta = (delta - threshold) / radix;
         }
+        Some(digits)
+    }
+
+    /// Behind more digits.
+    fn behind(&self, digits: &[u8]) -> Option<Decoder> {
         let mut next = self.clone();
         digits.iter().try_for_each(|&digit| next.push(value_of(digit)))?;
-        Some((next, digits))
+        Some(next)
     }
 }
 
@@ -516,9 +507,20 @@ fn is_mixed(text: &[Character], all: u16) -> bool {
     all & DIGIT != 0 && all & ARABIC_DIGIT != 0 || !text.iter().all(is_part)
 }
 
+/// What the rules say of any of the characters.
+fn traits_of(text: &[Character]) -> u16 {
+    text.iter().fold(0, |all, this| all | this.traits)
+}
+
+/// Whether a label may begin with a character of these traits, where it has characters of all of those.
+fn may_begin(traits: u16, all: u16, turning: bool) -> bool {
+    let may = if all & (BACK | ARABIC_DIGIT) != 0 { BACK } else { FORTH | BACK };
+    traits & (MARK | SPACING_MARK) == 0 && (!turning || traits & may != 0)
+}
+
 /// Whether no insertion makes characters a label.
 fn is_beyond_mending(text: &[Character], turning: bool) -> bool {
-    let all = text.iter().fold(0, |all, this| all | this.traits);
+    let all = traits_of(text);
     all & (BACK | ARABIC_DIGIT) != 0 && (!turning || is_mixed(text, all))
 }
 
@@ -597,14 +599,34 @@ struct Block {
     traits: u16,
 }
 
+/// All blocks in order, which are asked for each digit that is read.
+struct Blocks {
+    blocks: Vec<Block>,
+    /// By pages of code points, the first block that does not end before.
+    pages: Vec<u16>,
+}
+
+impl Blocks {
+    /// Code points to a page: few blocks begin in one.
+    const PAGE: u32 = 64;
+
+    fn new(blocks: Vec<Block>) -> Blocks {
+        let end = blocks.last().map_or(0, |block| block.last / Blocks::PAGE + 1);
+        let first = |page: u32| blocks.partition_point(|block| block.last < page * Blocks::PAGE);
+        let pages = (0..end).map(|page| u16::try_from(first(page)).expect("there are a few thousand blocks")).collect();
+        Blocks { blocks, pages }
+    }
+}
+
 /// The first block with characters from a code point on.
 fn at_least(point: u32) -> Option<&'static Block> {
-    static BLOCKS: OnceLock<Vec<Block>> = OnceLock::new();
-    let blocks = BLOCKS.get_or_init(|| {
+    static BLOCKS: OnceLock<Blocks> = OnceLock::new();
+    let known = BLOCKS.get_or_init(|| {
         let _held = Held::new();
-        unwatched(blocks)
+        Blocks::new(unwatched(blocks))
     });
-    blocks.get(blocks.partition_point(|block| block.last < point))
+    let &first = known.pages.get((point / Blocks::PAGE) as usize)?;
+    known.blocks[usize::from(first)..].iter().find(|block| block.last >= point)
 }
 
 fn blocks() -> Vec<Block> {

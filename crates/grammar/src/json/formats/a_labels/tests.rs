@@ -9,6 +9,8 @@ use crate::json::spelling::Spelling;
 use crate::json::strings::Strings;
 use crate::json::values::common_exprs;
 
+mod by_trial;
+
 /// What is left of a label that is read byte by byte.
 fn read(language: &ALabels, text: &[u8]) -> Option<Box<[u8]>> {
     text.iter().try_fold(Box::default(), |read: Box<[u8]>, &byte| language.after(&read, &[byte]))
@@ -31,8 +33,8 @@ fn encoded(text: &str) -> Option<String> {
         for place in text.chars().enumerate().filter(|&(_, c)| c == letter).map(|(place, _)| place) {
             // Characters that come later in order are not there yet.
             let before = text.chars().take(place).filter(|&c| c <= letter).count();
-            let (next, more) = decoder.with(u32::from(letter), before, b"")?;
-            (decoder, digits) = (next, [digits, more].concat());
+            let more = decoder.digits_to(u32::from(letter), before, b"")?;
+            (decoder, digits) = (decoder.behind(&more)?, [digits, more].concat());
         }
     }
     Some(format!("xn--{basic}{hyphen}{}", String::from_utf8(digits).unwrap()))
@@ -233,4 +235,56 @@ proptest! {
 fn the_last_digit_of_all_completes_a_label() {
     let state = read(&LANGUAGES[0], format!("xn---{}-17", "a".repeat(50)).as_bytes()).expect("it begins a label");
     assert_eq!(LANGUAGES[0].completion(&state, 0, ROOM as u32).expect("it can be completed"), b"w");
+}
+
+/// Texts that go on from each other in both ways, as in a walk of a trie.
+fn walked(begun: &str, ends: &[String]) -> Vec<String> {
+    let prefixes = |end: &String| (0..=end.len()).map(|many| end[..many].to_owned()).collect::<Vec<_>>();
+    let up_and_down =
+        ends.iter().flat_map(prefixes).chain(ends.iter().rev().flat_map(|end| prefixes(end).into_iter().rev()));
+    up_and_down.map(|end| format!("{begun}{end}")).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// What is found is what was found by trying everything from the start, digit by digit.
+    #[test]
+    fn completions_are_those_that_trials_find(
+        known in prop::sample::select(vec![
+            "mgberp4a5d4ar", "bcher-kva", "80ak6aa92e", "fiqs8s", "mgb2d", "4dbc5h", "mnchen-3ya", "zca", "--", "",
+            "ihqwcrb4cv8a8dqg056pqjye", "-with-super-monkeys-pc58ag80a8qai00g7n9n",
+        ]),
+        cut: prop::sample::Index,
+        letters in prop::option::of("[a-c0-][a-z0-9-]{0,12}|[a-c]{40}-?[a-z0-9]{0,18}"),
+        ends in prop::collection::vec("[a-z0-9-]{0,5}", 1..6),
+        turning: bool,
+        least in 0..3_usize,
+    ) {
+        let begun = letters.as_deref().unwrap_or(&known[..cut.index(known.len() + 1)]);
+        let language = LANGUAGES[usize::from(turning)];
+        let mut reader = language.reader(format!("xn--{begun}").as_bytes());
+        for text in walked(begun, &ends) {
+            let is_begun = reader.read(&text.as_bytes()[begun.len()..]);
+            let encoded = text.as_bytes();
+            prop_assert_eq!(is_begun, by_trial::is_open(encoded, 0, MAX_ENCODED, turning), "{}", text);
+            for most in 0..=5 {
+                let decoder = Decoder::read(encoded);
+                let found = completion(encoded, decoder.as_ref(), least, most, turning);
+                prop_assert_eq!(&found, &by_trial::completion(encoded, least, most, turning), "{} {}", text, most);
+                let is_completed = reader.is_completed(least as u32, most as u32);
+                prop_assert_eq!(is_completed, by_trial::is_open(encoded, least, most, turning), "{} {}", text, most);
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_are_found_by_their_pages() {
+    let blocks = blocks();
+    for point in 0..=u32::from(char::MAX) {
+        let found = at_least(point).map(|block| (block.first, block.last));
+        let next = blocks.get(blocks.partition_point(|block| block.last < point));
+        assert_eq!(found, next.map(|block| (block.first, block.last)), "{point:x}");
+    }
 }

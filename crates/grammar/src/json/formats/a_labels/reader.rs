@@ -1,0 +1,94 @@
+//! Labels that are read byte by byte, as in a walk of a trie: those that begin alike are decoded once.
+
+use stencilm_regex::LanguageReader;
+
+use super::{ALabels, Decoder, FIRST_INSERTION, MAX_ENCODED, PREFIX, ROOM, completion, is_mended_once};
+
+/// A label, or its beginning, in small letters.
+pub(super) struct Reader {
+    language: ALabels,
+    pub(super) text: Vec<u8>,
+    /// So many bytes of it were read before.
+    begun: usize,
+    /// By the bytes of the encoding that were read, what they decode to; `None` where they are no beginning of an encoding. Only
+    /// as far as it was asked for.
+    decoders: Vec<Option<Decoder>>,
+}
+
+impl Reader {
+    pub(super) fn behind(language: ALabels, read: &[u8]) -> Reader {
+        Reader { language, text: read.to_vec(), begun: read.len(), decoders: Vec::new() }
+    }
+
+    /// What stands behind the prefix.
+    fn encoded(&self) -> Option<&[u8]> {
+        self.text.strip_prefix(PREFIX)
+    }
+
+    /// The same, and what it decodes to.
+    fn decoded(&mut self) -> Option<(&[u8], Option<&Decoder>)> {
+        let encoded = self.text.strip_prefix(PREFIX)?;
+        if self.decoders.is_empty() {
+            // What was read before never changes.
+            let before = self.begun.saturating_sub(PREFIX.len());
+            self.decoders.resize(before, None);
+            self.decoders.push(Decoder::read(&encoded[..before]));
+        }
+        for end in self.decoders.len()..=encoded.len() {
+            let decoder = match encoded[end - 1] {
+                // What were digits are letters.
+                b'-' => Decoder::read(&encoded[..end]),
+                digit => self.decoders[end - 1].as_ref().and_then(|decoder| decoder.behind(&[digit])),
+            };
+            self.decoders.push(decoder);
+        }
+        Some((encoded, self.decoders[encoded.len()].as_ref()))
+    }
+
+    /// Whether at least and at most so many characters are seen to complete the encoding. Of one that is open and no label, a
+    /// character more leads to one that is, since what is looked for, and in which order, is the same there.
+    fn is_open(&mut self, least: usize, most: usize) -> bool {
+        let turning = self.language.turning;
+        let Some(encoded) = self.encoded() else { return false };
+        let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
+        let most = most.min(room);
+        // One insertion behind one more hyphen mostly mends what there is to mend.
+        let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
+        let is_completed = |(encoded, decoder)| completion(encoded, decoder, least, most, turning).is_some();
+        least == 0 && is_sure || self.decoded().is_some_and(is_completed)
+    }
+}
+
+impl LanguageReader for Reader {
+    fn read(&mut self, bytes: &[u8]) -> bool {
+        let known =
+            self.text[self.begun..].iter().zip(bytes).take_while(|(old, new)| **old == new.to_ascii_lowercase());
+        let known = self.begun + known.count();
+        self.text.truncate(known);
+        self.decoders.truncate((known + 1).saturating_sub(PREFIX.len()));
+        self.text.extend(bytes[known - self.begun..].iter().map(u8::to_ascii_lowercase));
+        match self.encoded() {
+            None => PREFIX.starts_with(&self.text),
+            Some(encoded) => {
+                let is_letter = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+                encoded.iter().all(is_letter) && self.is_open(0, MAX_ENCODED)
+            }
+        }
+    }
+
+    fn is_member(&mut self) -> bool {
+        let turning = self.language.turning;
+        self.decoded().and_then(|(_, decoder)| decoder).is_some_and(|decoder| decoder.is_label(turning))
+    }
+
+    fn is_completed(&mut self, least: u32, most: u32) -> bool {
+        let (least, most) = (least as usize, most as usize);
+        match PREFIX.len().checked_sub(self.text.len()).filter(|&prefix| prefix > 0) {
+            None => self.is_open(least, most),
+            Some(prefix) => {
+                let Some(most) = most.checked_sub(prefix) else { return false };
+                Reader::behind(self.language, PREFIX).is_open(least.saturating_sub(prefix), most)
+            }
+        }
+    }
+}

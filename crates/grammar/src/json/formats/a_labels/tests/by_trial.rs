@@ -1,0 +1,75 @@
+//! What completes a label, by trying from the start, without what cuts a search short.
+
+use super::*;
+
+/// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label, a character
+/// more leads to one that is, since what is looked for, and in which order, is the same there.
+pub(super) fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) -> bool {
+    let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
+    let most = most.min(room);
+    if least == 0 {
+        // One insertion behind one more hyphen mostly mends what there is to mend.
+        let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
+        if is_sure {
+            return true;
+        }
+    }
+    completion(encoded, least, most, turning).is_some()
+}
+
+/// At least and at most so many characters that complete an encoding; `None` where none are found soon.
+pub(super) fn completion(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
+    let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
+    let decoder = Decoder::read(encoded);
+    if least == 0 && decoder.as_ref().is_some_and(|decoder| decoder.is_label(turning)) {
+        return Some(Vec::new());
+    }
+    if most == 0 {
+        return None;
+    }
+    let decoder = decoder.as_ref();
+    let mended = || {
+        let decoder = decoder?;
+        let begun = &encoded[encoded.len() - decoder.number.digits as usize..];
+        mended(decoder, begun, most, turning).filter(|digits| digits.len() >= least)
+    };
+    let searched = || {
+        // All digits are tried where one must do.
+        let (mut digits, mut tries) = (Vec::new(), if most == 1 { BASE } else { MAX_TRIED });
+        decoder?.goes_on(least, most, turning, &mut digits, &mut tries).then_some(digits)
+    };
+    hyphenated(encoded, least, most, turning).or_else(searched).or_else(mended)
+}
+
+/// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
+/// at the end, too. Behind the hyphen are insertions that mend the rest.
+fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
+    let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
+    let letters = most.checked_sub(FIRST_INSERTION + 1)?;
+    let fewest = least.saturating_sub(ROOM);
+    (fewest..=letters.min(fewest + ROOM)).find_map(|letters| {
+        let begun = [&vec![b'a'; letters][..], b"-"].concat();
+        let mended = mended(&Decoder::read(&[encoded, &begun].concat())?, b"", most - begun.len(), turning)?;
+        let all = [begun, mended].concat();
+        (all.len() >= least).then_some(all)
+    })
+}
+
+/// At most so many digits that make letters of ASCII a label, by insertions of the first letters that there are: those
+/// of others take as many digits, or more. `begun` are the digits of a number that was begun.
+fn mended(decoder: &Decoder, begun: &[u8], most: usize, turning: bool) -> Option<Vec<u8>> {
+    if decoder.is_label(turning) {
+        return Some(Vec::new());
+    }
+    if most < decoder.least(turning) {
+        return None;
+    }
+    let letters = if decoder.inserted == 0 { [FIRST_LETTER; 2] } else { [decoder.point, decoder.point + 1] };
+    let places = (0..4).chain([decoder.text.len()]).filter(|&place| place <= decoder.text.len());
+    places.flat_map(|place| letters.map(|letter| (letter, place))).find_map(|(letter, place)| {
+        let mut digits = decoder.digits_to(letter, place, begun)?;
+        let rest = mended(&decoder.behind(&digits)?, b"", most.checked_sub(digits.len())?, turning)?;
+        digits.extend(rest);
+        Some(digits)
+    })
+}
