@@ -47,9 +47,10 @@ impl Deriver {
         if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
-        let known = match self.has_witness(id)? {
-            true => Some(true),
-            false => self.told_by_language(id)?,
+        // A language tells it from what it has read, where a text to try makes an expression of each of its bytes.
+        let known = match self.told_by_language(id)? {
+            None => self.has_witness(id)?.then_some(true),
+            known => known,
         };
         if let Some(known) = known {
             self.live.insert(id, known);
