@@ -435,6 +435,8 @@ const JOINS_BACK: u16 = 1 << 8;
 const GREEK: u16 = 1 << 9;
 const HEBREW: u16 = 1 << 10;
 const KANA: u16 = 1 << 11;
+/// Characters that ask for others beside them.
+const IN_CONTEXT: u16 = 1 << 12;
 
 impl Character {
     fn of(character: char) -> Character {
@@ -471,23 +473,9 @@ fn kind(text: &[Character]) -> Option<Kind> {
     if first.is(MARK | SPACING_MARK) || first.character == '-' || last.character == '-' || has_hyphens(text) {
         return None;
     }
-    let mut all = 0;
-    for (index, this) in text.iter().enumerate() {
-        let before = index.checked_sub(1).map(|before| text[before]);
-        let behind = text.get(index + 1).copied();
-        let is_right = match this.character {
-            '\u{b7}' => [before, behind].iter().all(|other| other.is_some_and(|other| other.character == 'l')),
-            '\u{375}' => behind.is_some_and(|behind| behind.is(GREEK)),
-            '\u{5f3}' | '\u{5f4}' => before.is_some_and(|before| before.is(HEBREW)),
-            '\u{200d}' => before.is_some_and(|before| before.is(VIRAMA)),
-            '\u{200c}' => before.is_some_and(|before| before.is(VIRAMA)) || joins(text, index),
-            '\u{30fb}' => text.iter().any(|other| other.is(KANA)),
-            _ => true,
-        };
-        if !is_right {
-            return None;
-        }
-        all |= this.traits;
+    let all = traits_of(text);
+    if all & IN_CONTEXT != 0 && !are_in_context(text) {
+        return None;
     }
     let end = text.iter().rfind(|character| !character.is(MARK))?;
     if all & (BACK | ARABIC_DIGIT) == 0 {
@@ -496,6 +484,23 @@ fn kind(text: &[Character]) -> Option<Kind> {
     }
     let ends = end.is(BACK | DIGIT | ARABIC_DIGIT);
     (!is_mixed(text, all) && ends && first.is(BACK)).then_some(Kind::Back)
+}
+
+/// Whether the characters that ask for others have them beside them.
+fn are_in_context(text: &[Character]) -> bool {
+    text.iter().enumerate().filter(|(_, this)| this.is(IN_CONTEXT)).all(|(index, this)| {
+        let before = index.checked_sub(1).map(|before| text[before]);
+        let behind = text.get(index + 1).copied();
+        match this.character {
+            '\u{b7}' => [before, behind].iter().all(|other| other.is_some_and(|other| other.character == 'l')),
+            '\u{375}' => behind.is_some_and(|behind| behind.is(GREEK)),
+            '\u{5f3}' | '\u{5f4}' => before.is_some_and(|before| before.is(HEBREW)),
+            '\u{200d}' => before.is_some_and(|before| before.is(VIRAMA)),
+            '\u{200c}' => before.is_some_and(|before| before.is(VIRAMA)) || joins(text, index),
+            '\u{30fb}' => text.iter().any(|other| other.is(KANA)),
+            _ => true,
+        }
+    })
 }
 
 /// Whether characters of a label with letters from right to left, which have these traits together, are none that stand side by
@@ -647,6 +652,7 @@ fn blocks() -> Vec<Block> {
         (GREEK, format!(r"[[\p{{Greek}}&&[{left}{marks}]]\x{{375}}]")),
         (HEBREW, format!(r"[[\p{{Hebrew}}&&[{right}{marks}]]\x{{5f3}}\x{{5f4}}]")),
         (KANA, characters.kana()),
+        (IN_CONTEXT, format!(r"[\x{{b7}}\x{{375}}\x{{200c}}\x{{200d}}{}{}]", letters::GERESH, letters::KATAKANA_DOT)),
     ]
     .map(|(one, class)| (one, Ranges::of(&class)));
     let possible = Ranges::of(&characters.beyond_ascii());

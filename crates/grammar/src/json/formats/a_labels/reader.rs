@@ -13,11 +13,13 @@ pub(super) struct Reader {
     /// By the bytes of the encoding that were read, what they decode to; `None` where they are no beginning of an encoding. Only
     /// as far as it was asked for.
     decoders: Vec<Option<Decoder>>,
+    /// What was last asked of the text, and the answer: a limit of length often leaves what the longest label leaves.
+    asked: Option<((usize, usize), bool)>,
 }
 
 impl Reader {
     pub(super) fn behind(language: ALabels, read: &[u8]) -> Reader {
-        Reader { language, text: read.to_vec(), begun: read.len(), decoders: Vec::new() }
+        Reader { language, text: read.to_vec(), begun: read.len(), decoders: Vec::new(), asked: None }
     }
 
     /// What stands behind the prefix.
@@ -54,8 +56,16 @@ impl Reader {
         let most = most.min(room);
         // One insertion behind one more hyphen mostly mends what there is to mend.
         let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
+        if least == 0 && is_sure {
+            return true;
+        }
+        if let Some((_, known)) = self.asked.filter(|&(asked, _)| asked == (least, most)) {
+            return known;
+        }
         let is_completed = |(encoded, decoder)| completion(encoded, decoder, least, most, turning).is_some();
-        least == 0 && is_sure || self.decoded().is_some_and(is_completed)
+        let is_open = self.decoded().is_some_and(is_completed);
+        self.asked = Some(((least, most), is_open));
+        is_open
     }
 }
 
@@ -64,6 +74,7 @@ impl LanguageReader for Reader {
         let known =
             self.text[self.begun..].iter().zip(bytes).take_while(|(old, new)| **old == new.to_ascii_lowercase());
         let known = self.begun + known.count();
+        self.asked = None;
         self.text.truncate(known);
         self.decoders.truncate((known + 1).saturating_sub(PREFIX.len()));
         self.text.extend(bytes[known - self.begun..].iter().map(u8::to_ascii_lowercase));
