@@ -276,3 +276,28 @@ def test_a_greatest_number_of_elements_is_refused() -> None:
             Grammar.from_json_schema(schema)
     with pytest.raises(Unsatisfiable):
         Grammar.from_json_schema({**integers, "maxItems": 1})
+
+
+@pytest.mark.parametrize(
+    "dead",
+    [
+        {"type": "string", "pattern": "^a$", "minLength": 2},
+        {"$ref": "#/$defs/endless"},
+    ],
+)
+def test_elements_that_turn_out_to_be_impossible_are_a_greatest_number(
+    dead: dict[str, Any],
+) -> None:
+    endless = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/endless"}}
+    array = {"type": "array", "prefixItems": [{}, {}], "items": dead, **REPEATED}
+    schema = {"$defs": {"endless": endless}, "properties": {"a": array}}
+    with pytest.raises(UnsupportedFeature, match="greatest number") as caught:
+        Grammar.from_json_schema(schema)
+    assert str(caught.value).startswith("#/properties/a/not: uniqueItems")
+    relaxed = Grammar.from_json_schema(schema, on_unsupported="relax")
+    assert [finding.place for finding in relaxed.report.relaxed] == ["#/properties/a/not"]
+    compiled = GrammarCompiler(INFO).compile_grammar(relaxed)
+    for text, fits in [("[0, 0]", True), ("[0, 1]", True), ("[0]", False), ("[0, 0, 0]", False)]:
+        matcher = GrammarMatcher(compiled)
+        accepted = matcher.accept_string('{"a": ' + text + "}") and matcher.is_completed()
+        assert accepted == fits, text

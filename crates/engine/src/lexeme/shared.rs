@@ -67,6 +67,10 @@ impl Lexemes {
     /// Takes note of what they hold at the end of an operation; says whether that may be more than before.
     #[inline]
     pub fn note(&self, lexeme_cache: &mut LexemeCache) -> bool {
+        if let Some(aside) = lexeme_cache.deriver.end() {
+            let bytes = aside.memory_bytes();
+            let_go(aside, bytes);
+        }
         let grown = lexeme_cache.memory_bytes_if_grown();
         if let Some(held) = grown {
             self.held.store(held, Ordering::Relaxed);

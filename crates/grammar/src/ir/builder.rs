@@ -4,11 +4,11 @@ use stencilm_regex::{ExprId, ExprSet};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
-    Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Rule, RuleId, TokenPattern,
+    Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId, Repeats, Rule, RuleId, TokenPattern,
 };
 use crate::ir::names;
 use crate::ir::objects::ObjectChecks;
-use crate::ir::productive::{LiveExprs, without_dead_parts};
+use crate::ir::productive::{LiveExprs, productive_nodes, without_dead_parts};
 use crate::ir::report::KeptReport;
 use crate::ir::split_literals::split_literals;
 use crate::json::values::common_exprs;
@@ -116,6 +116,32 @@ impl GrammarBuilder {
         self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
     }
 
+    /// Which of these arrays, in which two elements must be equal, may still be without, and then go on to none that are: the
+    /// elements that could be equal match no text. Every rule is defined.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    pub(crate) fn cannot_always_repeat(&self, arrays: &[NodeId]) -> Result<Vec<bool>, GrammarError> {
+        let Some(&root) = arrays.first() else { return Ok(Vec::new()) };
+        let mut copy = self.clone();
+        let mut live = std::mem::take(&mut copy.live);
+        let grammar = copy.collected(root, KeptReport::default());
+        let alive = productive_nodes(&grammar, &mut live)?;
+        let is_alive = |node: NodeId| alive[node.0 as usize];
+        let cannot = |&array: &NodeId| match grammar.node(array) {
+            Node::Items(items) => is_alive(array) && !grammar.items(*items).can_always_repeat(is_alive),
+            _ => false,
+        };
+        Ok(arrays.iter().map(cannot).collect())
+    }
+
+    /// Lets the elements of an array be what they are, equal or not.
+    pub(crate) fn compare_no_elements(&mut self, array: NodeId) {
+        if let Node::Items(items) = self.nodes[array.0 as usize] {
+            self.items[items.0 as usize].repeats = Repeats::Any;
+        }
+    }
+
     /// A node added before.
     pub(crate) fn get(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
@@ -221,23 +247,28 @@ impl GrammarBuilder {
             let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
+        let live = std::mem::take(&mut self.live);
+        let grammar = self.collected(root, report);
+        Ok(split_literals(without_dead_parts(names::settled(grammar)?, live)?))
+    }
+
+    /// What was collected, as it is.
+    fn collected(mut self, root: NodeId, report: impl Into<KeptReport>) -> Grammar {
         self.exprs.shrink_to_fit();
         let rules = self
             .rules
             .into_iter()
             .map(|(name, body)| Rule { name, body: body.expect("every declared rule is defined before the end") })
             .collect();
-        let (members, items) = (self.members, self.items);
-        let grammar = Grammar {
+        Grammar {
             exprs: self.exprs,
             nodes: self.nodes,
             rules,
-            members,
-            items,
+            members: self.members,
+            items: self.items,
             root,
             report: report.into(),
             begun: Box::default(),
-        };
-        Ok(split_literals(without_dead_parts(names::settled(grammar)?, self.live)?))
+        }
     }
 }

@@ -75,19 +75,26 @@ impl Items {
         Some(counts)
     }
 
-    /// Whether two elements that are equal can always be added, whatever the array has: what some element of a later place may
-    /// come twice more, and places before that are in the way of none.
-    pub fn can_always_repeat(&self) -> bool {
+    /// Whether two elements that are equal can always be added, whatever the array has, when only some values have a text: what
+    /// some element of a later place may come twice more, and places before that are in the way of none.
+    pub fn can_always_repeat(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
         let bounded = self.contains.iter().enumerate().filter(|(_, (_, max))| max.is_some());
         let bounded = bounded.fold(0, |bits: u32, (index, _)| bits | 1 << index);
+        let is_alive = |element: &&Element| is_alive(element.value);
         let is_free = |element: &Element| element.counts & bounded == 0;
-        self.max.is_none() && self.rest.iter().any(is_free) && self.prefix.iter().flatten().all(is_free)
+        let is_passed = |place: &[Element]| {
+            let mut alive = place.iter().filter(is_alive).peekable();
+            alive.peek().is_some() && alive.all(is_free)
+        };
+        self.max.is_none()
+            && self.rest.iter().filter(is_alive).any(is_free)
+            && self.prefix.iter().all(|place| is_passed(place))
     }
 
     /// Refuses an array of which two elements must be equal, where the last one that may come would have to be one of those before
     /// it: that would take a search among all ways to write them.
     pub(crate) fn check_repeats(&self) -> Result<(), GrammarError> {
-        if !self.must_repeat() || self.can_always_repeat() {
+        if !self.must_repeat() || self.can_always_repeat(|_| true) {
             return Ok(());
         }
         let message = "two elements of an array must be equal, and not every such array can get two that are: there is a greatest \

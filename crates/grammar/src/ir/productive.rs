@@ -238,7 +238,8 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     }
 }
 
-fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Result<Vec<bool>, GrammarError> {
+/// Which nodes match some text.
+pub(crate) fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Result<Vec<bool>, GrammarError> {
     // Most grammars have nothing to search.
     let mut deriver: Option<Deriver> = None;
     least_fixed_point(grammar.nodes.len(), |index| {

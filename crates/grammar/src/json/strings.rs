@@ -72,6 +72,11 @@ impl Strings {
         self.without.as_ref().is_some_and(|(never, _)| never.iter().any(|never| text.contains(&**never)))
     }
 
+    /// Whether a constrained character may be written in several ways.
+    pub(crate) fn have_many_spellings(&self) -> bool {
+        self.spelling == Spelling::Any
+    }
+
     /// Whether strings stand as they are, without quotes and escapes.
     pub(crate) fn are_bare(&self) -> bool {
         self.spelling == Spelling::Bare

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use stencilm_grammar::{ErrorKind, from_json_schema};
+use stencilm_grammar::{ErrorKind, Node, from_json_schema};
 
-use crate::{check_with, grammar, options, oracle};
+use crate::{check, check_with, grammar, options, oracle};
 
 #[track_caller]
 fn refused_with(letters: &str, schema: &str, kind: ErrorKind, place: &str, words: &[&str]) {
@@ -42,6 +42,84 @@ fn unsupported_keywords_are_named() {
     let bounded = r#"{"maxItems":4,"not":{"type":"array","uniqueItems":true}}"#;
     refused(bounded, ErrorKind::Unsupported, "#/not", &["uniqueItems", "greatest number"]);
     refused_with("i", r##"{"items":{"$ref":"#"}}"##, ErrorKind::Unsupported, "#/items", &["indent", "recursive"]);
+}
+
+/// A string, and an array, that nothing is: to see so takes more than a look at the schema.
+const DEAD: [&str; 2] = [r#"{"type":"string","pattern":"^a$","minLength":2}"#, r##"{"$ref":"#/$defs/endless"}"##];
+
+fn with_dead(schema: &str, dead: &str) -> String {
+    let schema = schema.replace("DEAD", dead);
+    format!(
+        r##"{{"$defs":{{"endless":{{"type":"array","minItems":1,"items":{{"$ref":"#/$defs/endless"}}}}}},{schema}}}"##
+    )
+}
+
+#[test]
+fn elements_that_turn_out_to_be_impossible_leave_no_room_to_repeat() {
+    let texts = ["[1,1]", "[1,2]", "![1]", "![1,1,1]", r#"![1,1,"a"]"#];
+    for dead in DEAD {
+        for schema in [
+            r#""type":"array","prefixItems":[{},{}],"items":DEAD,"not":{"uniqueItems":true}"#,
+            r#""type":"array","prefixItems":[{},{},DEAD],"not":{"uniqueItems":true}"#,
+        ] {
+            let schema = with_dead(schema, dead);
+            refused(&schema, ErrorKind::Unsupported, "#/not", &["uniqueItems: ", "greatest number"]);
+            check_with("r", &schema, &texts);
+            let relaxed = grammar(&schema, "r").report().relaxed.clone();
+            let [finding] = &relaxed[..] else { panic!("{relaxed:?}") };
+            assert_eq!((finding.keyword.as_str(), finding.place.as_str()), ("uniqueItems", "#/not"));
+        }
+        let inside =
+            r#""properties":{"a":{"type":"array","prefixItems":[{},{}],"items":DEAD,"not":{"uniqueItems":true}}}"#;
+        refused(&with_dead(inside, dead), ErrorKind::Unsupported, "#/properties/a/not", &["uniqueItems: "]);
+        // One element cannot be two that are equal: nothing is left of the array, which is refused only where it must be there.
+        let one = r#"{"type":"array","prefixItems":[{}],"items":DEAD,"not":{"uniqueItems":true}}"#;
+        check(&with_dead(&format!(r#""anyOf":[{one},{{"type":"null"}}]"#), dead), &["null", "![1]", "![1,1]"]);
+    }
+}
+
+#[test]
+fn constraints_that_exclude_each_other_are_found_in_every_spelling_soon() {
+    for dead in [r#""pattern":"b\\d","format":"time""#, r#""pattern":"x","format":"date-time""#] {
+        let words = "exclude each other";
+        refused_with("a", &format!(r#"{{"type":"string",{dead}}}"#), ErrorKind::Unsatisfiable, "#", &[words]);
+        let or_null = grammar(&format!(r#"{{"type":["null","string"],{dead}}}"#), "a");
+        // Nothing of the string is left, where else every step of a text would search for its end.
+        assert!(!or_null.nodes().iter().any(|node| match node {
+            Node::Lexeme(lexeme) => or_null.exprs().has_boolean(*lexeme),
+            _ => false,
+        }));
+    }
+}
+
+#[test]
+fn what_turns_out_to_be_impossible_has_a_place() {
+    for (schema, place, words) in [
+        (r#""type":"array","contains":DEAD"#, "#", "contains asks for an element"),
+        (
+            r#""type":"array","uniqueItems":true,"minItems":1,"items":DEAD"#,
+            "#",
+            "minItems asks for an element at index 0",
+        ),
+        (r#""type":"array","prefixItems":[{}],"items":DEAD,"not":{"uniqueItems":true}"#, "#/not", "which takes two"),
+        (r#""type":"array","prefixItems":[{}],"items":DEAD,"contains":{},"minContains":2"#, "#", ""),
+        (r#""type":"object","minProperties":1,"additionalProperties":DEAD"#, "#", "minProperties asks for 1 members"),
+        (
+            r#""type":"object","minProperties":1,"patternProperties":{"^a":DEAD},"additionalProperties":false"#,
+            "#",
+            "minProperties asks for 1 members",
+        ),
+        (r#""minProperties":2,"type":"object","properties":{"a":DEAD,"b":{}},"additionalProperties":false"#, "#", ""),
+        (r#""type":"object","not":{"additionalProperties":{"not":DEAD}}"#, "#", ""),
+    ] {
+        let string = with_dead(schema, DEAD[0]);
+        refused(&string, ErrorKind::Unsatisfiable, place, &[words]);
+        // Of what never ends, the place where it goes round is named.
+        let endless = with_dead(schema, DEAD[1]);
+        let error = from_json_schema(&endless, &options("")).expect_err("nothing is valid");
+        assert_eq!(error.kind, ErrorKind::Unsatisfiable, "{endless}: {error}");
+        assert!(error.place.starts_with('#'), "{endless}: {error}");
+    }
 }
 
 #[test]

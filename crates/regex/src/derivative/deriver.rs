@@ -4,8 +4,6 @@
 //! (Owens, Reppy, Turon 2009, section 4.2). They are memoised, and computed bottom-up with an explicit stack:
 //! the depth of an expression is the user's to choose.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -15,6 +13,7 @@ use crate::expr::byte_classes::ByteClasses;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
 use crate::expr::expr_set::ExprSet;
+use crate::expr::hash_table::Map;
 use crate::expr::heads::Head;
 use crate::expr::language::LanguageRest;
 use crate::expr::node::{Expr, ExprId};
@@ -26,26 +25,19 @@ use crate::numbers::Number;
 /// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
 pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
 
-/// A search of no more expressions goes without [`Needs`].
-const SHORT_SEARCH: usize = 32;
-/// A search of so many expressions asks first whether anything would match without the large counts.
-const LONG_SEARCH: usize = 256;
-/// The search for that takes at most so many.
-const MAX_LOOSE: usize = 10_000;
 /// How deep in an expression a language that a program tells is looked for.
 const MAX_LANGUAGE_LEVEL: u32 = 32;
-/// How deep in an expression [`Deriver::effort`] looks.
-const MAX_EFFORT_LEVEL: u32 = 4;
-
 /// An expression set with memoised derivatives and liveness.
 #[derive(Clone, Default)]
 pub struct Deriver {
     /// The expressions; more may be added at any time.
     pub exprs: ExprSet,
     derivatives: FxHashMap<ExprId, Derivatives>,
-    live: FxHashMap<ExprId, bool>,
-    needs: Needs,
-    loosening: Loosening,
+    pub(super) live: FxHashMap<ExprId, bool>,
+    pub(super) needs: Needs,
+    pub(super) loosening: Loosening,
+    /// What long searches look at, which nothing else needs.
+    pub(super) aside: Option<Box<Aside>>,
     pub(crate) byte_classes: ByteClasses,
     /// How many pairs all derivatives hold together.
     pairs: usize,
@@ -57,7 +49,22 @@ pub struct Deriver {
     before: usize,
     bytes_before: usize,
     measured_at: [usize; 3],
-    limits: Limits,
+    pub(super) limits: Limits,
+}
+
+/// Expressions of their own for long searches: most of what such a search looks at is asked for only once.
+#[derive(Clone)]
+pub struct Aside {
+    pub(super) deriver: Deriver,
+    /// The copies of expressions.
+    pub(super) copies: Map<ExprId, ExprId>,
+}
+
+impl Aside {
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.deriver.memory_bytes() + self.copies.memory_bytes()
+    }
 }
 
 impl Deriver {
@@ -79,12 +86,16 @@ impl Deriver {
         if progress != self.measured_at {
             (self.measured_at, self.bytes_before) = (progress, self.memory_bytes());
         }
+        if let Some(aside) = &mut self.aside {
+            aside.deriver.begin();
+        }
     }
 
     /// Tells whether anything was worked out between two moments.
     #[inline]
     pub fn progress(&self) -> [usize; 3] {
-        [self.exprs.len(), self.pairs, self.in_automata]
+        let [exprs, pairs, in_automata] = self.aside.as_ref().map_or([0; 3], |aside| aside.deriver.progress());
+        [self.exprs.len() + exprs, self.pairs + pairs, self.in_automata + in_automata]
     }
 
     /// Bytes of memory held, with the automata over these expressions: told at once, nothing is looked through.
@@ -99,6 +110,13 @@ impl Deriver {
             + self.loosening.memory_bytes()
             + self.byte_classes.memory_bytes()
             + self.in_automata
+            + self.aside.as_ref().map_or(0, |aside| aside.memory_bytes())
+    }
+
+    /// Ends an operation: what long searches have looked at, if that is more than all else and so is not worth its memory.
+    pub fn end(&mut self) -> Option<Box<Aside>> {
+        let (aside, all) = (self.aside.as_ref()?.memory_bytes(), self.memory_bytes());
+        self.aside.take_if(|_| aside > all - aside)
     }
 
     /// Whether the operation may go on for all that it has added.
@@ -287,129 +305,6 @@ impl Deriver {
         }
         result.retain(|&(_, rest)| rest != ExprId::NOTHING);
         result.into()
-    }
-
-    /// Whether the expression matches some string.
-    ///
-    /// Without intersection and complement the normal form answers; with them the derivatives are searched for one that
-    /// does, first those with the shortest way to go by a lower bound. Breadth first would try all beginnings of a long
-    /// string; this one mostly spells a match straight away.
-    ///
-    /// # Errors
-    /// [`LimitExceeded`] when the search is too long.
-    pub fn is_live(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
-        if !self.exprs.has_boolean(id) {
-            return Ok(id != ExprId::NOTHING);
-        }
-        if let Some(&known) = self.live.get(&id) {
-            return Ok(known);
-        }
-        let known = match self.has_witness(id)? {
-            true => Some(true),
-            false => self.told_by_language(id)?,
-        };
-        if let Some(known) = known {
-            self.live.insert(id, known);
-            return Ok(known);
-        }
-        let found = self.search(id, usize::MAX)?;
-        Ok(found.expect("a search without a bound of its own ends with an answer"))
-    }
-
-    /// Whether something that has an intersection or a complement matches some string; `None` past so many expressions.
-    fn search(&mut self, id: ExprId, most: usize) -> Result<Option<bool>, LimitExceeded> {
-        let mut asked = false;
-        // Each with what it was derived from.
-        let mut seen: FxHashMap<ExprId, ExprId> = FxHashMap::default();
-        let mut queue = BinaryHeap::from([Reverse((self.exprs.shortest_at_least(id), 0, id))]);
-        seen.insert(id, id);
-        let mut found = None;
-        while let Some(Reverse((.., next))) = queue.pop() {
-            if self.is_obviously_live(next) {
-                found = Some(next);
-                break;
-            }
-            if seen.len() > most {
-                return Ok(None);
-            }
-            self.limits.check_search(seen.len())?;
-            if seen.len() > LONG_SEARCH && !asked {
-                asked = true;
-                if self.is_loosely_dead(id)? {
-                    break;
-                }
-            }
-            for &(_, rest) in self.derivatives(next)?.iter() {
-                let known = self.live.get(&rest);
-                if known == Some(&true) {
-                    found = Some(next);
-                    break;
-                }
-                if rest == ExprId::NOTHING || known == Some(&false) || seen.contains_key(&rest) {
-                    continue;
-                }
-                seen.insert(rest, next);
-                // Most searches end soon; a long one is worth a look at what need not be searched, and in which order.
-                let shortest = self.exprs.shortest_at_least(rest);
-                if seen.len() <= SHORT_SEARCH {
-                    queue.push(Reverse((shortest, 0, rest)));
-                } else if !self.needs.contradict(&self.exprs, rest) {
-                    queue.push(Reverse((shortest, self.effort(rest, 0), rest)));
-                }
-            }
-            if found.is_some() {
-                break;
-            }
-        }
-        if let Some(mut live) = found {
-            // All on the way to a match are live, too: they are likely to be asked next.
-            while live != id {
-                self.live.insert(live, true);
-                live = seen[&live];
-            }
-            self.live.insert(id, true);
-            return Ok(Some(true));
-        }
-        // No match can be found, so everything that was looked at is dead.
-        self.live.extend(seen.into_keys().map(|dead| (dead, false)));
-        Ok(Some(false))
-    }
-
-    /// Whether an expression surely matches nothing, because nothing would match without its large counts either. A
-    /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
-    /// must not begin with a blank, behind a blank.
-    fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
-        let loose = self.loosening.apply(&mut self.exprs, id);
-        if loose == id || !self.exprs.has_boolean(loose) {
-            return Ok(loose == ExprId::NOTHING);
-        }
-        let live = match self.live.get(&loose) {
-            Some(&known) => Some(known),
-            None => self.search(loose, MAX_LOOSE)?,
-        };
-        Ok(live == Some(false))
-    }
-
-    /// How much is left to do for all parts of an intersection together: of two residuals with equally long ways to go,
-    /// the one that has met more of what is asked is nearer to a match. A text of sixty characters with six words in it is
-    /// found so; by lengths alone, every beginning without the words would be tried until no room is left.
-    fn effort(&self, id: ExprId, level: u32) -> u32 {
-        match self.exprs.get(id) {
-            Expr::And(parts) if level < MAX_EFFORT_LEVEL => {
-                parts.iter().fold(0, |sum: u32, &part| sum.saturating_add(self.effort(part, level + 1)))
-            }
-            Expr::Or(parts) if level < MAX_EFFORT_LEVEL => {
-                parts.iter().map(|&part| self.effort(part, level + 1)).min().unwrap_or(0)
-            }
-            &Expr::Concat { head, tail } if level < MAX_EFFORT_LEVEL => {
-                self.effort(head, level + 1).saturating_add(self.exprs.shortest_at_least(tail))
-            }
-            _ => self.exprs.shortest_at_least(id),
-        }
-    }
-
-    fn is_obviously_live(&self, id: ExprId) -> bool {
-        self.exprs.is_nullable(id) || !self.exprs.has_boolean(id) || self.live.get(&id) == Some(&true)
     }
 
     /// What is left after one byte.

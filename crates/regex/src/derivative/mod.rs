@@ -10,4 +10,5 @@
 
 pub(crate) mod deriver;
 pub(crate) mod dfa;
+pub(crate) mod search;
 pub(crate) mod split;

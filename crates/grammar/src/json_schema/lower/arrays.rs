@@ -30,6 +30,11 @@ const MAX_REPEATED: usize = 64;
 /// ways as they have subsets.
 const MAX_COUNTED: usize = 10;
 
+/// Why a schema is refused that asks for two equal elements and leaves no room for another one that is.
+const NO_ROOM_TO_REPEAT: &str = "that two elements are equal cannot be asked for where there is a greatest number of them, by maxItems \
+     or since nothing may stand behind prefixItems, and they may have any of endlessly many values; leave one of the two out, or \
+     list the values of elements in enum";
+
 /// What is asked of an array, with the conditions on how many elements match that are left to be counted.
 #[derive(Clone)]
 pub(super) struct Asked {
@@ -104,7 +109,7 @@ impl Lowering<'_> {
             return self.plain_or_counted(merged, asked, at, depth);
         }
         let Some(values) = self.all_listed(&asked, MAX_REPEATED)? else {
-            return match self.compared_for_a_repeat(&asked, depth)? {
+            return match self.compared_for_a_repeat(&asked, at, depth)? {
                 Ok(made) => Ok(made),
                 Err(reason) => {
                     self.relax(at, "uniqueItems", reason)?;
@@ -138,33 +143,46 @@ impl Lowering<'_> {
     fn compared_for_a_repeat(
         &mut self,
         asked: &Asked,
+        at: SchemaId,
         depth: u32,
     ) -> Result<Result<(NodeId, Branch), &'static str>, GrammarError> {
         let asked = self.without_what_is_settled(asked.clone())?;
         if asked.max.is_some() || self.is_hopeless(&asked.rest)? {
-            return Ok(Err(
-                "that two elements are equal cannot be asked for where there is a greatest number of them, by maxItems or \
-                           since nothing may stand behind prefixItems, and they may have any of endlessly many values; leave one of \
-                           the two out, or list the values of elements in enum",
-            ));
+            return Ok(Err(NO_ROOM_TO_REPEAT));
         }
         if self.notated.as_ref().is_some_and(|notated| notated.notation.quote.is_some()) {
             return Ok(Err("elements are not told apart in this style; leave it out of what is negated"));
         }
         let before = self.notated.as_mut().map(|notated| std::mem::replace(&mut notated.in_one_way, true));
-        let items = self.items(&asked, Repeats::Required, depth);
+        let items = self.items(&asked, Repeats::Required, at, depth);
         if let (Some(notated), Some(before)) = (&mut self.notated, before) {
             notated.in_one_way = before;
         }
         match items? {
-            Some((items, branch)) if items.can_always_repeat() && items.check_counters().is_ok() => {
-                Ok(Ok((self.builder.array(items), branch)))
+            Some((items, branch)) if items.can_always_repeat(|_| true) && items.check_counters().is_ok() => {
+                let node = self.builder.array(items);
+                self.repeating.push((node, at));
+                Ok(Ok((node, branch)))
             }
             _ => Ok(Err(
                 "that two elements are equal cannot be asked for beside this bound on how many elements match, where they \
                          may have any of endlessly many values; leave one of the two out, or list the values of elements in enum",
             )),
         }
+    }
+
+    /// Refuses arrays in which two elements must be equal, where it has turned out that no element can stand behind a few: or
+    /// leaves that out. Every rule is defined.
+    pub(crate) fn settle_repeats(&mut self) -> Result<(), GrammarError> {
+        let repeating = std::mem::take(&mut self.repeating);
+        let nodes: Vec<NodeId> = repeating.iter().map(|&(node, _)| node).collect();
+        for ((node, at), cannot) in repeating.into_iter().zip(self.builder.cannot_always_repeat(&nodes)?) {
+            if cannot {
+                self.relax(at, "uniqueItems", NO_ROOM_TO_REPEAT)?;
+                self.builder.compare_no_elements(node);
+            }
+        }
+        Ok(())
     }
 
     /// The values that elements may have, where they are listed and no more than `most`.
@@ -207,7 +225,7 @@ impl Lowering<'_> {
             return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
         }
         if !asked.contains.is_empty() || merged.unique.is_some() {
-            return self.counted(merged, asked, depth);
+            return self.counted(merged, asked, at, depth);
         }
         let surface = self.surfaces.array(&mut self.builder.exprs, depth);
         let mut ways = Vec::new();
@@ -223,10 +241,10 @@ impl Lowering<'_> {
             let has_rest = max.is_none_or(|max| max as usize > prefix.len());
             let rest = if has_rest { Some(self.value(&asked.rest, depth + 1)?) } else { None };
             for (place, &node) in prefix.iter().enumerate().take(min as usize) {
-                needs.push(Need { node, at, what: What::Element(place) });
+                needs.push(Need::new(node, at, What::Element(place)));
             }
             if let Some(node) = rest.filter(|_| min as usize > prefix.len()) {
-                needs.push(Need { node, at, what: What::Element(prefix.len()) });
+                needs.push(Need::new(node, at, What::Element(prefix.len())));
             }
             ways.push(self.elements(&surface, &prefix, rest, min, max));
         }
@@ -332,13 +350,19 @@ impl Lowering<'_> {
     }
 
     /// An array whose elements are counted by what they match, or compared with each other.
-    fn counted(&mut self, merged: &Merged, mut asked: Asked, depth: u32) -> Result<(NodeId, Branch), GrammarError> {
+    fn counted(
+        &mut self,
+        merged: &Merged,
+        mut asked: Asked,
+        holder: SchemaId,
+        depth: u32,
+    ) -> Result<(NodeId, Branch), GrammarError> {
         if let Some(clash) = self.too_few_values(merged, &asked)? {
             return Ok((self.builder.choice(&[]), Branch::Impossible(vec![clash])));
         }
         if let Some(at) = merged.unique
             && let Some(by_value) = self.counted_by_value(at, &asked)?
-            && let Some((items, branch)) = self.items(&by_value, Repeats::Any, depth)?
+            && let Some((items, branch)) = self.items(&by_value, Repeats::Any, holder, depth)?
             && items.check_counters().is_ok()
         {
             return Ok((self.builder.array(items), branch));
@@ -350,7 +374,7 @@ impl Lowering<'_> {
         }
         let repeats = if merged.unique.is_some() { Repeats::Never { counted: false } } else { Repeats::Any };
         loop {
-            let error = match self.items(&asked, repeats, depth)? {
+            let error = match self.items(&asked, repeats, holder, depth)? {
                 Some((items, branch)) => match items.check_counters() {
                     Ok(()) => return Ok((self.builder.array(items), branch)),
                     Err(error) => error.message,
@@ -367,14 +391,25 @@ impl Lowering<'_> {
     }
 
     /// An array with everything that is counted, which may be too much; `None` where elements are of too many kinds.
-    fn items(&mut self, asked: &Asked, repeats: Repeats, depth: u32) -> Result<Option<(Items, Branch)>, GrammarError> {
+    fn items(
+        &mut self,
+        asked: &Asked,
+        repeats: Repeats,
+        at: SchemaId,
+        depth: u32,
+    ) -> Result<Option<(Items, Branch)>, GrammarError> {
         let Some((prefix, rest)) = self.element_ways_at_places(asked, depth)? else { return Ok(None) };
         let Asked { min, max, .. } = *asked;
         let Surface { empty, open, item, close, .. } = self.surfaces.array(&mut self.builder.exprs, depth);
         let surface = ArraySurface { empty, open, item, close };
         let contains = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
-        let branch = self.missing_elements(&asked.contains, &prefix, &rest);
-        Ok(Some((Items { prefix, rest, min, max, contains, repeats, surface }, branch)))
+        let branch = match self.missing_elements(&asked.contains, &prefix, &rest) {
+            Branch::Possible => None,
+            impossible => Some(impossible),
+        };
+        let items = Items { prefix, rest, min, max, contains, repeats, surface };
+        let branch = branch.unwrap_or_else(|| self.needed_elements(&items, &asked.contains, at));
+        Ok(Some((items, branch)))
     }
 
     /// The keyword that a condition on how many elements match comes from.
@@ -481,6 +516,23 @@ impl Lowering<'_> {
             }
         }
         Branch::Possible
+    }
+
+    /// The elements that an array cannot do without.
+    fn needed_elements(&self, items: &Items, rules: &[Contains], at: SchemaId) -> Branch {
+        let values = |place: usize| items.at(place).iter().map(|element| element.value);
+        let least = items.min.max(if items.must_repeat() { 2 } else { 0 }) as usize;
+        // The places behind the leading ones are all alike.
+        let at_places = (0..least.min(items.prefix.len() + 1)).filter_map(|place| {
+            let what = if items.must_repeat() && place < 2 { What::Second } else { What::Element(place) };
+            Need::of_any(values(place), at, what)
+        });
+        let counted = rules.iter().enumerate().filter(|(_, rule)| rule.min > 0).filter_map(|(bit, rule)| {
+            let counts = items.elements().filter(move |element| element.counts & 1 << bit != 0);
+            Need::of_any(counts.map(|element| element.value), rule.at, What::Counted(self.counting_keyword(rule)))
+        });
+        let needs: Vec<Need> = at_places.chain(counted).collect();
+        if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) }
     }
 
     /// Where more elements must differ than there are values, of all or of those that are counted.

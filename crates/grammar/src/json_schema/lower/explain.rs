@@ -29,6 +29,8 @@ pub(crate) enum Branch {
 /// A value inside that an array or object cannot do without.
 pub(crate) struct Need {
     pub(crate) node: NodeId,
+    /// What would do as well.
+    pub(crate) others: Vec<NodeId>,
     pub(crate) at: SchemaId,
     pub(crate) what: What,
 }
@@ -37,13 +39,35 @@ pub(crate) struct Need {
 pub(crate) enum What {
     Required(Arc<str>),
     Element(usize),
+    /// A second element, which two that are equal take.
+    Second,
+    /// An element that is counted by this keyword.
+    Counted(&'static str),
+    /// So many members, and one of those that need not be there.
+    Members(u32),
 }
 
 impl Need {
+    pub(super) fn new(node: NodeId, at: SchemaId, what: What) -> Need {
+        Need { node, others: Vec::new(), at, what }
+    }
+
+    /// A need that each of these nodes meets; `None` where there is none.
+    pub(super) fn of_any(mut nodes: impl Iterator<Item = NodeId>, at: SchemaId, what: What) -> Option<Need> {
+        Some(Need { node: nodes.next()?, others: nodes.collect(), at, what })
+    }
+
+    fn is_met(&self, is_live: impl Fn(NodeId) -> bool) -> bool {
+        is_live(self.node) || self.others.iter().any(|&node| is_live(node))
+    }
+
     fn describe(&self) -> String {
         match &self.what {
             What::Required(name) => format!("required names {name:?}"),
             What::Element(place) => format!("minItems asks for an element at index {place}"),
+            What::Second => "uniqueItems must fail, which takes two elements".into(),
+            What::Counted(keyword) => format!("{keyword} asks for an element"),
+            What::Members(least) => format!("minProperties asks for {least} members"),
         }
     }
 }
@@ -95,7 +119,7 @@ impl Reasons {
                 return Some(unsatisfiable(schemas.place(place), message));
             }
             let next = branches.iter().find_map(|branch| match branch {
-                Branch::Needs(needs) => needs.iter().find(|need| !is_live(need.node)),
+                Branch::Needs(needs) => needs.iter().find(|need| !need.is_met(is_live)),
                 _ => None,
             });
             let clash = branches.iter().find_map(|branch| match branch {
@@ -134,12 +158,12 @@ impl Reasons {
         loop {
             let before = live.len();
             for (node, (_, branches)) in self.by_node.iter().rev() {
-                let is_live = |node: &NodeId| !self.by_node.contains_key(node) || live.contains(node);
+                let is_live = |node: NodeId| !self.by_node.contains_key(&node) || live.contains(&node);
                 let possible = branches.iter().any(|branch| match branch {
                     Branch::Possible => true,
                     Branch::Impossible(_) => false,
                     Branch::Text { expr, .. } => text_lives(*expr),
-                    Branch::Needs(needs) => needs.iter().all(|need| is_live(&need.node)),
+                    Branch::Needs(needs) => needs.iter().all(|need| need.is_met(is_live)),
                 });
                 if possible {
                     live.insert(*node);

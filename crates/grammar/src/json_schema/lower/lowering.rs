@@ -99,6 +99,8 @@ pub(crate) struct Lowering<'a> {
     checker: Option<Box<Deriver>>,
     pub(crate) relaxed: Vec<(SchemaId, Finding)>,
     pub(crate) reasons: Reasons,
+    /// The arrays that must have two equal elements, each with the schema that asks for it.
+    pub(super) repeating: Vec<(NodeId, SchemaId)>,
     /// Spellings of known keys, which many objects may have.
     pub(crate) keys: Map<Arc<str>, Option<ExprId>>,
     /// The nodes of values.
@@ -131,6 +133,7 @@ impl<'a> Lowering<'a> {
             checker: None,
             relaxed: Vec::new(),
             reasons: Reasons::default(),
+            repeating: Vec::new(),
             keys: Map::default(),
             values: Values::default(),
             lexemes: Map::default(),

@@ -176,7 +176,7 @@ impl<'a> Lowering<'a> {
             let value_at = member.value.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(at);
             let Some(node) = self.argument(member.name, &ways, value_at)? else { continue };
             if let Some(at) = member.required {
-                needs.push(Need { node, at, what: What::Required(member.name.into()) });
+                needs.push(Need::new(node, at, What::Required(member.name.into())));
             }
             let argument = Argument { node, required: member.required.is_some() };
             if member.is_declared && !self.options.any_order { &mut ordered } else { &mut mixed }.push(argument);
@@ -432,7 +432,7 @@ impl<'a> Lowering<'a> {
         let open = markers::literal(&mut self.builder, &format!("{}{written}", marked.open));
         let close = marked.close.replace("{}", &written);
         let node = self.between(open, marked.middle, ways, &close);
-        let need = |way: &Way| Need { node: way.value, at, what: What::Required(name.into()) };
+        let need = |way: &Way| Need::new(way.value, at, What::Required(name.into()));
         let mut branches = ways.iter().map(|way| Branch::Needs(vec![need(way)])).collect();
         self.reasons.add(node, at, &mut branches);
         self.marking().arguments.insert(known, node);

@@ -413,7 +413,7 @@ impl<'a> Lowering<'a> {
             let Some(key) = self.notated_key(member.name, value_at)? else { continue };
             let node = self.builder.sequence(&[key, value]);
             if let Some(at) = member.required {
-                needs.push(Need { node: value, at, what: What::Required(member.name.into()) });
+                needs.push(Need::new(value, at, What::Required(member.name.into())));
                 if self.options.excludes.iter().any(|exclude| member.name.contains(&**exclude)) {
                     let message = format!("the key {:?} is asked for, and holds what is excluded", member.name);
                     clash.get_or_insert(Clash { place: self.schemas.place(at), message });

@@ -149,9 +149,16 @@ impl<'a> Lowering<'a> {
             return made;
         }
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
-        let DeclaredMembers { members, ordered, needs } = self.declared_members(known, at, depth)?;
+        let DeclaredMembers { members, ordered, mut needs } = self.declared_members(known, at, depth)?;
         let free = self.other_members(known, classes, depth)?;
         let named = free.is_empty().then_some(members.len());
+        let required = members.iter().filter(|member| member.required).count() as u32;
+        let min = if least > required { least } else { 0 };
+        if min > 0 {
+            let optional = members.iter().filter(|member| !member.required).map(|member| member.value);
+            let free = free.iter().flat_map(|free| free.some.into_iter().chain([free.value]));
+            needs.extend(Need::of_any(optional.chain(free), at, What::Members(least)));
+        }
         let clash = self.forbidden_clash(known).or_else(|| self.count_clash(merged, least, named, at));
         let branch = match clash {
             Some(clash) => Branch::Impossible(vec![clash]),
@@ -161,8 +168,6 @@ impl<'a> Lowering<'a> {
         if matches!(branch, Branch::Impossible(_)) {
             return Ok((self.builder.choice(&[]), branch));
         }
-        let required = members.iter().filter(|member| member.required).count() as u32;
-        let min = if least > required { least } else { 0 };
         let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
         let object = Members { known: members, ordered, free, min, max, surface };
         Ok((self.builder.object(object), branch))
@@ -221,7 +226,7 @@ impl<'a> Lowering<'a> {
                 if needs.is_empty() {
                     needs.reserve(known.len());
                 }
-                needs.push(Need { node: value, at, what: What::Required(name.clone()) });
+                needs.push(Need::new(value, at, What::Required(name.clone())));
             }
             members.push(KnownMember { name, key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);

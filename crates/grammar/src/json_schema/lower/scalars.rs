@@ -9,6 +9,8 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json::format::{Format, Punycode};
 use crate::json::lengths;
 use crate::json::lengths::Lengths;
+use crate::json::spelling::Spelling;
+use crate::json::strings::Strings;
 use crate::json::values::common;
 use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::document::Json;
@@ -65,20 +67,37 @@ impl<'a> Lowering<'a> {
     fn value_string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let document = self.schemas.document;
         let is_text = |value| matches!(document.get(value), Json::String(_));
-        let [format] = &merged.formats[..] else { return self.string(merged) };
+        let [format] = &merged.formats[..] else { return self.string_decided_plainly(merged) };
         let is_beside = !merged.patterns.is_empty()
             || !merged.texts.is_empty()
             || merged.excluded.iter().any(|excluded| is_text(excluded.value))
             || self.strings.are_bare()
             || self.strings.are_restricted();
         if format.fails || is_beside || !matches!(format.value, Format::Hostname | Format::IdnHostname) {
-            return self.string(merged);
+            return self.string_decided_plainly(merged);
         }
         let exprs = &mut self.builder.exprs;
         let name = self.strings.format(exprs, format.value);
         let lengths = self.strings.any_body(exprs, merged.min_length, merged.max_length);
         let name = if (merged.min_length, merged.max_length) == (0, None) { name } else { exprs.and(&[name, lengths]) };
         Ok(self.strings.quoted(exprs, name))
+    }
+
+    /// The strings of a value, and none where constraints exclude each other. That is the same in every spelling, and found out soon
+    /// in the one without escapes, of which each character has a single one: with those of all characters, a search for a text
+    /// would try every digit of them in between.
+    fn string_decided_plainly(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
+        let string = self.string(merged)?;
+        if !self.strings.have_many_spellings() || !self.builder.exprs.has_boolean(string) {
+            return Ok(string);
+        }
+        let strings = std::mem::replace(&mut self.strings, Strings::new(Spelling::Bare));
+        let patterns = std::mem::take(&mut self.patterns);
+        let bare = self.string(merged);
+        (self.strings, self.patterns) = (strings, patterns);
+        let (checker, bare) = self.checker(bare?);
+        // What is too hard to decide is decided where a text comes there.
+        Ok(if checker.is_live(bare) == Ok(false) { ExprId::NOTHING } else { string })
     }
 
     /// The strings of a value or a key. Without a check, no label in Punycode is allowed, and none that is excluded.

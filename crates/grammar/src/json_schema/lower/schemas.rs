@@ -38,6 +38,14 @@ impl<'a> Lowering<'a> {
 
     /// The grammar of the whole document; with this report, if there is one.
     pub(crate) fn grammar(&mut self, report: Option<KeptReport>) -> Result<Grammar, GrammarError> {
+        // What no part of the schema is known to be to blame for is a matter of all of it.
+        self.grammar_of_parts(report).map_err(|error| match &*error.place {
+            "" => GrammarError { place: self.schemas.place(self.schemas.root), ..error },
+            _ => error,
+        })
+    }
+
+    fn grammar_of_parts(&mut self, report: Option<KeptReport>) -> Result<Grammar, GrammarError> {
         let root = self.root()?;
         let report = report.unwrap_or_else(|| self.report());
         let builder = std::mem::take(&mut self.builder);
@@ -64,14 +72,16 @@ impl<'a> Lowering<'a> {
     }
 
     fn root_of(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
-        if self.marking.is_some() {
-            return self.arguments(root);
-        }
-        if self.notated.is_some() {
-            return self.notated_arguments(root);
-        }
-        let node = self.value(&[Term::Holds(root)], 0)?;
-        self.define_all()?;
+        let node = if self.marking.is_some() {
+            self.arguments(root)?
+        } else if self.notated.is_some() {
+            self.notated_arguments(root)?
+        } else {
+            let node = self.value(&[Term::Holds(root)], 0)?;
+            self.define_all()?;
+            node
+        };
+        self.settle_repeats()?;
         Ok(node)
     }
 
