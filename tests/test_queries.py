@@ -7,6 +7,7 @@ import gc
 import pickle
 import threading
 import weakref
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -264,6 +265,30 @@ def test_one_matcher_in_two_threads_is_refused_or_served(matcher: GrammarMatcher
             "",
             '[[[""]]]',
         ),
+        (  # objects that must differ in what takes the fewest bytes
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "a": True,
+                        "ab": {
+                            "type": "object",
+                            "properties": {"ab": {"type": "integer"}, "c d": {"type": "null"}},
+                        },
+                        'é"': {"type": "integer"},
+                        "c d": {"type": ["null", "integer"]},
+                    },
+                    "required": ["ab", "c d"],
+                    "patternProperties": {"^x": True},
+                    "additionalProperties": False,
+                },
+                "minItems": 4,
+                "uniqueItems": True,
+            },
+            "",
+            "?" * 73,
+        ),
     ],
 )
 def test_shortest_completion(schema: Any, text: str, completion: str) -> None:
@@ -272,7 +297,41 @@ def test_shortest_completion(schema: Any, text: str, completion: str) -> None:
     assert matcher.accept_string(text)
     found = matcher.shortest_completion()
     assert len(found) == len(completion.encode()), found
+    if found:
+        with pytest.raises(MatcherError, match="bytes at least"):
+            matcher.shortest_completion(max_bytes=len(found) - 1)
     assert matcher.longest_valid_prefix(found).status == "complete"
+
+
+@pytest.mark.parametrize(
+    ("items", "texts"),
+    [
+        (
+            {"type": "array", "items": {"enum": ["a", "b", 1, 22]}, "minItems": 2, "maxItems": 3},
+            [[*map(str, row)] for n in (2, 3) for row in product(['"a"', '"b"', 1, 22], repeat=n)],
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"enum": [1, 22, 333]}, "b": {"type": "boolean"}},
+                "additionalProperties": False,
+            },
+            [
+                [f'"a":{a}' for a in first] + [f'"b":{b}' for b in second]
+                for first in ([], [1], [22], [333])
+                for second in ([], ["true"], ["false"])
+            ],
+        ),
+    ],
+    ids=["arrays", "objects"],
+)
+def test_completions_of_elements_that_must_differ(items: Any, texts: list[list[str]]) -> None:
+    lengths = sorted(len(",".join(parts)) + 2 for parts in texts)
+    for least in range(1, 8):
+        schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": least}
+        compiled = GrammarCompiler(tokenizer_info("tiny")).compile_json_schema(schema, **COMPACT)
+        found = GrammarMatcher(compiled).shortest_completion()
+        assert len(found) == 2 + sum(lengths[:least]) + least - 1, found
 
 
 def test_a_completion_that_is_too_long_says_how_long() -> None:

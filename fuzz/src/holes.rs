@@ -161,105 +161,142 @@ pub fn quotient(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
 
 /// Checks one grammar on a few texts with holes.
 pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
-    let mut counts = Counts::default();
     let grammar = Arc::new(grammar);
     let mut sentences = Sentences::new(&grammar);
     let texts: Vec<Vec<u8>> = (0..6).filter_map(|_| sentences.next(choices, LONGEST)).collect();
-    let mut holes = Holes::new(grammar.clone());
     if texts.is_empty() {
-        return counts;
+        return Counts::default();
     }
     let tokens = Tokens::random(choices, &texts);
+    let has_tokens = grammar.nodes().iter().any(|node| matches!(node, Node::Token(_)));
+    let holes = Holes::new(grammar.clone());
+    let mut checks = Checks { grammar, has_tokens, holes, tokens, texts, counts: Counts::default() };
     for _ in 0..3 {
-        let (case, is_cut_only) = random_case(choices, &texts);
-        if check_case(&grammar, &mut holes, &tokens, &texts, (case, is_cut_only), choices, &what, &mut counts).is_err()
-        {
-            counts.limits += 1;
+        let (case, is_cut_only) = random_case(choices, &checks.texts);
+        let shown = format!("{} of {what}", show(&case));
+        if checks.check_case(&case, is_cut_only, choices, &shown).is_err() {
+            checks.counts.limits += 1;
         }
     }
-    counts
+    checks.counts
 }
 
-#[expect(clippy::too_many_arguments, reason = "one case with all that is known of it")]
-fn check_case(
-    grammar: &Grammar,
-    holes: &mut Holes,
-    tokens: &Tokens,
-    texts: &[Vec<u8>],
-    (case, is_cut_only): (Case, bool),
-    choices: &mut Choices<'_>,
-    what: &str,
-    counts: &mut Counts,
-) -> Result<(), Ended> {
-    let vocabulary = tokens.vocabulary();
-    let mut oracle = Oracle::new(grammar, &vocabulary);
-    let has_tokens = grammar.nodes().iter().any(|node| matches!(node, Node::Token(_)));
-    let shown = show(&case);
-    let shown = format!("{shown} of {what}");
-    let found = holes.is_completable(&case.pieces(&case.before))?;
-    counts.decisions += 1;
-    assert!(found || !is_cut_only, "a text with pieces cut out can be completed: {shown}");
-    if !found {
-        assert_ne!(short_fills(&mut oracle, &case, &all_fills(texts)), Some(true), "{shown}");
-    } else if !has_tokens {
-        let again = Case { before: case.before.clone(), behind: case.behind.clone() };
-        if let Some(text) = completed(holes, tokens, again, &shown)? {
-            counts.texts += 1;
-            assert_ne!(is_text(&mut oracle, &text), Some(false), "{:?}: {shown}", String::from_utf8_lossy(&text));
+/// What the cases of one grammar are held against.
+struct Checks {
+    grammar: Arc<Grammar>,
+    /// Whether the grammar reads single tokens, of which the recogniser of texts knows nothing.
+    has_tokens: bool,
+    holes: Holes,
+    tokens: Tokens,
+    texts: Vec<Vec<u8>>,
+    counts: Counts,
+}
+
+impl Checks {
+    fn check_case(
+        &mut self,
+        case: &Case,
+        is_cut_only: bool,
+        choices: &mut Choices<'_>,
+        shown: &str,
+    ) -> Result<(), Ended> {
+        let (grammar, vocabulary) = (self.grammar.clone(), self.tokens.vocabulary());
+        let mut oracle = Oracle::new(&grammar, &vocabulary);
+        let found = self.holes.is_completable(&case.pieces(&case.before))?;
+        self.counts.decisions += 1;
+        assert!(found || !is_cut_only, "a text with pieces cut out can be completed: {shown}");
+        self.check_fills(&mut oracle, case, found, shown)?;
+        let quotient = match self.holes.quotient(&case.pieces(&case.before)) {
+            Ok(quotient) => quotient,
+            Err(error) if error.kind == ErrorKind::Unsatisfiable => {
+                assert!(!found, "{shown}");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.check_texts(&mut oracle, &quotient, case, choices, shown);
+        self.check_mask(quotient, case, found, choices, shown)
+    }
+
+    /// Whether a case is completed that can be, and by no short fills that cannot.
+    fn check_fills(&mut self, oracle: &mut Oracle<'_>, case: &Case, found: bool, shown: &str) -> Result<(), Ended> {
+        if !found {
+            assert_ne!(short_fills(oracle, case, &all_fills(&self.texts)), Some(true), "{shown}");
+        } else if !self.has_tokens {
+            let again = Case { before: case.before.clone(), behind: case.behind.clone() };
+            if let Some(text) = completed(&mut self.holes, &self.tokens, again, shown)? {
+                self.counts.texts += 1;
+                assert_ne!(is_text(oracle, &text), Some(false), "{:?}: {shown}", String::from_utf8_lossy(&text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Which texts the quotient has.
+    fn check_texts(
+        &mut self,
+        oracle: &mut Oracle<'_>,
+        quotient: &Grammar,
+        case: &Case,
+        choices: &mut Choices<'_>,
+        shown: &str,
+    ) {
+        let vocabulary = self.tokens.vocabulary();
+        let mut of_quotient = Oracle::new(quotient, &vocabulary);
+        for _ in 0..ASKED {
+            let text = choices.pick(&self.texts);
+            let mut text = text[..choices.below(text.len() + 1)].to_vec();
+            if choices.chance(4) {
+                text.extend(choices.pick(&self.texts).first());
+            }
+            let filled = case.filled(&text);
+            let expected = match filled.behind[..] {
+                [] => is_text(oracle, &filled.before),
+                _ => self.holes.is_completable(&filled.pieces(&filled.before)).ok(),
+            };
+            if let (Some(expected), Some(is_there)) = (expected, is_text(&mut of_quotient, &text)) {
+                self.counts.decisions += 1;
+                // What does not begin with the text before the hole need not be there.
+                let is_left_out = !is_there && !text.starts_with(&case.before);
+                let text = String::from_utf8_lossy(&text);
+                assert!(is_there == expected || self.has_tokens || is_left_out, "{text:?} {is_there}: {shown}");
+            }
         }
     }
-    let quotient = match holes.quotient(&case.pieces(&case.before)) {
-        Ok(quotient) => quotient,
-        Err(error) if error.kind == ErrorKind::Unsatisfiable => {
-            assert!(!found, "{shown}");
+
+    /// What the mask at the beginning of the hole allows.
+    fn check_mask(
+        &mut self,
+        quotient: Grammar,
+        case: &Case,
+        found: bool,
+        choices: &mut Choices<'_>,
+        shown: &str,
+    ) -> Result<(), Ended> {
+        let Some(mut matcher) = matcher(quotient, &self.tokens)? else { return Ok(()) };
+        let is_begun = matcher.accept_bytes(&case.before)?;
+        assert_eq!(is_begun, found, "the text before the hole: {shown}");
+        if !is_begun {
             return Ok(());
         }
-        Err(error) => return Err(error.into()),
-    };
-    // Which texts the quotient has.
-    let mut of_quotient = Oracle::new(&quotient, &vocabulary);
-    for _ in 0..ASKED {
-        let text = choices.pick(texts);
-        let mut text = text[..choices.below(text.len() + 1)].to_vec();
-        if choices.chance(4) {
-            text.extend(choices.pick(texts).first());
+        let vocabulary = self.tokens.vocabulary();
+        let mut mask = TokenSet::empty(vocabulary.vocab_size());
+        if !matcher.is_terminated() {
+            matcher.fill_mask(mask.words_mut())?;
+            self.counts.masks += 1;
+            for _ in 0..ASKED {
+                let id = choices.below(vocabulary.vocab_size()) as u32;
+                let Some(bytes) = vocabulary.token_bytes(id).filter(|bytes| !bytes.is_empty()) else { continue };
+                let begun = [&case.before[..], bytes].concat();
+                let expected = self.holes.is_completable(&case.pieces(&begun))?;
+                let allowed = mask.contains(id);
+                assert!(allowed == expected || self.has_tokens, "token {bytes:?} {allowed}: {shown}");
+                self.counts.decisions += 1;
+            }
         }
-        let filled = case.filled(&text);
-        let expected = match filled.behind[..] {
-            [] => is_text(&mut oracle, &filled.before),
-            _ => holes.is_completable(&filled.pieces(&filled.before)).ok(),
-        };
-        if let (Some(expected), Some(is_there)) = (expected, is_text(&mut of_quotient, &text)) {
-            counts.decisions += 1;
-            // What does not begin with the text before the hole need not be there.
-            let is_left_out = !is_there && !text.starts_with(&case.before);
-            let text = String::from_utf8_lossy(&text);
-            assert!(is_there == expected || has_tokens || is_left_out, "{text:?} {is_there}: {shown}");
-        }
+        let filled = case.filled(&case.before);
+        let ends = self.holes.is_completable(&filled.pieces(&filled.before))?;
+        assert!(matcher.is_completed() == ends || self.has_tokens, "the hole may end at once, {ends}: {shown}");
+        Ok(())
     }
-    // What the masks within the hole allow.
-    let Some(mut matcher) = matcher(quotient, tokens)? else { return Ok(()) };
-    let is_begun = matcher.accept_bytes(&case.before)?;
-    assert_eq!(is_begun, found, "the text before the hole: {shown}");
-    if !is_begun {
-        return Ok(());
-    }
-    let mut mask = TokenSet::empty(vocabulary.vocab_size());
-    if !matcher.is_terminated() {
-        matcher.fill_mask(mask.words_mut())?;
-        counts.masks += 1;
-        for _ in 0..ASKED {
-            let id = choices.below(vocabulary.vocab_size()) as u32;
-            let Some(bytes) = vocabulary.token_bytes(id).filter(|bytes| !bytes.is_empty()) else { continue };
-            let begun = [&case.before[..], bytes].concat();
-            let expected = holes.is_completable(&case.pieces(&begun))?;
-            let allowed = mask.contains(id);
-            assert!(allowed == expected || has_tokens, "token {bytes:?} {allowed}: {shown}");
-            counts.decisions += 1;
-        }
-    }
-    let filled = case.filled(&case.before);
-    let ends = holes.is_completable(&filled.pieces(&filled.before))?;
-    assert!(matcher.is_completed() == ends || has_tokens, "the hole may end at once, {ends}: {shown}");
-    Ok(())
 }

@@ -69,6 +69,28 @@ class Colour(enum.Enum):
     RED = "red"
 
 
+class Share(float, enum.Enum):
+    HALF = 0.5
+    ALL = 1
+
+
+class Named(enum.Enum):
+    ONE = "one"
+    PAIR = (1, 2)
+
+
+class Raw(bytes, enum.Enum):
+    A = b"a"
+
+
+class Day(datetime.date, enum.Enum):
+    NEW_YEAR = (2024, 1, 1)
+
+
+class Endless(enum.Enum):
+    MOST = float("inf")
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(strict=True)
     count: int
@@ -227,6 +249,7 @@ UTC = datetime.UTC
         (condecimal(max_digits=3), ["0.123", "12.3", "100"]),
         (dict[float, int], [{1e17: 1, -0.5: 2}]),
         (dict[Level, int], [{Level.LOW: 1, Level.HIGH: 2}]),
+        (dict[Share, int], [{Share.HALF: 1, Share.ALL: 2}]),
         (PastDate, [datetime.datetime.now(UTC).date() - datetime.timedelta(days=1)]),
         (FutureDate, [datetime.datetime.now(UTC).date() + datetime.timedelta(days=1)]),
         (PastDatetime, [datetime.datetime.now(UTC) - datetime.timedelta(seconds=2)]),
@@ -365,6 +388,11 @@ class NestedData:
     [
         (Literal[Colour.RED], "no JSON as Colour.RED in a Literal: derive Colour from str or int"),
         (Kinded, "derive Colour from str"),
+        (Literal[b"a"], "no JSON as b'a' in a Literal: leave it out, or use its text"),
+        (Named, r"no JSON as Named.PAIR, which is \(1, 2\): give it a value that JSON has"),
+        (Raw, "no JSON as Raw.A, which is b'a'"),
+        (dict[Day, int], "no JSON as Day.NEW_YEAR, which is datetime.date"),
+        (Endless, "no JSON as Endless.MOST, which is inf"),
         (Nested, "the alias a.b is a path into another field"),
         (Json[int], "Json is JSON within a string"),
         (re.Pattern[bytes], "no JSON as a pattern of bytes"),

@@ -15,9 +15,6 @@ pub(crate) const BUDGET: usize = 4 << 20;
 /// Bytes that a cache may hold which is kept for all grammars of a vocabulary, and whose entries may have a bit for each token.
 pub(crate) const LARGE_BUDGET: usize = 48 << 20;
 
-/// Scratch with more entries than this is not handed on to the next operation: emptying it takes longer than most operations do.
-pub(crate) const SCRATCH: usize = 4_000;
-
 /// As many as a look-up goes through from end to end.
 pub(crate) const RECENT: usize = 8;
 
@@ -30,7 +27,8 @@ pub(crate) const FEW: usize = 64;
 /// So many are listed, kept or told apart for one thing.
 pub(crate) const MANY: usize = 500;
 
-/// So many places are looked at where there is a cheap way without.
+/// So many places are looked at where there is a cheap way without. Scratch that has more is made anew for the next operation: to
+/// empty it takes longer than most operations do.
 pub(crate) const LOOKED_AT: usize = 4_000;
 
 /// So many where the way without takes longer.

@@ -8,6 +8,7 @@ language.
 
 from __future__ import annotations
 
+import json
 import string
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from pydantic import ByteSize
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic.types import Base64Encoder, Base64UrlEncoder
+from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonable_python
 
 from stencilm.grammars.time_patterns import (
     date_patterns,
@@ -176,13 +178,28 @@ class _TypeSchemas(GenerateJsonSchema):
         return described
 
     def literal_schema(self, schema: Any) -> JsonSchemaValue:
+        read = SchemaValidator(schema)
         for value in schema["expected"]:
-            if isinstance(value, Enum) and not isinstance(value, (str, int)):
-                raise PydanticInvalidForJsonSchema(
-                    f"pydantic reads no JSON as {value} in a Literal: derive "
-                    f"{type(value).__name__} from str or int"
-                )
+            if _is_read(read, value):
+                continue
+            shown, way_out = repr(value), "leave it out, or use its text"
+            if isinstance(value, Enum):
+                shown, way_out = str(value), f"derive {type(value).__name__} from str or int"
+            raise PydanticInvalidForJsonSchema(
+                f"pydantic reads no JSON as {shown} in a Literal: {way_out}"
+            )
         return super().literal_schema(schema)
+
+    def enum_schema(self, schema: Any) -> JsonSchemaValue:
+        if schema["members"]:
+            read = SchemaValidator(schema)
+            for member in schema["members"]:
+                if not _is_read(read, member):
+                    raise PydanticInvalidForJsonSchema(
+                        f"pydantic reads no JSON as {member}, which is {member.value!r}: give it a "
+                        "value that JSON has, as a text or a finite number"
+                    )
+        return super().enum_schema(schema)
 
     def model_field_schema(self, schema: Any) -> JsonSchemaValue:
         _check_alias(schema)
@@ -423,6 +440,17 @@ def _decimals(schema: Mapping[str, Any]) -> str:
     return f"-?(?:{'|'.join(ways)})"
 
 
+def _is_read(read: SchemaValidator, member: Any) -> bool:
+    """Whether the JSON of a value of a `Literal` or an `Enum` is read as it again."""
+    value = member.value if isinstance(member, Enum) else member
+    try:
+        text = json.dumps(to_jsonable_python(value), allow_nan=False)
+        found = read.validate_json(text)
+    except (ValueError, PydanticSerializationError):
+        return False
+    return bool(found == member and type(found) is type(member))
+
+
 _MOST_KEYS = 1_000
 _READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
 _FLOATS = [  # nothing that is read as infinity
@@ -458,6 +486,8 @@ def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
             )
         case "enum" if keys.get("sub_type") == "int":
             return {"enum": [str(int(member)) for member in keys["members"]]}
+        case "enum" if keys.get("sub_type") == "float":
+            return {"enum": [repr(float(member)) for member in keys["members"]]}
         case _:
             return None
 

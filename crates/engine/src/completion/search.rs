@@ -2,22 +2,24 @@
 //!
 //! One lexeme after the other, first the one with which the rest takes the fewest bytes or tokens (`completion/costs.rs`). What is
 //! chosen is then read for real, so that the result is right whatever the estimate; where a way comes out longer than it looked,
-//! the next best one is tried. Where many are tried in vain, as the keys of a large object are in every order for one byte that
-//! the estimate lacks, the way that looks nearest to the end goes first from then on: a short way instead of the shortest.
+//! the next best one is tried. Of a lexeme that is its shortest text; others follow where that leads nowhere, or where elements
+//! must differ, as `[1, 1]` and `[1, 22]`. Where many are tried in vain, as the keys of a large object are in every order for one
+//! byte that the estimate lacks, the way that looks nearest to the end goes first from then on. From the end that this finds,
+//! shorter ones are looked for as long again (branch and bound).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry::Vacant;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ExprId, LimitExceeded, Shortest};
+use rustc_hash::FxHashMap;
+use stencilm_regex::{Deriver, ExprId, LimitExceeded, Shortest};
 
-use crate::bounded::{LOOKED_AT, STEPS};
+use crate::bounded::{FEW, LOOKED_AT, MANY, STEPS};
 use crate::completion::costs::Costs;
 use crate::completion::token_counts::{NEVER, count_of, fewest_tokens, shortest_text};
 use crate::distinct::elements::{Repeat, Spelled};
 use crate::error::EngineError;
-use crate::machine::layout::ExpansionId;
+use crate::machine::layout::{ExpansionId, Machine};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
@@ -107,46 +109,60 @@ struct Next {
     left: u64,
     place: u32,
     way: u32,
-    /// Whether its shortest text has been tried and another one is wanted: that was a key which the object has already, or one that it
-    /// declares.
-    tried: bool,
+    /// How many of its texts have been tried, where another one is wanted: the shortest was a key which the object has already, or
+    /// one that it declares, or an element must differ from others.
+    tried: u32,
 }
 
 /// The places reached so far, and the lexemes to go on with.
 #[derive(Default)]
 struct Frontier {
+    /// What the whole text may take.
+    most: u64,
+    /// How many places are looked at.
+    max_places: usize,
     places: Vec<Reached>,
     queue: BinaryHeap<Reverse<Next>>,
     /// How many lexemes lead to the place that is furthest on.
     deepest: u32,
-    /// Whether it has taken so long that any end will do.
+    /// Whether it has taken so long that what is nearest to an end goes first.
     hurries: bool,
+    /// The end with the shortest way to it so far, of those found in a hurry.
+    best: Option<u32>,
+    /// Texts of lexemes beside the shortest.
+    others: FxHashMap<ExprId, OtherTexts>,
 }
 
 impl Frontier {
     /// Adds a place that was reached by a piece of text from the one `before`, and what it goes on with.
-    fn add(&mut self, costs: &Costs, configuration: SetId, piece: Piece, before: u32, ways: Vec<(u64, Way)>) -> u32 {
+    fn add(&mut self, configuration: SetId, cost: u64, piece: Piece, before: u32, ways: Vec<(u64, Way)>) -> u32 {
         let place = self.places.len() as u32;
-        let (cost, depth) = self.places.get(before as usize).map_or((0, 0), |place| (place.cost, place.depth + 1));
-        let cost = cost.saturating_add(match &piece {
-            Piece::Token(_) => 1,
-            Piece::Text(text) => costs.of_text(text),
-        });
+        let depth = self.places.get(before as usize).map_or(0, |place| place.depth + 1);
         let hurries = self.hurries;
         self.queue.extend((0..).zip(&ways).map(|(way, &(rest, _))| {
             let (total, left) = (cost.saturating_add(rest), u64::MAX - cost);
             let order = if hurries { rest } else { total };
-            Reverse(Next { order, total, left, place, way, tried: false })
+            Reverse(Next { order, total, left, place, way, tried: 0 })
         }));
         self.places.push(Reached { configuration, cost, piece, before, depth, ways });
         self.deepest = self.deepest.max(depth);
-        if !self.hurries && place > (LOOKED_AT as u32).saturating_add(2 * self.deepest) {
+        if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) {
             self.hurries = true;
             let rest = |next: &Next| next.total.saturating_sub(self.places[next.place as usize].cost);
             let queue = std::mem::take(&mut self.queue).into_iter();
-            self.queue = queue.map(|Reverse(next)| Reverse(Next { order: rest(&next), ..next })).collect();
+            let in_a_hurry = |Reverse(next): Reverse<Next>| Reverse(Next { order: rest(&next), ..next });
+            self.queue = queue.map(in_a_hurry).collect();
         }
         place
+    }
+
+    /// An end was found in a hurry: what is shorter is looked for as long again.
+    fn end(&mut self, place: u32) {
+        if self.best.is_none() {
+            self.max_places = self.max_places.min(2 * self.places.len());
+        }
+        self.best = Some(place);
+        self.most = self.places[place as usize].cost.saturating_sub(1);
     }
 }
 
@@ -166,70 +182,92 @@ impl Run<'_> {
         most: u64,
         max_places: usize,
     ) -> Result<Completion, EngineError> {
-        let mut frontier = Frontier::default();
-        let mut seen: FxHashSet<SetId> = FxHashSet::default();
-        let mut reached = Some((start, Piece::Text(Vec::new()), 0));
+        let mut frontier = Frontier { most, max_places, ..Frontier::default() };
+        let found = self.search_ways(&mut frontier, costs, lexemes, start);
+        let stopped =
+            |limit| matches!(limit, LimitExceeded::Interrupted | LimitExceeded::Cancelled | LimitExceeded::Time(_));
+        match (found, frontier.best) {
+            (Err(EngineError::Limit(limit)), _) if stopped(limit) => Err(EngineError::Limit(limit)),
+            (_, Some(best)) => Ok(Completion::Found(way_to(&mut frontier.places, best))),
+            (found, None) => found,
+        }
+    }
+
+    /// Goes on until there is an end that is the shortest, or no way is left that could be shorter.
+    fn search_ways(
+        &mut self,
+        frontier: &mut Frontier,
+        costs: &mut Costs,
+        lexemes: &mut Texts,
+        start: SetId,
+    ) -> Result<Completion, EngineError> {
+        // What it takes to get to each place, the least so far: in a hurry the first way there need not be the shortest.
+        let mut seen: FxHashMap<SetId, u64> = FxHashMap::default();
+        let mut reached = Some((start, Piece::Text(Vec::new()), 0, 0));
         let mut too_long = NEVER;
         loop {
-            if let Some((configuration, piece, before)) = reached.take() {
+            if let Some((configuration, piece, before, cost)) = reached.take() {
                 let is_end = self.stacks.has_bottom(configuration);
                 let ways = if is_end { Vec::new() } else { self.ways(costs, lexemes, configuration)? };
-                let place = frontier.add(costs, configuration, piece, before, ways);
-                if is_end {
+                let place = frontier.add(configuration, cost, piece, before, ways);
+                if is_end && !frontier.hurries {
                     return Ok(Completion::Found(way_to(&mut frontier.places, place)));
+                }
+                if is_end {
+                    frontier.end(place);
                 }
             }
             let Some(Reverse(next)) = frontier.queue.pop() else {
                 return Ok(if too_long == NEVER { Completion::Never } else { Completion::TooLong(too_long) });
             };
-            if next.total > most {
+            if next.total > frontier.most {
                 too_long = too_long.min(next.total);
                 if frontier.hurries {
                     continue;
                 }
                 return Ok(Completion::TooLong(too_long));
             }
-            if frontier.places.len() > max_places {
-                return Err(EngineError::CompletionTooCostly(max_places));
+            if frontier.places.len() > frontier.max_places {
+                return Err(EngineError::CompletionTooCostly(frontier.max_places));
             }
+            let found = self.step_along(frontier, lexemes, &next)?;
             let place = &frontier.places[next.place as usize];
-            let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
-            let found = match lexeme {
-                Way::Token(token) => match self.step_token(configuration, token, None)? {
-                    SetId::EMPTY => None,
-                    behind => Some((behind, Piece::Token(token))),
-                },
-                Way::Repeat { spelled, written } => {
-                    let rest = spelled.text(self.stacks).split_off(written as usize);
-                    let behind = self.run(configuration, &rest)?;
-                    (behind != SetId::EMPTY).then_some((behind, Piece::Text(rest)))
-                }
-                Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => None,
-                Way::Lexeme(lexeme) if next.tried => {
-                    let is_new = |text: &[u8]| !is_of_another(lexemes, &place.ways, lexeme, text);
-                    self.other_text(configuration, lexeme, is_new)?
-                }
-                Way::Lexeme(lexeme) => match &lexemes[&lexeme] {
-                    None => None,
-                    Some((text, _)) => {
-                        let behind = self.run(configuration, text)?;
-                        let found = self.found_behind(configuration, lexeme, behind);
-                        let is_tried = match found {
-                            Behind::New => is_of_another(lexemes, &place.ways, lexeme, text),
-                            Behind::Known => false,
-                            Behind::Nothing => true,
-                        };
-                        if is_tried {
-                            let (order, total) = (next.order + 1, next.total + 1);
-                            frontier.queue.push(Reverse(Next { order, total, tried: true, ..next }));
-                        }
-                        (found == Behind::New).then(|| (behind, Piece::Text(text.clone())))
-                    }
-                },
-            };
-            let found = found.filter(|&(behind, _)| seen.insert(behind));
-            reached = found.map(|(behind, piece)| (behind, piece, next.place));
+            reached = found.and_then(|(behind, piece)| {
+                let cost = place.cost.saturating_add(match &piece {
+                    Piece::Token(_) => 1,
+                    Piece::Text(text) => costs.of_text(text),
+                });
+                let known = seen.entry(behind).or_insert(NEVER);
+                (cost < *known).then(|| {
+                    *known = cost;
+                    (behind, piece, next.place, cost)
+                })
+            });
         }
+    }
+
+    /// Reads what a way goes on with: the place behind it, or none where it leads nowhere.
+    fn step_along(
+        &mut self,
+        frontier: &mut Frontier,
+        lexemes: &Texts,
+        next: &Next,
+    ) -> Result<Option<(SetId, Piece)>, EngineError> {
+        let place = &frontier.places[next.place as usize];
+        let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
+        Ok(match lexeme {
+            Way::Token(token) => match self.step_token(configuration, token, None)? {
+                SetId::EMPTY => None,
+                behind => Some((behind, Piece::Token(token))),
+            },
+            Way::Repeat { spelled, written } => {
+                let rest = spelled.text(self.stacks).split_off(written as usize);
+                let behind = self.run(configuration, &rest)?;
+                (behind != SetId::EMPTY).then_some((behind, Piece::Text(rest)))
+            }
+            Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => None,
+            Way::Lexeme(lexeme) => self.read_lexeme(frontier, lexemes, next, lexeme)?,
+        })
     }
 
     /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are
@@ -370,33 +408,90 @@ impl Run<'_> {
         found
     }
 
-    /// A new text of a lexeme that can really be read, and the configuration behind it, where the shortest one cannot: the key is
-    /// one that the object has already. Others are found by going through equal places more often.
-    fn other_text(
+    /// Reads one text of a lexeme. Another one is tried later: where this one cannot be read, for it is a key that the object has
+    /// already, or is that of another way, or where elements must differ, as each text leaves others to those behind it.
+    fn read_lexeme(
         &mut self,
-        configuration: SetId,
+        frontier: &mut Frontier,
+        lexemes: &Texts,
+        next: &Next,
         lexeme: ExprId,
-        is_new: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<(SetId, Piece)>, EngineError> {
-        let mut visits = 2;
-        while visits <= LOOKED_AT as u32 {
-            let mut texts = Shortest::new(self.lexeme_cache.deriver(), lexeme, visits, STEPS);
-            for _ in 0..visits {
-                let text = match texts.next(self.lexeme_cache.deriver()) {
-                    Err(LimitExceeded::Search(_)) | Ok(None) => break,
-                    text => text?.unwrap_or_default(),
-                };
-                if !is_new(&text) {
-                    continue;
-                }
-                let next = self.run(configuration, &text)?;
-                if self.found_behind(configuration, lexeme, next) == Behind::New {
-                    return Ok(Some((next, Piece::Text(text))));
-                }
-            }
-            visits *= 4;
+        let Some(shortest) = lexemes[&lexeme].as_ref().map(|(text, _)| text) else { return Ok(None) };
+        let place = &frontier.places[next.place as usize];
+        let deriver = self.lexeme_cache.deriver();
+        let others = frontier.others.entry(lexeme).or_insert_with(|| OtherTexts::new(deriver, lexeme));
+        let text = match next.tried.checked_sub(1) {
+            None => Some(shortest.clone()),
+            Some(at) => others.get(deriver, lexeme, at as usize)?.map(<[u8]>::to_vec),
+        };
+        let Some(text) = text else { return Ok(None) };
+        let is_known = is_of_another(lexemes, &place.ways, lexeme, &text) || (next.tried > 0 && text == *shortest);
+        let (mut behind, mut found) = (SetId::EMPTY, Behind::Nothing);
+        if !is_known || next.tried == 0 {
+            behind = self.run(place.configuration, &text)?;
+            found = self.found_behind(place.configuration, lexeme, behind);
         }
-        Ok(None)
+        let is_tried = match found {
+            Behind::New => is_known || self.must_differ(place.configuration),
+            Behind::Known => false,
+            Behind::Nothing => true,
+        };
+        if is_tried && next.tried < LOOKED_AT as u32 {
+            let deriver = self.lexeme_cache.deriver();
+            let longer =
+                others.get(deriver, lexeme, next.tried as usize)?.map(|other| other.len().saturating_sub(text.len()));
+            if let Some(longer) = longer {
+                let (order, total) =
+                    (next.order.saturating_add(longer as u64), next.total.saturating_add(longer as u64));
+                frontier.queue.push(Reverse(Next { order, total, tried: next.tried + 1, ..*next }));
+            }
+        }
+        Ok((found == Behind::New).then_some((behind, Piece::Text(text))))
+    }
+
+    /// Whether what is read is within an element that must differ from others.
+    fn must_differ(&mut self, configuration: SetId) -> bool {
+        if !self.machine.keeps_text() {
+            return false;
+        }
+        let mut arrays = Vec::new();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if !self.machine.is_text(thread) {
+                self.arrays_around(thread, Machine::unique_items, &mut arrays);
+            }
+        }
+        !arrays.is_empty()
+    }
+}
+
+/// Texts of a lexeme, the shortest first, found as far as they are asked for by going through equal places ever more often.
+struct OtherTexts {
+    search: Shortest,
+    visits: u32,
+    texts: Vec<Vec<u8>>,
+}
+
+impl OtherTexts {
+    fn new(deriver: &Deriver, lexeme: ExprId) -> OtherTexts {
+        let visits = FEW as u32;
+        OtherTexts { search: Shortest::new(deriver, lexeme, visits, STEPS), visits, texts: Vec::new() }
+    }
+
+    fn get(&mut self, deriver: &mut Deriver, lexeme: ExprId, at: usize) -> Result<Option<&[u8]>, EngineError> {
+        while self.texts.len() <= at {
+            match self.search.next(deriver) {
+                Ok(Some(text)) if self.texts.contains(&text) => {}
+                Ok(Some(text)) => self.texts.push(text),
+                Err(LimitExceeded::Search(_)) | Ok(None) if self.visits < LOOKED_AT as u32 => {
+                    self.visits *= 4;
+                    self.search = Shortest::new(deriver, lexeme, self.visits, STEPS);
+                }
+                Err(LimitExceeded::Search(_)) | Ok(None) => return Ok(None),
+                Err(limit) => return Err(limit.into()),
+            }
+        }
+        Ok(self.texts.get(at).map(Vec::as_slice))
     }
 }
 

@@ -182,7 +182,7 @@ impl Run<'_> {
     }
 
     /// The frames and registers of all arrays of a kind that a thread is in.
-    fn arrays_around(
+    pub(crate) fn arrays_around(
         &mut self,
         thread: Entry,
         of_kind: fn(&Machine, FrameId) -> Option<ItemsId>,

@@ -25,7 +25,7 @@ use crate::vocabulary::tokens::Tokens;
 
 /// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
 /// not a choice between a few.
-const WIDE_BYTES: usize = 10;
+pub(crate) const WIDE_BYTES: usize = 10;
 
 /// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
 
-use crate::bounded::{MANY, SCRATCH, SEARCHED};
+use crate::bounded::{LOOKED_AT, MANY, SEARCHED};
 use crate::error::EngineError;
 use crate::extensions::Extension;
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -87,7 +87,7 @@ impl WalkScratch {
     /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
     fn emptied(mut self) -> WalkScratch {
         let places = self.index.capacity() + self.behind.capacity() + self.first_behind.capacity();
-        if places + self.done.capacity() > SCRATCH {
+        if places + self.done.capacity() > LOOKED_AT {
             return WalkScratch::default();
         }
         self.contexts.clear();

@@ -459,11 +459,10 @@ fn too_few_values_are_refused() {
     assert!(matches!(tokens, Err(EngineError::NotRun(_))), "{tokens:?}");
 }
 
-/// In a large vocabulary the tokens within a string are told from the elements seen.
-#[test]
-fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
-    let mut tokens: Vec<Option<Vec<u8>>> = (0x20..0x7fu8).map(|byte| Some(vec![byte])).collect();
-    for text in [
+/// Characters, texts of three letters, and tokens that end strings and begin the next elements.
+fn tokens_across_elements() -> Vec<Vec<u8>> {
+    let mut tokens: Vec<Vec<u8>> = (0x20..0x7fu8).map(|byte| vec![byte]).collect();
+    let of_strings = [
         "\",",
         "\"]",
         "\",\"",
@@ -476,10 +475,8 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
         "abc\"",
         "\"abc\"",
         "\"},{\"k\":\"ab",
-    ] {
-        tokens.push(Some(text.as_bytes().to_vec()));
-    }
-    for text in [
+    ];
+    let of_objects = [
         r#"":"#,
         r#"":""#,
         r#","n"#,
@@ -493,31 +490,62 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
         "}]",
         "[1,",
         r#"1,"k":""#,
-    ] {
-        tokens.push(Some(text.as_bytes().to_vec()));
-    }
-    for first in b'a'..=b'r' {
-        for second in b'a'..=b'r' {
-            tokens.extend((b'a'..=b'r').map(|third| Some(vec![first, second, third])));
+    ];
+    tokens.extend(of_strings.into_iter().chain(of_objects).map(|text| text.as_bytes().to_vec()));
+    let letters = || b'a'..=b'r';
+    for first in letters() {
+        for second in letters() {
+            tokens.extend(letters().map(|third| vec![first, second, third]));
         }
     }
+    tokens
+}
+
+/// Holds the masks behind beginnings of arrays, of elements that differ, against those of the slow twin.
+fn masks_behind_elements_are_exact(arrays: &[(&str, &[&str])]) {
+    let tokens: Vec<Option<Vec<u8>>> = tokens_across_elements().into_iter().map(Some).collect();
     let vocabulary = Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).expect("a vocabulary"));
     let string = r#"string ::= "\"" ([a-z] | "\\u00" [0-9a-f]{2}){0,6} "\"" "#;
-    let arrays = [
-        (
-            "string",
-            vec!["[\"abc\",\"", "[\"abc\",\"a", "[\"abcdef\",\"abc", "[\"a\",\"b\",\"ab", "[\"abc\",\"\\u0061b"],
-        ),
+    for &(element, texts) in arrays {
+        let grammar = format!("root ::= %array {{ unique; rest: {element}; }} {string}");
+        let fresh = matcher(Grammar::from_ebnf(&grammar, "root").expect("a grammar"), vocabulary.clone());
+        for text in texts {
+            let mut matcher = fresh.fork();
+            assert_eq!(matcher.accept_bytes(text.as_bytes()), Ok(true), "{text}");
+            let mut mask = TokenSet::empty(vocabulary.vocab_size());
+            matcher.fill_mask(mask.words_mut()).expect("within the limits");
+            let naive = naive::mask(&matcher).expect("within the limits");
+            let wrong: Vec<String> = (0..tokens.len())
+                .filter(|&token| mask.contains(token as u32) != naive.contains(token as u32))
+                .map(|token| String::from_utf8_lossy(tokens[token].as_deref().unwrap_or_default()).into_owned())
+                .collect();
+            assert!(wrong.is_empty(), "{text}: {wrong:?}");
+        }
+    }
+}
+
+/// In a large vocabulary the tokens within a string are told from the elements seen.
+#[test]
+fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
+    masks_behind_elements_are_exact(&[
+        ("string", &["[\"abc\",\"", "[\"abc\",\"a", "[\"abcdef\",\"abc", "[\"a\",\"b\",\"ab", "[\"abc\",\"\\u0061b"]),
         (
             r#""\"abc\"" | "\"abd\"" | "\"abef\"" | "\"b\"" | "\"ba\"""#,
-            vec![r#"["abc","#, r#"["abc","abd","#, r#"["abc","abd",""#, r#"["abef","abd","ab"#, r#"["b","ba","abc","#],
+            &[r#"["abc","#, r#"["abc","abd","#, r#"["abc","abd",""#, r#"["abef","abd","ab"#, r#"["b","ba","abc","#],
         ),
         // Behind a first element the next one may begin within the same token, and be a repeat of it.
-        (r#""1" [0-9]* | "\"ab\"""#, vec![r#"["ab"#, r#"["a"#, r#"[1,"ab"#]),
-        (r#""\"ab\"" | "\"c" [a-z]* "\"""#, vec![r#"["ab"#, r#"["cd","ab"#]),
+        (r#""1" [0-9]* | "\"ab\"""#, &[r#"["ab"#, r#"["a"#, r#"[1,"ab"#]),
+        (r#""\"ab\"" | "\"c" [a-z]* "\"""#, &[r#"["ab"#, r#"["cd","ab"#]),
+    ]);
+}
+
+/// The same within the members of objects.
+#[test]
+fn masks_within_unique_objects_are_exact_in_a_large_vocabulary() {
+    masks_behind_elements_are_exact(&[
         (
             r#"%object { order = any; optional "k": string; optional "n": "1" | "2"; optional "m": "3"; }"#,
-            vec![
+            &[
                 r#"[{},"#,
                 r#"[{},{"n":1},{"#,
                 r#"[{"k":"abc","n":1},{"n":"#,
@@ -529,7 +557,7 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
         ),
         (
             r#"%object { optional "k": string; optional "n": "1" | "2"; optional "o": %object { optional "n": [0-9]+; }; }"#,
-            vec![
+            &[
                 r#"[{},{"#,
                 r#"[{"k":"a","n":1},{"k":"a","#,
                 r#"[{"o":{}},{"o":"#,
@@ -541,28 +569,9 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
         ),
         (
             r#"%object { member "k": string; optional "n": "1" | "2"; }"#,
-            vec![r#"[{"k":"abc"},{"k":"ab"#, r#"[{"k":"a","n":1},{"k":"a","n":"#, r#"[{"k":"abcabc"},{"k":"abc"#],
+            &[r#"[{"k":"abc"},{"k":"ab"#, r#"[{"k":"a","n":1},{"k":"a","n":"#, r#"[{"k":"abcabc"},{"k":"abc"#],
         ),
-    ];
-    for (element, texts) in arrays {
-        let grammar = format!("root ::= %array {{ unique; rest: {element}; }} {string}");
-        let grammar = Grammar::from_ebnf(&grammar, "root").expect("a grammar");
-        let fresh = matcher(grammar, vocabulary.clone());
-        for text in texts {
-            let mut matcher = fresh.fork();
-            assert_eq!(matcher.accept_bytes(text.as_bytes()), Ok(true), "{text}");
-            let mut mask = vec![0; vocabulary.mask_words()];
-            matcher.fill_mask(&mut mask).expect("within the limits");
-            let naive = stencilm_engine::naive::mask(&matcher).expect("within the limits");
-            let differs =
-                |token: &usize| mask[token / 32] >> (token % 32) & 1 != naive.words()[token / 32] >> (token % 32) & 1;
-            let wrong: Vec<String> = (0..tokens.len())
-                .filter(differs)
-                .map(|token| String::from_utf8_lossy(tokens[token].as_deref().unwrap_or_default()).into_owned())
-                .collect();
-            assert!(wrong.is_empty(), "{text}: {wrong:?}");
-        }
-    }
+    ]);
 }
 
 /// Elements of which few are left, or endlessly many behind some that look as if there were few: every byte has a mask, which is what

@@ -47,103 +47,14 @@ fn schema(dice: &mut Dice, depth: u32) -> Value {
         schema.insert("type".into(), if dice.one_in(5) { json!([kind, dice.pick(&TYPES)]) } else { json!(kind) });
     }
     match kind {
-        "integer" | "number" => {
-            for bound in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] {
-                if dice.one_in(4) {
-                    schema.insert(bound.into(), number(dice));
-                }
-            }
-        }
-        "string" => {
-            if dice.one_in(3) {
-                schema.insert("minLength".into(), json!(dice.roll(3)));
-            }
-            if dice.one_in(3) {
-                schema.insert("maxLength".into(), json!(dice.roll(4)));
-            }
-            if dice.one_in(3) {
-                schema.insert("pattern".into(), json!(dice.pick(&PATTERNS).0));
-            }
-        }
-        "array" if depth > 0 => {
-            if dice.one_in(2) {
-                schema.insert("items".into(), self::schema(dice, depth - 1));
-            }
-            if dice.one_in(3) {
-                let prefix: Vec<Value> = (0..=dice.roll(2)).map(|_| self::schema(dice, depth - 1)).collect();
-                schema.insert("prefixItems".into(), prefix.into());
-            }
-            if dice.one_in(3) {
-                schema.insert("minItems".into(), json!(dice.roll(3)));
-            }
-            if dice.one_in(3) {
-                schema.insert("maxItems".into(), json!(dice.roll(4)));
-            }
-            if dice.one_in(4) {
-                schema.insert("contains".into(), self::schema(dice, depth - 1));
-                if dice.one_in(2) {
-                    schema.insert("minContains".into(), json!(dice.roll(3)));
-                }
-                if dice.one_in(3) {
-                    schema.insert("maxContains".into(), json!(dice.roll(3)));
-                }
-            }
-            if dice.one_in(4) {
-                schema.insert("uniqueItems".into(), json!(true));
-            }
-        }
-        "object" if depth > 0 => {
-            let properties: Map<String, Value> =
-                (0..dice.roll(4)).map(|_| (dice.pick(&KEYS).to_string(), self::schema(dice, depth - 1))).collect();
-            if dice.one_in(2) {
-                schema.insert("required".into(), json!([dice.pick(&KEYS), dice.pick(&KEYS)]));
-            }
-            schema.insert("properties".into(), properties.into());
-            if dice.one_in(2) {
-                schema.insert("additionalProperties".into(), self::schema(dice, depth - 1));
-            }
-            if dice.one_in(4) {
-                let rules: Map<String, Value> = (0..=dice.roll(2))
-                    .map(|_| (dice.pick(&PATTERNS).0.to_string(), self::schema(dice, depth - 1)))
-                    .collect();
-                schema.insert("patternProperties".into(), rules.into());
-            }
-            if dice.one_in(6) {
-                let names = [json!({"minLength": 2}), json!({"pattern": "^a"}), json!({"enum": ["a", "ab", "z"]})];
-                schema.insert("propertyNames".into(), dice.pick(&names));
-            }
-            if dice.one_in(6) {
-                schema.insert("minProperties".into(), json!(dice.roll(4)));
-            }
-            if dice.one_in(6) {
-                schema.insert("maxProperties".into(), json!(dice.roll(4)));
-            }
-            if dice.one_in(6) {
-                schema.insert("dependentRequired".into(), json!({ dice.pick(&KEYS): [dice.pick(&KEYS)] }));
-            }
-            if dice.one_in(8) {
-                schema.insert("dependentSchemas".into(), json!({ dice.pick(&KEYS): self::schema(dice, depth - 1) }));
-            }
-        }
+        "integer" | "number" => ask_of_numbers(dice, &mut schema),
+        "string" => ask_of_strings(dice, &mut schema),
+        "array" if depth > 0 => ask_of_arrays(dice, depth, &mut schema),
+        "object" if depth > 0 => ask_of_objects(dice, depth, &mut schema),
         _ => {}
     }
-    if depth > 0 && dice.one_in(5) {
-        let keyword = dice.pick(&["anyOf", "allOf", "anyOf", "oneOf"]);
-        let branches: Vec<Value> = (0..=dice.roll(3)).map(|_| self::schema(dice, depth - 1)).collect();
-        schema.insert(keyword.into(), branches.into());
-    }
-    if depth > 0 && dice.one_in(8) {
-        schema.insert("not".into(), self::schema(dice, depth - 1));
-    }
-    if depth > 0 && dice.one_in(10) {
-        schema.insert("if".into(), self::schema(dice, depth - 1));
-        schema.insert("then".into(), self::schema(dice, depth - 1));
-        if dice.one_in(2) {
-            schema.insert("else".into(), self::schema(dice, depth - 1));
-        }
-    }
-    if depth > 0 && dice.one_in(10) {
-        schema.insert("unevaluatedProperties".into(), self::schema(dice, 0));
+    if depth > 0 {
+        combine(dice, depth, &mut schema);
     }
     if dice.one_in(10) {
         let values: Vec<Value> = (0..=dice.roll(4)).map(|_| value(dice, None, 2)).collect();
@@ -153,6 +64,109 @@ fn schema(dice: &mut Dice, depth: u32) -> Value {
         schema.insert("$ref".into(), json!("#"));
     }
     schema.into()
+}
+
+fn ask_of_numbers(dice: &mut Dice, schema: &mut Map<String, Value>) {
+    for bound in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"] {
+        if dice.one_in(4) {
+            schema.insert(bound.into(), number(dice));
+        }
+    }
+}
+
+fn ask_of_strings(dice: &mut Dice, schema: &mut Map<String, Value>) {
+    if dice.one_in(3) {
+        schema.insert("minLength".into(), json!(dice.roll(3)));
+    }
+    if dice.one_in(3) {
+        schema.insert("maxLength".into(), json!(dice.roll(4)));
+    }
+    if dice.one_in(3) {
+        schema.insert("pattern".into(), json!(dice.pick(&PATTERNS).0));
+    }
+}
+
+fn ask_of_arrays(dice: &mut Dice, depth: u32, schema: &mut Map<String, Value>) {
+    if dice.one_in(2) {
+        schema.insert("items".into(), self::schema(dice, depth - 1));
+    }
+    if dice.one_in(3) {
+        let prefix: Vec<Value> = (0..=dice.roll(2)).map(|_| self::schema(dice, depth - 1)).collect();
+        schema.insert("prefixItems".into(), prefix.into());
+    }
+    if dice.one_in(3) {
+        schema.insert("minItems".into(), json!(dice.roll(3)));
+    }
+    if dice.one_in(3) {
+        schema.insert("maxItems".into(), json!(dice.roll(4)));
+    }
+    if dice.one_in(4) {
+        schema.insert("contains".into(), self::schema(dice, depth - 1));
+        if dice.one_in(2) {
+            schema.insert("minContains".into(), json!(dice.roll(3)));
+        }
+        if dice.one_in(3) {
+            schema.insert("maxContains".into(), json!(dice.roll(3)));
+        }
+    }
+    if dice.one_in(4) {
+        schema.insert("uniqueItems".into(), json!(true));
+    }
+}
+
+fn ask_of_objects(dice: &mut Dice, depth: u32, schema: &mut Map<String, Value>) {
+    let properties: Map<String, Value> =
+        (0..dice.roll(4)).map(|_| (dice.pick(&KEYS).to_string(), self::schema(dice, depth - 1))).collect();
+    if dice.one_in(2) {
+        schema.insert("required".into(), json!([dice.pick(&KEYS), dice.pick(&KEYS)]));
+    }
+    schema.insert("properties".into(), properties.into());
+    if dice.one_in(2) {
+        schema.insert("additionalProperties".into(), self::schema(dice, depth - 1));
+    }
+    if dice.one_in(4) {
+        let rules: Map<String, Value> =
+            (0..=dice.roll(2)).map(|_| (dice.pick(&PATTERNS).0.to_string(), self::schema(dice, depth - 1))).collect();
+        schema.insert("patternProperties".into(), rules.into());
+    }
+    if dice.one_in(6) {
+        let names = [json!({"minLength": 2}), json!({"pattern": "^a"}), json!({"enum": ["a", "ab", "z"]})];
+        schema.insert("propertyNames".into(), dice.pick(&names));
+    }
+    if dice.one_in(6) {
+        schema.insert("minProperties".into(), json!(dice.roll(4)));
+    }
+    if dice.one_in(6) {
+        schema.insert("maxProperties".into(), json!(dice.roll(4)));
+    }
+    if dice.one_in(6) {
+        schema.insert("dependentRequired".into(), json!({ dice.pick(&KEYS): [dice.pick(&KEYS)] }));
+    }
+    if dice.one_in(8) {
+        schema.insert("dependentSchemas".into(), json!({ dice.pick(&KEYS): self::schema(dice, depth - 1) }));
+    }
+}
+
+/// What further schemas ask of the same value.
+fn combine(dice: &mut Dice, depth: u32, schema: &mut Map<String, Value>) {
+    if dice.one_in(5) {
+        let keyword = dice.pick(&["anyOf", "allOf", "anyOf", "oneOf"]);
+        let branches: Vec<Value> = (0..=dice.roll(3)).map(|_| self::schema(dice, depth - 1)).collect();
+        schema.insert(keyword.into(), branches.into());
+    }
+    if dice.one_in(8) {
+        schema.insert("not".into(), self::schema(dice, depth - 1));
+    }
+    if dice.one_in(10) {
+        schema.insert("if".into(), self::schema(dice, depth - 1));
+        schema.insert("then".into(), self::schema(dice, depth - 1));
+        if dice.one_in(2) {
+            schema.insert("else".into(), self::schema(dice, depth - 1));
+        }
+    }
+    if dice.one_in(10) {
+        schema.insert("unevaluatedProperties".into(), self::schema(dice, 0));
+    }
 }
 
 /// Branches told apart by the value of a member, in one of the ways that schemas have for it.

@@ -32,101 +32,166 @@ pub fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
         return false;
     }
     DEPTH.set(DEPTH.get() + 1);
-    let valid = keywords.iter().all(|(keyword, limit)| holds(root, keywords, keyword, limit, value));
+    let valid = keywords.iter().all(|(name, limit)| Keyword { root, all: keywords, name, limit }.holds(value));
     DEPTH.set(DEPTH.get() - 1);
     valid
 }
 
-fn holds(root: &Value, all: &Map<String, Value>, keyword: &str, limit: &Value, value: &Value) -> bool {
-    let valid = |schema: &Value, value: &Value| is_valid(root, schema, value);
-    let list = |limit: &Value| limit.as_array().cloned().unwrap_or_default();
-    let number = |value: &Value| value.as_f64().expect("numbers are small");
-    match (keyword, value) {
-        ("type", _) => match limit {
-            Value::Array(names) => names.iter().any(|name| is_type(name, value)),
-            name => is_type(name, value),
-        },
-        ("enum", _) => list(limit).iter().any(|known| equal(known, value)),
-        ("const", _) => equal(limit, value),
-        ("minimum", Value::Number(_)) => number(value) >= number(limit),
-        ("maximum", Value::Number(_)) => number(value) <= number(limit),
-        ("exclusiveMinimum", Value::Number(_)) => number(value) > number(limit),
-        ("exclusiveMaximum", Value::Number(_)) => number(value) < number(limit),
-        ("minLength", Value::String(text)) => text.chars().count() as f64 >= number(limit),
-        ("maxLength", Value::String(text)) => text.chars().count() as f64 <= number(limit),
-        ("pattern", Value::String(text)) => {
-            PATTERNS.iter().find(|(pattern, _)| limit == pattern).expect("a pattern of the table").1(text)
-        }
-        ("minItems", Value::Array(items)) => items.len() as f64 >= number(limit),
-        ("maxItems", Value::Array(items)) => items.len() as f64 <= number(limit),
-        ("prefixItems", Value::Array(items)) => list(limit).iter().zip(items).all(|(schema, item)| valid(schema, item)),
-        ("items", Value::Array(items)) => {
-            let prefix = all.get("prefixItems").map_or(0, |prefix| list(prefix).len());
-            items.iter().skip(prefix).all(|item| valid(limit, item))
-        }
-        ("properties", Value::Object(members)) => {
-            members.iter().all(|(key, value)| limit.get(key).is_none_or(|schema| valid(schema, value)))
-        }
-        ("required", Value::Object(members)) => {
-            list(limit).iter().all(|key| key.as_str().is_some_and(|key| members.contains_key(key)))
-        }
-        ("additionalProperties", Value::Object(members)) => {
-            let patterns = || all.get("patternProperties").and_then(Value::as_object).into_iter().flatten();
-            let declared = |key: &str| {
-                all.get("properties").is_some_and(|map| map.get(key).is_some())
-                    || patterns().any(|(pattern, _)| matches(pattern, key))
-            };
-            members.iter().filter(|(key, _)| !declared(key)).all(|(_, value)| valid(limit, value))
-        }
-        ("anyOf", _) => list(limit).iter().any(|schema| valid(schema, value)),
-        ("allOf", _) => list(limit).iter().all(|schema| valid(schema, value)),
-        ("oneOf", _) => list(limit).iter().filter(|schema| valid(schema, value)).count() == 1,
-        ("not", _) => !valid(limit, value),
-        ("if", _) => {
-            let branch = all.get(if valid(limit, value) { "then" } else { "else" });
-            branch.is_none_or(|branch| valid(branch, value))
-        }
-        ("dependentRequired", Value::Object(members)) => {
-            let present = limit.as_object().into_iter().flatten().filter(|(key, _)| members.contains_key(*key));
-            present
-                .flat_map(|(_, names)| list(names))
-                .all(|name| name.as_str().is_some_and(|name| members.contains_key(name)))
-        }
-        ("dependentSchemas", Value::Object(members)) => {
-            let mut present = limit.as_object().into_iter().flatten().filter(|(key, _)| members.contains_key(*key));
-            present.all(|(_, schema)| valid(schema, value))
-        }
-        ("patternProperties", Value::Object(members)) => {
-            let rules = limit.as_object().into_iter().flatten();
-            rules.into_iter().all(|(pattern, schema)| {
-                members.iter().filter(|(key, _)| matches(pattern, key)).all(|(_, value)| valid(schema, value))
-            })
-        }
-        ("propertyNames", Value::Object(members)) => {
-            members.keys().all(|key| valid(limit, &Value::String(key.clone())))
-        }
-        ("minProperties", Value::Object(members)) => members.len() as f64 >= number(limit),
-        ("maxProperties", Value::Object(members)) => members.len() as f64 <= number(limit),
-        ("contains", Value::Array(items)) => {
-            let count = items.iter().filter(|item| valid(limit, item)).count() as f64;
-            count >= all.get("minContains").map_or(1.0, number)
-                && all.get("maxContains").is_none_or(|max| count <= number(max))
-        }
-        ("uniqueItems", Value::Array(items)) => {
-            *limit == Value::Bool(false)
-                || items.iter().enumerate().all(|(place, item)| !items[..place].iter().any(|other| equal(item, other)))
-        }
-        ("unevaluatedProperties", Value::Object(members)) => {
-            let mut seen = BTreeSet::new();
-            evaluated(root, &without(all, keyword), value, &mut seen);
-            members.iter().filter(|(key, _)| !seen.contains(*key)).all(|(_, value)| valid(limit, value))
-        }
-        ("$ref", _) => {
-            let pointer = limit.as_str().and_then(|reference| reference.strip_prefix('#')).expect("a local reference");
-            valid(root.pointer(pointer).expect("it leads somewhere"), value)
-        }
-        _ => true,
+/// A keyword of a schema, beside all others of it.
+#[derive(Clone, Copy)]
+struct Keyword<'s> {
+    root: &'s Value,
+    all: &'s Map<String, Value>,
+    name: &'s str,
+    limit: &'s Value,
+}
+
+impl Keyword<'_> {
+    fn holds(self, value: &Value) -> bool {
+        let of_its_type = match value {
+            Value::Number(number) => self.holds_of_number(number.as_f64().expect("numbers are small")),
+            Value::String(text) => self.holds_of_string(text),
+            Value::Array(items) => self.holds_of_array(items),
+            Value::Object(members) => self.holds_of_counts_and_names(members) && self.holds_of_members(members, value),
+            Value::Null | Value::Bool(_) => true,
+        };
+        of_its_type && self.holds_of_any(value)
     }
+
+    /// The keywords that speak of values of all types.
+    fn holds_of_any(self, value: &Value) -> bool {
+        let Keyword { root, all, limit, .. } = self;
+        match self.name {
+            "type" => match limit {
+                Value::Array(names) => names.iter().any(|name| is_type(name, value)),
+                name => is_type(name, value),
+            },
+            "enum" => list(limit).iter().any(|known| equal(known, value)),
+            "const" => equal(limit, value),
+            "anyOf" => list(limit).iter().any(|schema| self.valid(schema, value)),
+            "allOf" => list(limit).iter().all(|schema| self.valid(schema, value)),
+            "oneOf" => list(limit).iter().filter(|schema| self.valid(schema, value)).count() == 1,
+            "not" => !self.valid(limit, value),
+            "if" => {
+                let branch = all.get(if self.valid(limit, value) { "then" } else { "else" });
+                branch.is_none_or(|branch| self.valid(branch, value))
+            }
+            "$ref" => {
+                let pointer =
+                    limit.as_str().and_then(|reference| reference.strip_prefix('#')).expect("a local reference");
+                self.valid(root.pointer(pointer).expect("it leads somewhere"), value)
+            }
+            _ => true,
+        }
+    }
+
+    fn holds_of_number(self, value: f64) -> bool {
+        match self.name {
+            "minimum" => value >= number(self.limit),
+            "maximum" => value <= number(self.limit),
+            "exclusiveMinimum" => value > number(self.limit),
+            "exclusiveMaximum" => value < number(self.limit),
+            _ => true,
+        }
+    }
+
+    fn holds_of_string(self, text: &str) -> bool {
+        match self.name {
+            "minLength" => text.chars().count() as f64 >= number(self.limit),
+            "maxLength" => text.chars().count() as f64 <= number(self.limit),
+            "pattern" => matches(self.limit.as_str().expect("a pattern is a text"), text),
+            _ => true,
+        }
+    }
+
+    fn holds_of_array(self, items: &[Value]) -> bool {
+        let Keyword { all, limit, .. } = self;
+        match self.name {
+            "minItems" => items.len() as f64 >= number(limit),
+            "maxItems" => items.len() as f64 <= number(limit),
+            "prefixItems" => list(limit).iter().zip(items).all(|(schema, item)| self.valid(schema, item)),
+            "items" => {
+                let prefix = all.get("prefixItems").map_or(0, |prefix| list(prefix).len());
+                items.iter().skip(prefix).all(|item| self.valid(limit, item))
+            }
+            "contains" => {
+                let count = items.iter().filter(|item| self.valid(limit, item)).count() as f64;
+                count >= all.get("minContains").map_or(1.0, number)
+                    && all.get("maxContains").is_none_or(|max| count <= number(max))
+            }
+            "uniqueItems" => {
+                let is_new = |(place, item)| !items[..place].iter().any(|other| equal(item, other));
+                *limit == Value::Bool(false) || items.iter().enumerate().all(is_new)
+            }
+            _ => true,
+        }
+    }
+
+    /// The keywords that ask how many members an object has, and of which names.
+    fn holds_of_counts_and_names(self, members: &Map<String, Value>) -> bool {
+        let is_member = |name: &Value| name.as_str().is_some_and(|name| members.contains_key(name));
+        match self.name {
+            "minProperties" => members.len() as f64 >= number(self.limit),
+            "maxProperties" => members.len() as f64 <= number(self.limit),
+            "required" => list(self.limit).iter().all(is_member),
+            "dependentRequired" => {
+                let present = entries(self.limit).filter(|(key, _)| members.contains_key(*key));
+                present.flat_map(|(_, names)| list(names)).all(is_member)
+            }
+            "propertyNames" => members.keys().all(|key| self.valid(self.limit, &Value::String(key.clone()))),
+            _ => true,
+        }
+    }
+
+    /// The keywords that ask something of the members of an object, or of all of it where it has some member.
+    fn holds_of_members(self, members: &Map<String, Value>, object: &Value) -> bool {
+        let Keyword { root, all, limit, .. } = self;
+        match self.name {
+            "properties" => {
+                members.iter().all(|(key, value)| limit.get(key).is_none_or(|schema| self.valid(schema, value)))
+            }
+            "patternProperties" => entries(limit).all(|(pattern, schema)| {
+                members.iter().filter(|(key, _)| matches(pattern, key)).all(|(_, value)| self.valid(schema, value))
+            }),
+            "additionalProperties" => {
+                let declared = |key: &str| {
+                    all.get("properties").is_some_and(|map| map.get(key).is_some())
+                        || all
+                            .get("patternProperties")
+                            .into_iter()
+                            .flat_map(entries)
+                            .any(|(known, _)| matches(known, key))
+                };
+                members.iter().filter(|(key, _)| !declared(key)).all(|(_, value)| self.valid(limit, value))
+            }
+            "unevaluatedProperties" => {
+                let mut seen = BTreeSet::new();
+                evaluated(root, &without(all, self.name), object, &mut seen);
+                members.iter().filter(|(key, _)| !seen.contains(*key)).all(|(_, value)| self.valid(limit, value))
+            }
+            "dependentSchemas" => {
+                let mut present = entries(limit).filter(|(key, _)| members.contains_key(*key));
+                present.all(|(_, schema)| self.valid(schema, object))
+            }
+            _ => true,
+        }
+    }
+
+    fn valid(self, schema: &Value, value: &Value) -> bool {
+        is_valid(self.root, schema, value)
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("numbers are small")
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
 }
 
 fn matches(pattern: &str, text: &str) -> bool {
@@ -144,24 +209,22 @@ fn evaluated(root: &Value, schema: &Value, value: &Value, seen: &mut BTreeSet<St
         return;
     }
     for (keyword, limit) in all {
-        let parts = || limit.as_array().into_iter().flatten();
         match &**keyword {
             "properties" => seen.extend(members.keys().filter(|key| limit.get(key).is_some()).cloned()),
             "patternProperties" => {
-                let patterns = limit.as_object().into_iter().flatten();
-                for (pattern, _) in patterns {
+                for (pattern, _) in entries(limit) {
                     seen.extend(members.keys().filter(|key| matches(pattern, key)).cloned());
                 }
             }
             "additionalProperties" | "unevaluatedProperties" => seen.extend(members.keys().cloned()),
-            "allOf" | "anyOf" | "oneOf" => parts().for_each(|part| evaluated(root, part, value, seen)),
+            "allOf" | "anyOf" | "oneOf" => list(limit).iter().for_each(|part| evaluated(root, part, value, seen)),
             "if" => {
                 let branch = all.get(if is_valid(root, limit, value) { "then" } else { "else" });
                 evaluated(root, limit, value, seen);
                 branch.into_iter().for_each(|branch| evaluated(root, branch, value, seen));
             }
             "dependentSchemas" => {
-                let present = limit.as_object().into_iter().flatten().filter(|(key, _)| members.contains_key(*key));
+                let present = entries(limit).filter(|(key, _)| members.contains_key(*key));
                 present.for_each(|(_, part)| evaluated(root, part, value, seen));
             }
             "$ref" => {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::by_place::Text;
 use super::next::Next;
-use crate::bounded::SCRATCH;
+use crate::bounded::LOOKED_AT;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
@@ -40,7 +40,7 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// Forgets everything, but keeps the room: most masks ask, and each little.
     pub fn begin(&mut self) {
-        if self.steps.capacity() > SCRATCH {
+        if self.steps.capacity() > LOOKED_AT {
             *self = Ahead::default();
         }
         self.known.clear();

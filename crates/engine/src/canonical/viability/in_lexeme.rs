@@ -12,7 +12,7 @@ use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
-use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::cache::{LexemeCache, WIDE_BYTES};
 use crate::machine::expansion::IN_BLANKS;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
@@ -20,8 +20,7 @@ use crate::vocabulary::trie::{Reader as _, Way};
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
-/// Where fewer bytes may come, few tokens keep their ends before all of them.
-const SOME_BYTES: usize = 8;
+
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
     pub encoding: &'a Encoder,
@@ -169,6 +168,7 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
         let has_all = lives.iter().filter(|(live, _)| live.intersect(common) == *common);
         (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
     };
-    let most = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= SOME_BYTES).max_by_key(behind);
-    Ok(best.1.or_else(most))
+    // Few tokens keep their ends before all bytes of a state where few may come.
+    let wide = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= WIDE_BYTES).max_by_key(behind);
+    Ok(best.1.or_else(wide))
 }

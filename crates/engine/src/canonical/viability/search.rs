@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::bounded::{FEW, LOOKED_AT, MANY, SCRATCH};
+use crate::bounded::{FEW, LOOKED_AT, MANY};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::{Ahead, Listed};
@@ -42,7 +42,7 @@ pub(crate) struct Found {
 impl Found {
     /// Forgets everything, but keeps the room for as much: most masks ask, and each little.
     fn begin(&mut self) {
-        if self.known.capacity() > SCRATCH {
+        if self.known.capacity() > LOOKED_AT {
             self.known = FxHashMap::default();
         }
         self.known.clear();
