@@ -255,7 +255,7 @@ impl Arena {
             nullable,
             booleans: 0,
             leaves: 0,
-            shortest,
+            shortest: if nullable { 0 } else { shortest },
             greatest_count: 0,
             agreement: u32::MAX,
         };
@@ -264,10 +264,7 @@ impl Arena {
             Expr::Empty => leaf(true, 0),
             Expr::Number(number) => leaf(number.accepts(), number.shortest()),
             Expr::Text(text) => Facts { leaves: TEXT, ..leaf(false, text.len() as u32) },
-            Expr::Language(rest) => {
-                let is_member = rest.is_nullable();
-                Facts { leaves: LANGUAGE, ..leaf(is_member, if is_member { 0 } else { rest.shortest() }) }
-            }
+            Expr::Language(rest) => Facts { leaves: LANGUAGE, ..leaf(rest.is_nullable(), rest.shortest()) },
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));

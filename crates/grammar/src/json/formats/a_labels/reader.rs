@@ -2,11 +2,15 @@
 
 use stencilm_regex::LanguageReader;
 
-use super::{ALabels, Decoder, FIRST_INSERTION, MAX_ENCODED, PREFIX, ROOM, completion, is_mended_once};
+use super::completions::{MAX_ENCODED, ROOM, completion, is_mended_once};
+use super::decoder::{Decoder, FIRST_INSERTION};
+
+pub(super) const PREFIX: &[u8] = b"xn--";
 
 /// A label, or its beginning, in small letters.
 pub(super) struct Reader {
-    language: ALabels,
+    /// Whether it stands in a name with letters from right to left.
+    turning: bool,
     pub(super) text: Vec<u8>,
     /// So many bytes of it were read before.
     begun: usize,
@@ -18,8 +22,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn behind(language: ALabels, read: &[u8]) -> Reader {
-        Reader { language, text: read.to_vec(), begun: read.len(), decoders: Vec::new(), asked: None }
+    pub(super) fn behind(turning: bool, read: &[u8]) -> Reader {
+        Reader { turning, text: read.to_vec(), begun: read.len(), decoders: Vec::new(), asked: None }
     }
 
     /// What stands behind the prefix.
@@ -50,7 +54,7 @@ impl Reader {
     /// Whether at least and at most so many characters are seen to complete the encoding. Of one that is open and no label, a
     /// character more leads to one that is, since what is looked for, and in which order, is the same there.
     fn is_open(&mut self, least: usize, most: usize) -> bool {
-        let turning = self.language.turning;
+        let turning = self.turning;
         let Some(encoded) = self.encoded() else { return false };
         let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
         let most = most.min(room);
@@ -88,7 +92,7 @@ impl LanguageReader for Reader {
     }
 
     fn is_member(&mut self) -> bool {
-        let turning = self.language.turning;
+        let turning = self.turning;
         self.decoded().and_then(|(_, decoder)| decoder).is_some_and(|decoder| decoder.is_label(turning))
     }
 
@@ -98,7 +102,7 @@ impl LanguageReader for Reader {
             None => self.is_open(least, most),
             Some(prefix) => {
                 let Some(most) = most.checked_sub(prefix) else { return false };
-                Reader::behind(self.language, PREFIX).is_open(least.saturating_sub(prefix), most)
+                Reader::behind(self.turning, PREFIX).is_open(least.saturating_sub(prefix), most)
             }
         }
     }

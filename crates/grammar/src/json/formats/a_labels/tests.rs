@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use stencilm_regex::{Deriver, Dfa, Limits, StateId};
 
+use super::characters::{at_least, blocks};
+use super::completions::is_mended_once;
 use super::*;
 use crate::json::formats::idn;
 use crate::json::spelling::Spelling;

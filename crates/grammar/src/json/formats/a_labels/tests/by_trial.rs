@@ -1,6 +1,7 @@
 //! What completes a label, by trying from the start, without what cuts a search short.
 
-use super::*;
+use crate::json::formats::a_labels::completions::{MAX_ENCODED, MAX_TRIED, ROOM, is_mended_once};
+use crate::json::formats::a_labels::decoder::{BASE, Decoder, FIRST_INSERTION, FIRST_LETTER};
 
 /// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label, a character
 /// more leads to one that is, since what is looked for, and in which order, is the same there.
