@@ -210,10 +210,11 @@ impl Run<'_> {
                 let is_end = self.stacks.has_bottom(configuration);
                 let ways = if is_end { Vec::new() } else { self.ways(costs, lexemes, configuration)? };
                 let place = frontier.add(configuration, cost, piece, before, ways);
-                if is_end && !frontier.hurries {
+                if is_end && cost > frontier.most {
+                    too_long = too_long.min(cost);
+                } else if is_end && !frontier.hurries {
                     return Ok(Completion::Found(way_to(&mut frontier.places, place)));
-                }
-                if is_end {
+                } else if is_end {
                     frontier.end(place);
                 }
             }
@@ -230,7 +231,7 @@ impl Run<'_> {
             if frontier.places.len() > frontier.max_places {
                 return Err(EngineError::CompletionTooCostly(frontier.max_places));
             }
-            let found = self.step_along(frontier, lexemes, &next)?;
+            let found = self.step_along(frontier, costs, lexemes, &next)?;
             let place = &frontier.places[next.place as usize];
             reached = found.and_then(|(behind, piece)| {
                 let cost = place.cost.saturating_add(match &piece {
@@ -250,6 +251,7 @@ impl Run<'_> {
     fn step_along(
         &mut self,
         frontier: &mut Frontier,
+        costs: &Costs,
         lexemes: &Texts,
         next: &Next,
     ) -> Result<Option<(SetId, Piece)>, EngineError> {
@@ -266,7 +268,7 @@ impl Run<'_> {
                 (behind != SetId::EMPTY).then_some((behind, Piece::Text(rest)))
             }
             Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => None,
-            Way::Lexeme(lexeme) => self.read_lexeme(frontier, lexemes, next, lexeme)?,
+            Way::Lexeme(lexeme) => self.read_lexeme(frontier, costs, lexemes, next, lexeme)?,
         })
     }
 
@@ -413,6 +415,7 @@ impl Run<'_> {
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
+        costs: &Costs,
         lexemes: &Texts,
         next: &Next,
         lexeme: ExprId,
@@ -439,11 +442,9 @@ impl Run<'_> {
         };
         if is_tried && next.tried < LOOKED_AT as u32 {
             let deriver = self.lexeme_cache.deriver();
-            let longer =
-                others.get(deriver, lexeme, next.tried as usize)?.map(|other| other.len().saturating_sub(text.len()));
-            if let Some(longer) = longer {
-                let (order, total) =
-                    (next.order.saturating_add(longer as u64), next.total.saturating_add(longer as u64));
+            if let Some(other) = others.get(deriver, lexeme, next.tried as usize)? {
+                let more = costs.of_text(other).saturating_sub(costs.of_text(&text));
+                let (order, total) = (next.order.saturating_add(more), next.total.saturating_add(more));
                 frontier.queue.push(Reverse(Next { order, total, tried: next.tried + 1, ..*next }));
             }
         }
