@@ -157,8 +157,12 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// How the strings go on from a residual within one; `None` where some are not written plainly.
+/// How the strings go on from a residual within one; `None` where some are not written plainly, or a program tells what they are: that
+/// leaves a place for each of its texts.
 fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>>, LimitExceeded> {
+    if deriver.exprs.has_language(residual) {
+        return Ok(None);
+    }
     let mut all = Steps { ends: 0, steps: Vec::new() };
     for &(bytes, rest) in deriver.derivatives(residual)?.iter() {
         if !deriver.is_live(rest)? {
