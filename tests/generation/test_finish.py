@@ -174,3 +174,36 @@ def test_the_loops_of_transformers_close_their_rows(
         stencilm.CustomGenerate(compiled, finish="any")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_new_tokens is 0"):
         stencilm.LogitsProcessor(compiled, max_new_tokens=0)
+
+
+HOST = {"type": "string", "format": "hostname", "maxLength": 20}
+ENTRY = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "name": HOST},
+    "required": ["id", "name"],
+}
+
+
+@pytest.mark.parametrize("spare", [0, 3, 30])
+@pytest.mark.parametrize("element", [HOST, ENTRY], ids=["names", "objects"])
+def test_lists_of_distinct_host_names_end_within_their_budget(
+    tiny: stencilm.Model, element: dict[str, Any], spare: int
+) -> None:
+    schema = {"type": "array", "items": element, "uniqueItems": True, "minItems": 4}
+    compiled = tiny.compile(Grammar.from_json_schema(schema))
+    info = tiny.tokenizer_info
+    budget = GrammarMatcher(compiled).tokens_to_end() + spare
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    for seed in range(4):
+        draw = random.Random(seed)
+        matcher, tokens = GrammarMatcher(compiled, token_budget=budget), []
+        while not matcher.is_terminated():
+            matcher.fill_next_token_bitmask(mask)
+            bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: info.vocab_size]
+            tokens.append(draw.choice([int(token) for token in np.flatnonzero(bits)]))
+            assert matcher.accept_token(tokens[-1])
+        written = [token for token in tokens if token not in info.stop_token_ids]
+        assert len(written) <= budget
+        value = json.loads(info.decode_str(written))
+        assert len(value) >= 4
+        assert all(one != other for at, one in enumerate(value) for other in value[:at])

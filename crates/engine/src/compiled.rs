@@ -461,6 +461,7 @@ impl Layout {
             tokens: 0,
             spent_at: None,
             known: None,
+            compared: None,
         };
         let result = Watch::new(self.milliseconds, None).until(self.cancel.clone()).over(|| operation(&mut run));
         lexeme_cache.extensions.put(scratch);

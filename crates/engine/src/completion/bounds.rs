@@ -16,7 +16,8 @@ use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
 use crate::completion::fresh::Fresh;
 use crate::completion::references::ReferenceCosts;
-use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of, worst_of};
+use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
+use crate::completion::worst_cases::WorstCases;
 use crate::error::EngineError;
 use crate::machine::frame::NamesId;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
@@ -32,8 +33,8 @@ pub(crate) struct Bounds {
     items: Vec<u64>,
     /// Lexemes of the grammar.
     lexemes: FxHashMap<ExprId, u64>,
-    /// The rests of lexemes, by what they are derived to.
-    rests: FxHashMap<ExprId, u64>,
+    /// Of the rests of lexemes.
+    worst_cases: WorstCases,
     /// Of all parts: by so much one token may put off the end, at most.
     pub step: u64,
     /// By node whether each of its texts has a byte of those that are counted.
@@ -91,7 +92,7 @@ impl Bounds {
             members: vec![NEVER; grammar.all_members().len()],
             items: vec![NEVER; grammar.all_items().len()],
             lexemes: FxHashMap::default(),
-            rests: FxHashMap::default(),
+            worst_cases: WorstCases::default(),
             step: 0,
             opens: Vec::new(),
             is_exact: !run.machine.has_names()
@@ -108,7 +109,7 @@ impl Bounds {
                 continue;
             }
             let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
-            let most = bounds.of_rest(run, imported)?;
+            let most = bounds.worst_cases.of(run, imported)?;
             bounds.lexemes.insert(lexeme, most);
         }
         let brackets = b"{[(".iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)));
@@ -142,16 +143,6 @@ impl Bounds {
         let all = bounds.nodes.iter().chain(&bounds.members).chain(&bounds.items).chain(bounds.lexemes.values());
         bounds.step = all.copied().max().unwrap_or(0).saturating_add(NEW_KEY);
         Ok(bounds)
-    }
-
-    /// What completes the worst beginning of a lexeme or of what is left of one.
-    fn of_rest(&mut self, run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
-        if let Some(&known) = self.rests.get(&lexeme) {
-            return Ok(known);
-        }
-        let most = worst_of(run, lexeme)?;
-        self.rests.insert(lexeme, most);
-        Ok(most)
     }
 
     /// What completes the worst beginning of a node, where objects and arrays within it may have been opened if something
@@ -378,7 +369,7 @@ impl Bounds {
             }
             let spare = if expansion.free { NEW_KEY } else { 0 };
             for (tag, lexeme) in run.lexemes(thread) {
-                let mut within = self.of_rest(run, lexeme)?.saturating_add(spare);
+                let mut within = self.worst_cases.of(run, lexeme)?.saturating_add(spare);
                 if let Frame::Reference { names: NamesId::ANY, .. } = run.machine.frame(expansion.frame) {
                     // It is to one of the names that the token itself decides on.
                     within = within.max(self.references.rest);

@@ -13,6 +13,7 @@ use stencilm_regex::{ByteSet, ExprId};
 use crate::bounded::{FEW, LOOKED_AT};
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
 use crate::completion::token_counts::{NEVER, NEW_KEY};
+use crate::completion::worst_cases::longest_at_most;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
@@ -119,14 +120,18 @@ impl Fresh {
         let item = lexeme(surface.item);
         let longest = items.elements().map(|element| new(element).longest).max().unwrap_or(0);
         let longest = items.max.map_or(NEVER, |max| times(max, longest.saturating_add(item)));
-        let dearest =
-            items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
+        let costs = items.elements().map(|element| costs[element.value.0 as usize]);
+        let dearest = match items.is_unique() {
+            // They differ from each other.
+            true => items.elements().map(|element| new(element).of_many).max(),
+            false => costs.filter(|&cost| cost != NEVER).max(),
+        };
         // One element that is new makes the array new; those before it are any, but for two that must be equal.
         let equal = if items.must_repeat() { 2 } else { 0 };
         let before = (items.prefix.len() as u32).saturating_add(equal).max(items.min);
         let others = times(before, dearest.unwrap_or(0).saturating_add(item));
         let has_room = items.max.is_none_or(|max| max > before);
-        let of_many = match items.contains.is_empty() && !items.is_unique() && has_room {
+        let of_many = match items.contains.is_empty() && has_room {
             true => items.rest.iter().map(|element| new(element).of_many).min().unwrap_or(NEVER),
             false => NEVER,
         };
@@ -230,8 +235,12 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
     Ok(false)
 }
 
-/// The bytes of the longest match; [`NEVER`] where there is none, or many places to look at.
+/// The bytes of the longest match, or some more; [`NEVER`] where there is none, or many places to look at.
 fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
+    let plain = longest_at_most(run, lexeme);
+    if plain != NEVER {
+        return Ok(plain);
+    }
     // Depth first: a place that is met again on the way down is one that matches go round.
     let mut known: FxHashMap<ExprId, u64> = FxHashMap::default();
     let mut under_way: FxHashSet<ExprId> = FxHashSet::default();

@@ -4,8 +4,9 @@
 //! is plain from a bound on what one token can add; near it every place that a token may lead to is looked at.
 //!
 //! Rooms: [`costs`] (what parts of a grammar take), [`token_counts`] (what lexemes take in tokens), [`search`] (a short
-//! way), [`bounds`] (what it takes behind any one token), [`fresh`] (what a text takes that differs from others), [`references`]
-//! (what references to declared names take), [`narrowing`] (masks near the end of a budget).
+//! way), [`bounds`] (what it takes behind any one token), [`worst_cases`] (behind the worst beginning of a lexeme), [`fresh`]
+//! (what a text takes that differs from others), [`references`] (what references to declared names take), [`narrowing`] (masks
+//! near the end of a budget), [`shared_way`] (for which tokens one way to the end is enough).
 //!
 //! # Example
 //! With two tokens left behind `{"a": 1` the mask has `2` and `}`, for `2` and then `}` fit; with one left it has `}` alone.
@@ -16,4 +17,6 @@ pub(crate) mod fresh;
 pub(crate) mod narrowing;
 pub(crate) mod references;
 pub(crate) mod search;
+pub(crate) mod shared_way;
 pub(crate) mod token_counts;
+pub(crate) mod worst_cases;

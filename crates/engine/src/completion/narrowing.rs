@@ -5,7 +5,8 @@
 //! next token of the way that is known is always left.
 //!
 //! None of this hangs on how many tokens are left, so the places and the ways from them are kept with the configuration. Which
-//! keys and elements there are is no part of it: where that matters, a way is kept as one to try, and read again.
+//! keys and elements there are is no part of it: where that matters, a way is kept as one to try, and read again. It is read for one
+//! token of those that lead to a place, and what is compared on it tells which others it serves (`completion/shared_way.rs`).
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
+use crate::completion::shared_way::SharedWay;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::error::EngineError;
 use crate::locks::{Mutex, lock};
@@ -51,14 +53,23 @@ const EVERY_COUNT: usize = u32::MAX as usize - 1;
 struct WayOut {
     tokens: u64,
     pieces: Vec<Piece>,
+    /// A way was looked for that takes so much at most.
+    within: u64,
 }
 
 impl WayOut {
-    const NONE: WayOut = WayOut { tokens: NEVER, pieces: Vec::new() };
+    fn none(within: u64) -> WayOut {
+        WayOut { tokens: NEVER, pieces: Vec::new(), within }
+    }
 
     fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> WayOut {
         let tokens = tokens_of(vocabulary, &pieces).map_or(NEVER, |tokens| tokens.len() as u64);
-        WayOut { tokens, pieces }
+        WayOut { tokens, pieces, within: NEVER }
+    }
+
+    /// Whether no way is known, or looked for, that takes so many tokens.
+    fn is_too_long(&self, most: u64) -> bool {
+        self.tokens > most && self.within >= most_looked_at(most)
     }
 }
 
@@ -68,14 +79,24 @@ struct Place {
     cost: u64,
     /// No more than that completes it, whatever keys and elements there are.
     at_most: u64,
-    /// Whether the ways to the end from there hang on nothing else.
-    stands: bool,
+    /// What the ways to the end from there hang on.
+    hangs_on: HangsOn,
     /// One of the tokens that lead there.
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
     /// A way to the end from there, once one was looked for.
     way: Mutex<Option<Arc<WayOut>>>,
+}
+
+/// What else the ways to the end from a place hang on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HangsOn {
+    Nothing,
+    /// On a key or an element that is being written and must be new.
+    Written,
+    /// On the token itself: on a key or an element that it ends, or a name that is being declared.
+    Token,
 }
 
 /// The tokens that lead to one place.
@@ -368,25 +389,17 @@ impl Run<'_> {
         // The likeliest first: so many are looked at.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
-        let mut closing = Vec::new();
-        for place in &open {
-            if place.cost > most_looked_at(most) {
-                continue;
-            }
+        for place in open {
+            let closing = match place.cost > most_looked_at(most) {
+                true => Vec::new(),
+                false => self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?,
+            };
             // Where nothing hangs on which keys and elements there are, one token stands for all.
-            let tokens = if place.stands { vec![place.first] } else { place.tokens.within(mask, MANY) };
-            for token in tokens {
-                let Some(bytes) = vocabulary.token_bytes(token) else { continue };
-                let behind = self.run(configuration, bytes)?;
-                if self.closes(endings, &mut costs, behind, &place.way, &mut search)? {
-                    closing.push((token, place));
-                }
+            if place.hangs_on != HangsOn::Nothing || closing.is_empty() {
+                place.tokens.take_from(mask);
+                closing.into_iter().for_each(|token| token_set::set(mask, token));
             }
         }
-        let is_whole = |place: &Place| place.stands && closing.iter().any(|(token, _)| *token == place.first);
-        let kept: Vec<u32> = closing.iter().filter(|(_, place)| !place.stands).map(|&(token, _)| token).collect();
-        open.iter().filter(|place| !is_whole(place)).for_each(|place| place.tokens.take_from(mask));
-        kept.into_iter().for_each(|token| token_set::set(mask, token));
         for token in edges {
             let bytes = vocabulary.token_bytes(token);
             let behind = self.step_token(configuration, token, bytes)?;
@@ -396,6 +409,49 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The tokens of a mask that lead to a place and behind which so many tokens, or fewer, complete the text; the first of them where
+    /// they are all alike.
+    fn tokens_that_close(
+        &mut self,
+        endings: &mut Endings,
+        costs: &mut Costs,
+        configuration: SetId,
+        place: &Place,
+        mask: &[u32],
+        search: &mut Search,
+    ) -> Result<Vec<u32>, EngineError> {
+        let vocabulary = endings.counts.vocabulary.clone();
+        let tokens = match place.hangs_on {
+            HangsOn::Nothing => vec![place.first],
+            HangsOn::Written | HangsOn::Token => place.tokens.within(mask, usize::MAX),
+        };
+        let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
+        for token in tokens {
+            let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+            if shared.as_ref().is_some_and(|shared| shared.serves(self, bytes)) {
+                closing.push(token);
+                continue;
+            }
+            let kept = lock(&place.way).clone();
+            if read == MANY || kept.is_some_and(|kept| kept.is_too_long(search.most)) {
+                continue;
+            }
+            read += 1;
+            let behind = self.run(configuration, bytes)?;
+            if !self.closes(endings, costs, behind, &place.way, search)? {
+                continue;
+            }
+            closing.push(token);
+            if place.hangs_on == HangsOn::Written && shared.is_none() {
+                let way = lock(&place.way).clone().filter(|way| way.tokens <= search.most);
+                if let Some(way) = way {
+                    shared = SharedWay::new(self, configuration, bytes, &way.pieces)?;
+                }
+            }
+        }
+        Ok(closing)
     }
 
     /// Whether so many tokens, or fewer, complete the text from a place. A way from one like it is tried first, and a way that
@@ -413,23 +469,26 @@ impl Run<'_> {
         }
         let kept = lock(way).clone();
         let closes = match &kept {
-            Some(kept) if kept.tokens > search.most => false,
-            Some(kept) if self.leads_to_the_end(place, &kept.pieces)? => true,
+            Some(kept) if kept.is_too_long(search.most) => false,
+            Some(kept) if kept.tokens <= search.most && self.leads_to_the_end(place, &kept.pieces)? => true,
             _ if search.searches >= MAX_SEARCHES => return Ok(false),
             _ => {
                 search.searches += 1;
                 let most = most_looked_at(search.most);
                 let found = match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
                     Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
-                    Ok(Completion::TooLong(_) | Completion::Never) => WayOut::NONE,
+                    Ok(Completion::TooLong(_) | Completion::Never) => WayOut::none(most),
                     Err(EngineError::CompletionTooCostly(_)) => {
                         search.searches += COSTLY;
-                        WayOut::NONE
+                        WayOut::none(NEVER)
                     }
                     Err(error) => return Err(error),
                 };
                 let closes = found.tokens <= search.most;
-                lock(way).get_or_insert_with(|| Arc::new(found));
+                // The one before went by elements that the text has by now.
+                if closes || kept.is_none_or(|kept| kept.tokens == NEVER) {
+                    *lock(way) = Some(Arc::new(found));
+                }
                 closes
             }
         };
@@ -438,7 +497,7 @@ impl Run<'_> {
     }
 
     /// Whether a way that is known from another place completes the text from here as well.
-    fn leads_to_the_end(&mut self, place: SetId, pieces: &[Piece]) -> Result<bool, EngineError> {
+    pub fn leads_to_the_end(&mut self, place: SetId, pieces: &[Piece]) -> Result<bool, EngineError> {
         let mut here = place;
         for piece in pieces {
             here = match piece {
@@ -505,8 +564,8 @@ impl Run<'_> {
         let mut all = Vec::with_capacity(groups.len());
         for (at, ((place, is_doubtful), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
-            let hangs_on_keys = is_doubtful || self.writes_free_key(place);
-            let spare = if hangs_on_keys { NEW_KEY } else { 0 };
+            let writes_key = self.writes_free_key(place);
+            let spare = if is_doubtful || writes_key { NEW_KEY } else { 0 };
             let at_most = match endings.bounds.is_exact {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
@@ -514,12 +573,17 @@ impl Run<'_> {
                 // What waits tells too little of elements that count and keys that must be new.
                 false => endings.bounds.behind_a_token(self, &mut costs, place)?.saturating_add(1),
             };
-            let stands = !keeps_text && !hangs_on_keys;
+            let hangs_on = match keeps_text || writes_key {
+                _ if is_doubtful => HangsOn::Token,
+                true if self.machine.has_names() => HangsOn::Token,
+                true => HangsOn::Written,
+                false => HangsOn::Nothing,
+            };
             let list = match Some(at) == most && tokens.len() > words {
                 true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
                 false => TokenList::of(&tokens, &vocabulary, words),
             };
-            all.push(Place { cost, at_most, stands, first: tokens[0], tokens: list, way: Mutex::default() });
+            all.push(Place { cost, at_most, hangs_on, first: tokens[0], tokens: list, way: Mutex::default() });
         }
         Ok(Places(all.into()))
     }

@@ -9,7 +9,8 @@ use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::ExprId;
 
 use crate::bounded::FEW;
-use crate::completion::token_counts::{NEVER, TokenCounts, count_of, worst_of};
+use crate::completion::token_counts::{NEVER, TokenCounts, count_of};
+use crate::completion::worst_cases::WorstCases;
 use crate::error::EngineError;
 use crate::machine::layout::FrameId;
 use crate::parse::stepper::Run;
@@ -68,6 +69,7 @@ impl Declarations {
         let grammar = run.machine.grammar().clone();
         let (mut least, mut to_end, mut is_quoted) = (0, 0, false);
         let mut begins = [false; 256];
+        let mut worst_cases = WorstCases::default();
         for node in grammar.nodes() {
             let Node::Marked { mark: Mark::Declares(set), body } = node else { continue };
             is_quoted |= set.quoted;
@@ -76,7 +78,7 @@ impl Declarations {
                 let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
                 let cost = counts.of_lexeme(lexeme);
                 shortest = shortest.saturating_add(cost);
-                longest = longest.saturating_add(worst_of(run, imported)?.max(cost));
+                longest = longest.saturating_add(worst_cases.of(run, imported)?.max(cost));
                 if at == 0 {
                     for (bytes, _) in run.lexeme_cache.deriver().derivatives(imported)?.iter() {
                         (0..=255u8)

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node};
 use stencilm_regex::{ByteSet, ExprId, LimitExceeded, Shortest};
 
-use crate::bounded::{LOOKED_AT, STEPS};
+use crate::bounded::STEPS;
 use crate::error::EngineError;
 use crate::machine::readable::bytes_of;
 use crate::parse::stepper::Run;
@@ -139,56 +139,4 @@ pub(crate) fn lexemes_of(grammar: &Grammar) -> Vec<ExprId> {
         lexemes.extend([surface.empty, surface.open, surface.item, surface.close]);
     }
     lexemes
-}
-
-/// What completes the worst beginning of a lexeme, in bytes; [`NEVER`] where that is not known.
-pub(crate) fn worst_of(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
-    match run.lexeme_cache.most_to_complete(lexeme) {
-        u32::MAX => by_derivatives(run, lexeme),
-        most => Ok(u64::from(most)),
-    }
-}
-
-/// The most bytes that complete a beginning of a lexeme, by a look at all places in it; [`NEVER`] where these are many.
-fn by_derivatives(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
-    let deriver = run.lexeme_cache.deriver();
-    let mut places = vec![lexeme];
-    let mut numbers = FxHashMap::from_iter([(lexeme, 0usize)]);
-    let mut above: Vec<Vec<usize>> = vec![Vec::new()];
-    let mut done = 0;
-    while done < places.len() {
-        if places.len() > LOOKED_AT {
-            return Ok(NEVER);
-        }
-        for (_, rest) in deriver.derivatives(places[done])?.iter() {
-            if !deriver.is_live(*rest)? {
-                continue;
-            }
-            let number = *numbers.entry(*rest).or_insert_with(|| {
-                places.push(*rest);
-                above.push(Vec::new());
-                places.len() - 1
-            });
-            above[number].push(done);
-        }
-        done += 1;
-    }
-    let mut found: Vec<Option<u64>> = vec![None; places.len()];
-    let mut layer: Vec<usize> = (0..places.len()).filter(|&at| deriver.exprs.is_nullable(places[at])).collect();
-    layer.iter().for_each(|&at| found[at] = Some(0));
-    let mut length = 0;
-    while !layer.is_empty() {
-        length += 1;
-        let mut next = Vec::new();
-        for at in layer {
-            for &before in &above[at] {
-                if found[before].is_none() {
-                    found[before] = Some(length);
-                    next.push(before);
-                }
-            }
-        }
-        layer = next;
-    }
-    Ok(found.into_iter().map(|found| found.unwrap_or(0)).max().unwrap_or(0))
 }

@@ -282,18 +282,7 @@ impl Run<'_> {
     /// within an escape.
     pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
-        let written = self.stacks.since(text, start);
-        let (mut string, mut from) = (Quoting::Outside, 0);
-        for (at, &byte) in written.iter().enumerate() {
-            if string == Quoting::Outside {
-                from = at;
-            }
-            string = string.after(byte);
-        }
-        if string != Quoting::Within {
-            return None;
-        }
-        canonical_beginning(&written[from.min(written.len())..])
+        open_string(&self.stacks.since(text, start))
     }
 
     /// The strings of the elements seen of some arrays.
@@ -490,7 +479,7 @@ pub(crate) struct StringsSeen {
 }
 
 impl StringsSeen {
-    fn new(open: Vec<u8>, seen: UsedStrings) -> StringsSeen {
+    pub fn new(open: Vec<u8>, seen: UsedStrings) -> StringsSeen {
         let next = seen.next_bytes(&open);
         StringsSeen { open, next, seen }
     }
@@ -498,6 +487,10 @@ impl StringsSeen {
     /// Whether every element that goes on with these bytes, or begins in them, surely is a new one: it has a string that no
     /// element has that was seen, and no two of them have the same.
     pub fn are_not_in(&self, bytes: &[u8]) -> bool {
+        let goes_on = !bytes.iter().any(|byte| b"\"\\".contains(byte));
+        if goes_on && bytes.first().is_some_and(|&first| !self.next.contains(first)) {
+            return true;
+        }
         let mut strings: Vec<Vec<u8>> = Vec::new();
         let mut string = Some(self.open.clone());
         let mut bytes = bytes.iter();
@@ -538,6 +531,22 @@ impl StringsSeen {
         let is_in = |text: &Vec<u8>| text.windows(spelled.len()).any(|window| window == spelled);
         self.seen.have(spelled) || strings.iter().any(is_in)
     }
+}
+
+/// The open string at the end of what is written of an element, in its canonical spelling, from its quote on; `None` outside of
+/// strings, and within an escape.
+pub(crate) fn open_string(written: &[u8]) -> Option<Vec<u8>> {
+    let (mut string, mut from) = (Quoting::Outside, 0);
+    for (at, &byte) in written.iter().enumerate() {
+        if string == Quoting::Outside {
+            from = at;
+        }
+        string = string.after(byte);
+    }
+    if string != Quoting::Within {
+        return None;
+    }
+    canonical_beginning(&written[from.min(written.len())..])
 }
 
 /// How canonical text spells what a backslash and a letter stand for; `None` where more than a letter belongs to it.

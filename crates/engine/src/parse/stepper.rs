@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use stencilm_grammar::MembersId;
 use stencilm_regex::{ExprId, Map, StateId, Tag, check_time};
 
 use crate::bounded::FEW;
@@ -154,6 +155,19 @@ pub(crate) struct Run<'a> {
     pub spent_at: Option<u32>,
     /// What a mask has found out, once it follows all threads of a very ambiguous grammar together.
     pub known: Option<Box<Known>>,
+    /// The elements and keys that were held against others, where that is asked for.
+    pub compared: Option<Vec<Compared>>,
+}
+
+/// An element or a key that was held against those before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Compared {
+    /// An element that must be new: the text before it, the text up to its end, and the list of those before it.
+    Element { start: u32, end: u32, seen: u32 },
+    /// A key that must be new: what is written of it, and the list of those before it.
+    Key { object: MembersId, class: u32, written: u32, seen: u32 },
+    /// What must not just be new, or is not known.
+    Other,
 }
 
 /// Lists that operations make on their way, handed on from one to the next: a mask would make some fifty of them, each short.

@@ -460,6 +460,11 @@ impl Stacks {
         bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
     }
 
+    /// The text of these bytes, if it was there before.
+    pub fn known_text(&self, bytes: &[u8]) -> Option<u32> {
+        bytes.iter().try_fold(NIL, |before, &byte| self.cells.find(Cell { before, last: u32::from(byte) }))
+    }
+
     /// The text of a free key that an object has now.
     pub fn intern_key(&mut self, key: &[u8]) -> u32 {
         match key.first() {
@@ -471,9 +476,8 @@ impl Stacks {
 
     /// Whether an object may have had this free key, or one that begins like it.
     pub fn has_seen_key(&self, key: &[u8]) -> bool {
-        let cell = |before, &byte: &u8| self.cells.find(Cell { before, last: u32::from(byte) });
         match key.first() {
-            Some(&first) => self.seen_keys.first.contains(first) && key.iter().try_fold(NIL, cell).is_some(),
+            Some(&first) => self.seen_keys.first.contains(first) && self.known_text(key).is_some(),
             None => self.seen_keys.empty,
         }
     }

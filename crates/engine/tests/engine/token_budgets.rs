@@ -64,7 +64,7 @@ fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
 }
 
 /// Grammars, and whether the masks of a budget are all that the budget allows.
-const GRAMMARS: [(&str, bool); 28] = [
+const GRAMMARS: [(&str, bool); 37] = [
     (r#"root ::= "a"*"#, true),
     (r#"root ::= "a" | "aba" | "bababa""#, true),
     (r#"root ::= "[" root? "]""#, true),
@@ -99,6 +99,22 @@ const GRAMMARS: [(&str, bool); 28] = [
     (r#"root ::= %object { optional "a": "1"; optional "ab": "1212121"; count {2,}; }"#, false),
     // The keys that come first to mind are declared, with values that are dear.
     (r#"root ::= %object { order = any; optional "a": "121212"; others = "\"" [ab]* "\"": "1"; count {2,}; }"#, false),
+    // What is being written may become what the way to the end writes, or what was there before.
+    (r#"root ::= %array { unique; count {2,}; rest: "\"" [ab]{1,2} "\""; }"#, false),
+    (r#"root ::= %array { unique; count {2,}; rest: [12]{1,2}; }"#, false),
+    (r#"root ::= %array { unique; count {2,}; rest: "[" "\"" [ab]+ "\"" "," [12] "]"; }"#, false),
+    (
+        r#"root ::= %array { unique; count {2,}; rest: %object { others = "\"" [ab]{1,2} "\"": [12]; count {1,}; }; }"#,
+        false,
+    ),
+    (r#"root ::= %array { unique; count {2,}; rest: %array { unique; count {1,}; rest: [ab]{1,2} | [12]; }; }"#, false),
+    (r#"root ::= %array { unique; count {2,}; rest: [ab] ("1" | "2121212"); }"#, false),
+    (r#"root ::= %array { unique; count {2,}; rest: "\"" [ab] ("1" | "2121212") "\""; }"#, false),
+    (r#"root ::= %object { others = "\"" [ab] "2121212"? "\"": [12]; count {2,}; }"#, false),
+    (
+        r#"root ::= %object { member "a": "1"; optional "ab": "2"; others = "\"" [ab]{1,3} "\"": "1"; count {3,}; }"#,
+        false,
+    ),
     // What a reference takes hangs on the names before it.
     (r#"root ::= %declares("s": [ab]+) "," %refers("s")"#, false),
     (r#"root ::= (%declares("s": [ab]+) ":" | "(" %refers("s") ")")+"#, false),

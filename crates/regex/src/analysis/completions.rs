@@ -60,6 +60,25 @@ impl Completions {
         }
     }
 
+    /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes no more
+    /// than that, of intersections, too.
+    pub fn longest(exprs: &ExprSet, id: ExprId) -> u32 {
+        exprs.fold(id, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, u32>| match expr {
+            Expr::Nothing | Expr::Empty => 0,
+            Expr::Bytes(_) => 1,
+            Expr::Text(text) => text.len() as u32,
+            Expr::Language(rest) => rest.longest(),
+            Expr::Number(_) | Expr::Not(_) => u32::MAX,
+            Expr::Concat { head, tail } => known[head].saturating_add(known[tail]),
+            Expr::Or(parts) => parts.iter().map(|part| known[part]).max().unwrap_or(0),
+            Expr::And(parts) => parts.iter().map(|part| known[part]).min().unwrap_or(u32::MAX),
+            Expr::Repeat { body, max, .. } => match known[body] {
+                0 => 0,
+                length => max.map_or(u32::MAX, |max| length.saturating_mul(max)),
+            },
+        })
+    }
+
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, u32)>(self.known.capacity())
@@ -85,6 +104,17 @@ mod tests {
         assert_eq!([most("a*"), most("abc"), most("(abc)*"), most("(abc)*d")], [1, 3, 3, 4]);
         assert_eq!([most("(ab){3,5}"), most("a|bcd"), most("é{2}"), most("x?y")], [6, 3, 4, 2]);
         assert_eq!([most(""), most("(?!a)[a-b]")], [0, u32::MAX]);
+    }
+
+    #[test]
+    fn the_longest_match_is_no_longer() {
+        let longest = |pattern: &str| {
+            let mut deriver = Deriver::new(Limits::default());
+            let expr = parsed(&mut deriver, pattern);
+            Completions::longest(&deriver.exprs, expr)
+        };
+        assert_eq!([longest("ab|c"), longest("(ab){2,5}"), longest("é?"), longest("")], [2, 10, 2, 0]);
+        assert_eq!([longest("a*"), longest("a{2,}b"), longest("(?!a)[a-z]{1,4}")], [u32::MAX, u32::MAX, 4]);
     }
 
     proptest::proptest! {

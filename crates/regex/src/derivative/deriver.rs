@@ -27,6 +27,7 @@ pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
 
 /// How deep in an expression a language that a program tells is looked for.
 const MAX_LANGUAGE_LEVEL: u32 = 32;
+
 /// An expression set with memoised derivatives and liveness.
 #[derive(Clone, Default)]
 pub struct Deriver {

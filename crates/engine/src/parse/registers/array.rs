@@ -6,7 +6,7 @@ use crate::machine::expansion::Expansion;
 use crate::machine::frame::{ElementChange, Frame, Phase};
 use crate::machine::layout::Machine;
 use crate::parse::registers::meaning::Meaning;
-use crate::parse::stepper::Run;
+use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, ItemsState, NIL, Stacks, UNKNOWN_TEXT};
 
 /// An array.
@@ -58,7 +58,14 @@ impl Meaning for ArrayRegister {
             return [Some(register), None];
         }
         let state = run.stacks.items(register);
-        let Some(text) = run.text.filter(|_| run.is_exact() && state.start != UNKNOWN_TEXT) else {
+        let text = run.text.filter(|_| run.is_exact() && state.start != UNKNOWN_TEXT);
+        if let Some(compared) = &mut run.compared {
+            compared.push(match text {
+                Some(end) if !must_repeat => Compared::Element { start: state.start, end, seen: state.seen },
+                _ => Compared::Other,
+            });
+        }
+        let Some(text) = text else {
             return match must_repeat {
                 true => run.ended_unknown(self.items, state),
                 false => {

@@ -8,7 +8,7 @@ use crate::machine::frame::{MemberChange, Phase};
 use crate::machine::layout::Machine;
 use crate::machine::object_facts::{Had, has_few, most_free};
 use crate::parse::registers::meaning::Meaning;
-use crate::parse::stepper::Run;
+use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, MembersState, NIL, Stacks, UNKNOWN_TEXT};
 use crate::vocabulary::json_text;
 
@@ -104,6 +104,12 @@ impl Run<'_> {
                 self.doubt.taken |= expansion.has_taken;
             }
             return Some(UNKNOWN_TEXT);
+        }
+        if let Some(compared) = &mut self.compared {
+            compared.push(match behind {
+                "" => Compared::Key { object, class: expansion.class, written: old.text, seen: old.seen },
+                _ => Compared::Other,
+            });
         }
         let mut written = self.stacks.text(old.text);
         written.extend_from_slice(behind.as_bytes());

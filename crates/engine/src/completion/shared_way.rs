@@ -1,0 +1,200 @@
+//! Which of the tokens that lead to the same place one way to the end serves, where keys or elements must be new.
+//!
+//! Behind each of them the way is read alike but for the key and the elements that the token is a part of: these are others. So the
+//! way is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from all that are
+//! compared with them, which mostly shows from the string that is being written.
+
+use rustc_hash::FxHashSet;
+use stencilm_grammar::{MembersId, canonical_json};
+use stencilm_regex::ByteSet;
+
+use crate::completion::search::Piece;
+use crate::distinct::elements::{StringsSeen, open_string};
+use crate::error::EngineError;
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::{Compared, Run, offers_tokens};
+use crate::state::stacks::{Entry, NIL, SetId};
+use crate::state::used_strings::{Strings, UsedStrings};
+use crate::vocabulary::json_text::{Begun, begun, value_of};
+
+/// A way to the end behind one token, as it is read behind others that lead to the same place.
+#[derive(Default)]
+pub(crate) struct SharedWay {
+    elements: Elements,
+    keys: Vec<Key>,
+    /// The keys that are written on the way.
+    later_keys: FxHashSet<Vec<u8>>,
+}
+
+/// What is compared of elements.
+#[derive(Default)]
+struct Elements {
+    /// Those that are under way before the token and end on the way.
+    begun: Vec<Part>,
+    /// The lists of elements with which some are compared on the way.
+    seen: Vec<u32>,
+    /// The values of those that begin on the way.
+    later: FxHashSet<Vec<u8>>,
+    /// All these values, where a string is being written.
+    strings: Option<StringsSeen>,
+}
+
+/// What is written before a token and behind it, of a key or an element that it is a part of.
+struct Part {
+    before: Vec<u8>,
+    behind: Vec<u8>,
+}
+
+impl Part {
+    fn with(&self, token: &[u8]) -> Vec<u8> {
+        [&self.before, token, &self.behind].concat()
+    }
+}
+
+/// A key of which a token is a part.
+struct Key {
+    part: Part,
+    object: MembersId,
+    class: u32,
+    seen: u32,
+    /// The bytes with which names go on that it must not have.
+    next: ByteSet,
+}
+
+impl SharedWay {
+    /// The way behind a token, which is known to complete the text; `None` where it says nothing of others.
+    pub fn new(
+        run: &mut Run<'_>,
+        configuration: SetId,
+        token: &[u8],
+        way: &[Piece],
+    ) -> Result<Option<SharedWay>, EngineError> {
+        let mut threads = run.stacks.entries(configuration).to_vec();
+        run.take_text(&mut threads);
+        let text = run.text.take();
+        let behind = text.map(|text| token.iter().fold(text, |text, &byte| run.stacks.append(text, u32::from(byte))));
+        let here = run.run(configuration, token)?;
+        run.compared = Some(Vec::new());
+        let is_read = run.leads_to_the_end(here, way);
+        let compared = run.compared.take().unwrap_or_default();
+        if !is_read? {
+            return Ok(None);
+        }
+        let Some(open_key) = run.open_key(configuration) else { return Ok(None) };
+        let mut shared = SharedWay::default();
+        for compared in compared {
+            let is_told = match (compared, behind) {
+                (Compared::Element { start, end, seen }, Some(behind)) => {
+                    let on_the_way = run.stacks.since(end, behind).len();
+                    let element = run.stacks.since(end, start);
+                    shared.elements.add(element, on_the_way, token, seen)
+                }
+                (Compared::Key { object, class, written, seen }, _) => {
+                    let written = run.stacks.text(written);
+                    shared.add_key(&open_key, token, &written, (object, class, seen));
+                    true
+                }
+                _ => false,
+            };
+            if !is_told {
+                return Ok(None);
+            }
+        }
+        shared.elements.find_strings(run);
+        for at in 0..shared.keys.len() {
+            shared.keys[at].next = shared.names_behind(run, &shared.keys[at]);
+        }
+        Ok(Some(shared))
+    }
+
+    /// Adds a key that is written on the way, or from before the token on.
+    fn add_key(&mut self, open: &[u8], token: &[u8], written: &[u8], (object, class, seen): (MembersId, u32, u32)) {
+        self.later_keys.insert(value_of(written));
+        let Some(behind) = written.strip_prefix(open).and_then(|rest| rest.strip_prefix(token)) else { return };
+        let part = Part { before: open.to_vec(), behind: behind.to_vec() };
+        self.keys.push(Key { part, object, class, seen, next: ByteSet::EMPTY });
+    }
+
+    /// The bytes with which the names go on that a key must not have, as far as it is written before the token.
+    fn names_behind(&self, run: &Run<'_>, key: &Key) -> ByteSet {
+        let Begun { value, escape, quoted } = begun(&key.part.before);
+        if !quoted || !escape.is_empty() {
+            return ByteSet::range(0, 255);
+        }
+        let taken = run.machine.taken_behind(key.object, key.class, &value);
+        let taken = taken.iter().map(|name| name.as_bytes().to_vec());
+        let seen = run.stacks.seen.entries(key.seen).map(|name| run.stacks.text(name));
+        let names = taken.chain(seen).chain(self.later_keys.iter().cloned());
+        names.filter_map(|name| name.strip_prefix(&value[..])?.first().copied()).collect()
+    }
+
+    /// Whether the way surely completes the text behind another token as well.
+    pub fn serves(&self, run: &Run<'_>, token: &[u8]) -> bool {
+        self.keys.iter().all(|key| self.is_new_key(run, key, token)) && self.elements.are_new(run, token)
+    }
+
+    fn is_new_key(&self, run: &Run<'_>, key: &Key, token: &[u8]) -> bool {
+        let goes_on = !token.iter().any(|byte| b"\"\\".contains(byte));
+        if goes_on && token.first().is_some_and(|&first| !key.next.contains(first)) {
+            return true;
+        }
+        let value = value_of(&key.part.with(token));
+        if self.later_keys.contains(&value) || run.machine.is_taken(key.object, key.class, &value) {
+            return false;
+        }
+        !run.stacks.known_text(&value).is_some_and(|value| run.stacks.seen.has(key.seen, value))
+    }
+}
+
+impl Elements {
+    /// Adds one of which so many bytes are on the way; `false` where what it is behind another token is not known.
+    fn add(&mut self, element: Vec<u8>, on_the_way: usize, token: &[u8], seen: u32) -> bool {
+        if !self.seen.contains(&seen) && seen != NIL {
+            self.seen.push(seen);
+        }
+        if element.len() <= on_the_way {
+            self.later.insert(canonical_json(&element));
+            return true;
+        }
+        // What begins within the token may begin elsewhere in another one.
+        let Some(before) = (element.len() - on_the_way).checked_sub(token.len()) else { return false };
+        let behind = element[before + token.len()..].to_vec();
+        self.begun.push(Part { before: element[..before].to_vec(), behind });
+        true
+    }
+
+    /// Finds the strings in all elements with which some are compared, where one is being written in those under way.
+    fn find_strings(&mut self, run: &mut Run<'_>) {
+        let Some(open) = self.begun.first().and_then(|element| open_string(&element.before)) else { return };
+        let seen = self.seen.iter().map(|&seen| run.stacks.seen_strings(seen));
+        let lists = seen.chain([Strings::default().with(self.later.iter().cloned())]).collect();
+        self.strings = Some(StringsSeen::new(open, UsedStrings::new(lists)));
+    }
+
+    /// Whether those under way are surely new with another token.
+    fn are_new(&self, run: &Run<'_>, token: &[u8]) -> bool {
+        if self.strings.as_ref().is_some_and(|strings| strings.are_not_in(token)) {
+            return true;
+        }
+        self.begun.iter().all(|element| {
+            let value = canonical_json(&element.with(token));
+            if self.later.contains(&value) {
+                return false;
+            }
+            let known = run.stacks.known_text(&value);
+            !known.is_some_and(|value| self.seen.iter().any(|&seen| run.stacks.seen.has(seen, value)))
+        })
+    }
+}
+
+impl Run<'_> {
+    /// What is written of the free key that a configuration is within; `None` where it is within different ones.
+    fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
+        let free = self.stacks.entries(configuration).iter().filter(|&&thread| {
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).free
+        });
+        let mut written = free.map(|thread| self.stacks.members(thread.register).text);
+        let first = written.next().unwrap_or(NIL);
+        written.all(|other| other == first).then(|| self.stacks.text(first))
+    }
+}
