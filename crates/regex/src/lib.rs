@@ -42,6 +42,7 @@ pub use numbers::{
 };
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
+    parse_taking, parse_without,
 };
 pub use watch::{
     CancelToken, Parts, Watch, check as check_time, check_after as check_time_after, check_now as check_time_now,

@@ -8,6 +8,7 @@
 mod around;
 mod build;
 mod checks;
+mod choices;
 mod ecma;
 mod edges;
 mod error;
@@ -31,7 +32,8 @@ pub use utf8::{Alphabet, Utf8};
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
 use crate::host::after_freeing;
-use place::{Found, Reading};
+use choices::Choice;
+use place::Reading;
 use read::read;
 use rewritten::Rewritten;
 use steps::Budget;
@@ -49,13 +51,54 @@ pub fn parse_pattern(
     options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
 ) -> Result<ExprId, PatternError> {
+    let texts = parse_choice(exprs, pattern, options, alphabet, Choice::All)?;
+    Ok(texts.expect("a pattern has all of itself"))
+}
+
+/// Of what a pattern matches the texts that take one of its alternatives, by its number, and perhaps some that do not: whatever
+/// else matches does without that alternative. What may be repeated from zero on is an alternative, too. `None` where there are no
+/// more.
+///
+/// # Errors
+/// As [`parse_pattern`].
+pub fn parse_taking(
+    exprs: &mut ExprSet,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+    alternative: usize,
+) -> Result<Option<ExprId>, PatternError> {
+    parse_choice(exprs, pattern, options, alphabet, Choice::Taking(alternative))
+}
+
+/// What a pattern matches without those of its alternatives, by their numbers, of which this is `true`.
+///
+/// # Errors
+/// As [`parse_pattern`].
+pub fn parse_without(
+    exprs: &mut ExprSet,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+    dropped: &[bool],
+) -> Result<ExprId, PatternError> {
+    let texts = parse_choice(exprs, pattern, options, alphabet, Choice::Without(dropped))?;
+    Ok(texts.expect("a pattern has all but some alternatives"))
+}
+
+fn parse_choice(
+    exprs: &mut ExprSet,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+    choice: Choice<'_>,
+) -> Result<Option<ExprId>, PatternError> {
     let rewritten = rewritten(pattern, options.dialect)?;
     let budget = Budget::default();
-    let reading = Reading::whole(&budget);
+    let reading = Reading { choice, ..Reading::whole(&budget) };
     let found = read(exprs, rewritten, pattern, options, alphabet, reading);
     give_back(pattern);
-    let Found { mut groups, .. } = found?;
-    Ok(groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts))
+    Ok(found?.map(|mut found| found.groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts)))
 }
 
 /// The texts that a pattern matches within a longer text, from where it begins on: in groups, each with the condition that
@@ -75,7 +118,7 @@ pub fn parse_part(
     let reading = Reading { open: true, ..Reading::whole(&budget) };
     let found = read(exprs, rewritten, pattern, &options, alphabet, reading);
     give_back(pattern);
-    Ok(found?.groups)
+    Ok(found?.expect("a pattern has all of itself").groups)
 }
 
 /// The syntax tree of a long pattern takes 140 bytes for each of its own. They are free again, and given back at once.

@@ -168,18 +168,37 @@ impl Row {
     }
 
     /// The row without some of its tokens, with other crossing tokens, and without its ends.
-    pub fn without(&self, vocab_size: usize, tokens: Vec<u32>, crossings: Arc<Vec<Leaving>>) -> Row {
+    pub fn without(&self, vocab_size: usize, tokens: Vec<u32>, crossings: Option<Arc<Vec<Leaving>>>) -> Row {
         match &self.inside {
             Some(inside) => {
                 let count = self.count - tokens.len();
                 let without = [&self.without, &*tokens].concat();
-                Row::of_shared(inside.clone(), without, count, Some(crossings), Box::default())
+                Row::of_shared(inside.clone(), without, count, crossings, Box::default())
             }
             None => {
                 let kept = self.listed.iter().flatten().copied().filter(|token| !tokens.contains(token)).collect();
-                Row::of_tokens(vocab_size, kept, Some(crossings), Box::default())
+                Row::of_tokens(vocab_size, kept, crossings, Box::default())
             }
         }
+    }
+
+    /// A row of other tokens with the same ends but for some nodes, which are sorted.
+    pub fn with_fewer(&self, vocabulary: &Tokens, inside: TokenSet, not_here: &[u32]) -> Row {
+        let (crossings, ends) = self.ends_but_for(vocabulary, not_here);
+        Row::of_set(inside, crossings, self.unkept.clone()).with_ends(ends)
+    }
+
+    /// The crossing tokens and the ends without some nodes, which are sorted.
+    pub fn ends_but_for(&self, vocabulary: &Tokens, nodes: &[u32]) -> (Option<Arc<Vec<Leaving>>>, Arc<[u32]>) {
+        if nodes.is_empty() {
+            return (self.crossings.clone(), self.ends.clone());
+        }
+        let ends = self.ends.iter().copied().filter(|node| nodes.binary_search(node).is_err()).collect();
+        let crossings = self.crossings.as_ref();
+        let crossings = crossings.map(|crossings| {
+            Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, nodes)).collect())
+        });
+        (crossings, ends)
     }
 
     /// The row with these ends, which are sorted.

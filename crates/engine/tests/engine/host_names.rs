@@ -53,6 +53,12 @@ fn vocabulary() -> Arc<Vocabulary> {
         ".\u{5d0}",
         "--a",
         "-a",
+        "l\u{b7}l",
+        "\u{fc}.a",
+        "\u{fc}\u{fc}\u{fc}",
+        "\u{5d0}\u{5d1}.\u{5d0}",
+        "bbbbb.a\"",
+        "------------",
     ];
     tokens.extend(pieces.iter().map(|piece| Some(piece.as_bytes().to_vec())));
     let stop = tokens.len() as u32;
@@ -77,7 +83,8 @@ fn masks_of_names_are_the_naive_ones() {
     let long = format!("xn--{}-", "a".repeat(48));
     let name = format!("{}.{}.{}.{}.xn--mnchen-3ya", "b".repeat(63), "c".repeat(63), "d".repeat(60), "e".repeat(46));
     let encoded = "xn--mnchen-3ya.xn--zca.xn--4dbc5h";
-    let cases: [(&str, Spelling, &[&str]); 8] = [
+    let label = format!("{}\u{fc}a.a", "b".repeat(57));
+    let cases: [(&str, Spelling, &[&str]); 11] = [
         (
             r#"{"format": "hostname"}"#,
             Spelling::Natural,
@@ -86,6 +93,13 @@ fn masks_of_names_are_the_naive_ones() {
         (r#"{"format": "hostname"}"#, Spelling::Natural, &[&format!("{long}7aaa"), &format!("{long}aaa-3ya")]),
         (r#"{"format": "hostname"}"#, Spelling::Any, &["xn--mnchen-3ya.de", r"x\u006e--\u007aca.a"]),
         (r#"{"format": "idn-hostname"}"#, Spelling::Natural, &["xn--mnchen-3ya.\u{fc}.a", "\u{5d0}.xn--4dbc5h.a"]),
+        (r#"{"format": "idn-hostname"}"#, Spelling::Natural, &[&label, &name]),
+        (
+            r#"{"format": "idn-hostname", "maxLength": 12}"#,
+            Spelling::Natural,
+            &["a.xn--zca.\u{fc}", "\u{5d0}.xn--zca.a", "l\u{b7}l.\u{fc}.bbbbb", "mnchen.com.a"],
+        ),
+        (r#"{"format": "hostname", "maxLength": 20}"#, Spelling::Natural, &["a.xn--mgberp4a5d4ar"]),
         (r#"{"format": "hostname", "maxLength": 16}"#, Spelling::Natural, &["xn--mnchen-3ya.d", "a.xn--4dbc5h.a"]),
         (r#"{"format": "hostname", "maxLength": 10, "minLength": 9}"#, Spelling::Any, &["xn--zca.aa", "xn--4dbc5h"]),
         (r#"{"format": "hostname", "pattern": "\\.com$"}"#, Spelling::Natural, &["xn--mnchen-3ya.com"]),

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use stencilm_grammar::{ErrorKind, Node, from_json_schema};
+use stencilm_regex::{Deriver, Dfa, Limits, StateId};
 
 use crate::{check, check_with, grammar, options, oracle};
 
@@ -89,6 +90,55 @@ fn constraints_that_exclude_each_other_are_found_in_every_spelling_soon() {
             Node::Lexeme(lexeme) => or_null.exprs().has_boolean(*lexeme),
             _ => false,
         }));
+    }
+}
+
+#[test]
+fn alternatives_that_no_text_takes_are_not_searched_in_any_spelling() {
+    let limits = Limits { max_search: 1_000, ..Limits::default() };
+    for pattern in
+        ["b|^12:00:00Z$", "^(?:12|.*b):00", "^(?:.*b)?12:00", "^12(?::00.*b|:00:00Z)", "^(?:12:|[^c]*b)*00:00Z"]
+    {
+        let schema = format!(r#"{{"type":"string","format":"time","pattern":"{pattern}"}}"#);
+        let grammar = grammar(&schema, "a");
+        let Node::Lexeme(string) = *grammar.node(grammar.root()) else { panic!("a string is one lexeme") };
+        let mut deriver = Deriver::over(grammar.exprs().clone(), limits);
+        let mut automaton = Dfa::new(&mut deriver, &[string], limits).expect(pattern);
+        for text in [r#""12:00:00Z""#, r#""\u0031\u0032:00:00Z""#] {
+            // Every byte that may come is asked whether it leads on.
+            let end = automaton.run(&mut deriver, StateId::START, text.as_bytes()).expect(pattern);
+            assert!(!automaton.accepts(end).is_empty(), "{text} under {pattern}");
+        }
+    }
+}
+
+proptest::proptest! {
+    /// Strings in any spelling are those in the natural one, each character spelled in any way.
+    #[test]
+    fn strings_are_the_same_in_every_spelling(
+        pattern in proptest::sample::select(vec![
+            "b|^a1", "^(?:a|b)1$", "^(?:a1|.*b)*$", "^(?:(?:ab)?1|b(?:a|11))*a", "^(?=a)(?:ab|1)+", "^(?:a?b){1,2}$",
+            "^(?:ab|a|(?:b|1a){2})+$", "b$|1(?:a|b)|^$",
+        ]),
+        beside in proptest::sample::select(vec![
+            r#""pattern":"^[a1]*$""#, r#""not":{"pattern":"1"}"#, r#""maxLength":2"#, r#""pattern":"a|^1""#,
+            r#""format":"regex","minLength":1"#, r#""pattern":"^a?1?b?$""#,
+        ]),
+        text in "[ab1]{0,5}",
+        escaped in proptest::prelude::any::<u8>(),
+    ) {
+        let schema = format!(r#"{{"type":["null","string"],"pattern":"{pattern}","allOf":[{{{beside}}}]}}"#);
+        let spelled: String = text
+            .chars()
+            .enumerate()
+            .map(|(at, c)| if escaped >> at & 1 == 1 { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() })
+            .collect();
+        // Where nothing fits, both are refused.
+        let decide = |letters, text: &str| {
+            let grammar = from_json_schema(&schema, &options(letters));
+            grammar.map(|grammar| oracle::accepts(&grammar, &format!("\"{text}\""))).map_err(|error| error.message)
+        };
+        proptest::prop_assert_eq!(decide("a", &spelled), decide("", &text), "{} under {}", spelled, schema);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a pattern stands while it is read, and what it was found to match.
 
 use super::around::Around;
+use super::choices::Choice;
 use super::kinds::Edge;
 use super::options::PatternOptions;
 use super::steps::Budget;
@@ -20,12 +21,15 @@ pub(super) struct Reading<'b> {
     /// What stands before its texts and after them.
     pub before: Edge,
     pub after: Edge,
+    /// What is read of it.
+    pub choice: Choice<'b>,
 }
 
 impl Reading<'_> {
     /// A pattern that is all of a text.
     pub fn whole(budget: &Budget) -> Reading<'_> {
-        Reading { budget, open: false, depth: 0, ahead: None, before: Edge::default(), after: Edge::default() }
+        let (before, after) = Default::default();
+        Reading { budget, open: false, depth: 0, ahead: None, before, after, choice: Choice::All }
     }
 }
 

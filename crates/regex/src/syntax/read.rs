@@ -6,6 +6,7 @@ use regex_syntax::hir::Hir;
 use regex_syntax::hir::translate::TranslatorBuilder;
 
 use super::around::{Around, Cut, cut};
+use super::choices::Choice;
 use super::error::{PatternError, PatternErrorKind};
 use super::kinds::Edge;
 use super::lazy::{self, Alternative};
@@ -44,11 +45,12 @@ fn around_of(
     let whole = PatternOptions { anchoring: Anchoring::Whole, ..*options };
     let mut read_between = |edge: Edge| -> Result<(ExprId, Found), PatternError> {
         let (before, after) = if cut.ahead { (edge, Edge::Text) } else { (Edge::Text, edge) };
-        let inner = Reading { open: false, depth: reading.depth + 1, ahead: Some(cut.ahead), before, after, ..reading };
+        let (depth, ahead, choice) = (reading.depth + 1, Some(cut.ahead), Choice::All);
+        let inner = Reading { open: false, depth, ahead, before, after, choice, ..reading };
         // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
         let open = Reading { open: true, ..inner };
         let found = if reading.open && cut.ahead {
-            read(exprs, cut.whole(pattern, false), pattern, &whole, alphabet, open).ok()
+            read(exprs, cut.whole(pattern, false), pattern, &whole, alphabet, open).ok().flatten()
         } else {
             None
         };
@@ -59,6 +61,7 @@ fn around_of(
             }
             None => {
                 let found = read(exprs, cut.whole(pattern, true), pattern, &whole, alphabet, inner)?;
+                let found = found.expect("a look-around is read as a whole");
                 let ways = found.groups.iter().map(|&(texts, _)| texts).collect();
                 (found, ways)
             }
@@ -76,7 +79,8 @@ fn around_of(
     Ok(Around { ahead, negative, by_edge, beyond: found.beyond, offset })
 }
 
-/// Reads a pattern in groups of texts, each with the condition on what follows.
+/// Reads a pattern in groups of texts, each with the condition on what follows; `None` where it has no such alternative as is to be
+/// read.
 pub(super) fn read(
     exprs: &mut ExprSet,
     rewritten: Rewritten,
@@ -84,7 +88,7 @@ pub(super) fn read(
     options: &PatternOptions,
     alphabet: &mut dyn Alphabet,
     reading: Reading<'_>,
-) -> Result<Found, PatternError> {
+) -> Result<Option<Found>, PatternError> {
     let (rewritten, cuts) = cut(rewritten, pattern)?;
     let mut arounds = Vec::with_capacity(cuts.len());
     for cut in &cuts {
@@ -105,10 +109,11 @@ pub(super) fn read(
         .translate(&rewritten.text, &ast)
         .map_err(|error| PatternError::from_hir(&error, pattern, rewritten))?;
     drop(ast);
+    let Some(hir) = reading.choice.of(hir) else { return Ok(None) };
     in_time(pattern)?;
     let place = Place { pattern, options, arounds: &arounds, reading };
     if !(reading.open && reading.depth == 0) {
-        return groups_of(exprs, &hir, alphabet, &place);
+        return groups_of(exprs, &hir, alphabet, &place).map(Some);
     }
     let mut whole = Found::default();
     for Alternative { head, tail, is_lazy } in lazy::alternatives(&hir) {
@@ -125,7 +130,7 @@ pub(super) fn read(
         }
         whole.groups.extend(found);
     }
-    Ok(whole)
+    Ok(Some(whole))
 }
 
 /// Between two steps of reading a pattern: ends what takes too long.

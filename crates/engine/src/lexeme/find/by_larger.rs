@@ -6,8 +6,6 @@
 //! vocabulary ([`LexemeCache::row_apart`]). And in the middle of what must not occur it is there again after nearly every one:
 //! such a state is near that one, too.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
@@ -114,7 +112,7 @@ impl LexemeCache {
         for token in dead {
             token_set::clear(inside.words_mut(), token);
         }
-        Ok(is_larger.then(|| without_ends(vocabulary, larger, inside, &not_here)))
+        Ok(is_larger.then(|| larger.with_fewer(vocabulary, inside, &not_here)))
     }
 
     /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
@@ -204,7 +202,7 @@ impl LexemeCache {
         }
         not_here.sort_unstable();
         not_here.dedup();
-        Ok(Some(without_ends(vocabulary, larger, inside, &not_here)))
+        Ok(Some(larger.with_fewer(vocabulary, inside, &not_here)))
     }
 }
 
@@ -229,20 +227,6 @@ fn without_complements(exprs: &mut ExprSet, expr: ExprId, depth: usize) -> ExprI
         }
         _ => expr,
     }
-}
-
-/// The row of these tokens with the ends of another one, but for some nodes, which are sorted.
-fn without_ends(vocabulary: &Tokens, larger: &Row, inside: TokenSet, not_here: &[u32]) -> Row {
-    let ends = match not_here.is_empty() {
-        true => larger.ends.clone(),
-        false => larger.ends.iter().copied().filter(|node| not_here.binary_search(node).is_err()).collect(),
-    };
-    // Without crossing tokens a row is used only where nothing follows.
-    let crossings = larger.crossings.as_ref().map(|crossings| match not_here.is_empty() {
-        true => crossings.clone(),
-        false => Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, not_here)).collect()),
-    });
-    Row::of_set(inside, crossings, larger.unkept.clone()).with_ends(ends)
 }
 
 /// A lexeme and a larger language, read together.

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, ExprId, LanguageReader, LanguageWay, LimitExceeded, StateId};
 
 use crate::bounded::MANY;
-use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::find::limits::{Beside, Limited, Read};
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
@@ -90,28 +91,83 @@ impl LexemeCache {
         let mut ends = Ends::default();
         let mut states = vec![0; trie.max_depth() + 1];
         // What is left behind runs of bytes that stop at more than one.
-        let mut known: FxHashMap<&[u8], ExprId> = FxHashMap::default();
+        let mut known: FxHashMap<&[u8], Box<[ExprId]>> = FxHashMap::default();
+        let mut behind: FxHashMap<Box<[ExprId]>, Behind> = FxHashMap::default();
         let mut readers = begun.readers();
         for &node in nodes {
-            let behind = known.entry(vocabulary.bytes_before(node));
-            let behind = *behind.or_insert_with_key(|before| {
-                let left = begun.after(&mut readers, before).unwrap_or(0);
-                let ways = readers.iter_mut().zip(&begun.exits).enumerate();
-                let ways = ways.filter(|(index, _)| left & (1 << index) != 0).map(|(_, way)| way);
-                let members = ways.filter_map(|(reader, exits)| {
-                    (reader.read(before) && reader.is_member()).then(|| exit(exits, before.len()))
-                });
-                let behind: Vec<ExprId> = members.collect();
-                self.deriver.exprs.or(&behind)
-            });
-            if behind == ExprId::NOTHING {
+            let exits = known.entry(vocabulary.bytes_before(node));
+            let exits = exits.or_insert_with_key(|before| begun.exits_behind(&mut readers, before));
+            if exits.is_empty() {
                 continue;
             }
-            let dfa = self.dfa(&[behind])?;
-            self.read_behind_run(vocabulary, (dfa, node), &mut states, inside, &mut ends)?;
+            if !behind.contains_key(exits) {
+                behind.insert(exits.clone(), self.behind(exits)?);
+            }
+            match behind.get_mut(exits).expect("it was just found") {
+                Behind::Plain(dfa) => {
+                    self.read_behind_run(vocabulary, (*dfa, node), &mut states, inside, &mut ends)?;
+                }
+                Behind::Within(beside) => {
+                    self.read_within(vocabulary, (beside, node), &mut states, inside, &mut ends)?;
+                }
+            }
         }
         Ok(ends)
     }
+
+    /// Reads a text within limits from a node of the trie on, with whose byte it begins: the tokens that stay within it, and where
+    /// it ends in others.
+    fn read_within(
+        &mut self,
+        vocabulary: &Tokens,
+        (beside, node): (&mut Beside, u32),
+        states: &mut [u32],
+        inside: &mut TokenSet,
+        ends: &mut Ends,
+    ) -> Result<(), LimitExceeded> {
+        let (trie, node) = (vocabulary.trie(), node as usize);
+        trie.walk_part(
+            (node, node + trie.size(node)),
+            trie.depth(node) - 1,
+            Beside::START,
+            states,
+            |place, byte, node, _| {
+                let Some(Read::Within { place, is_end }) = beside.step(self, place, byte)? else { return Ok(None) };
+                if is_end {
+                    // It is no matter in which state.
+                    ends.push(vocabulary, node, StateId::START);
+                }
+                Ok(Some(if beside.is_sure(place, trie.height(node)) { beside.freed(place) } else { place }))
+            },
+            |token| token_set::set(inside.words_mut(), token),
+        )
+    }
+
+    /// How to read what matches one of these.
+    fn behind(&mut self, exits: &[ExprId]) -> Result<Behind, LimitExceeded> {
+        let mut all: Option<Limited> = None;
+        for &exit in exits {
+            let limited = self.without_limits(exit)?;
+            let exprs = &mut self.deriver.exprs;
+            let either = limited.and_then(|limited| match &all {
+                Some(all) => all.either(&limited, exprs),
+                None => Some(limited),
+            });
+            if either.is_none() {
+                let any = exprs.or(exits);
+                return Ok(Behind::Plain(self.dfa(&[any])?));
+            }
+            all = either;
+        }
+        let all = all.expect("something may follow");
+        Ok(Behind::Within(Beside::new(self, &all)?))
+    }
+}
+
+/// How what may follow a member is read.
+enum Behind {
+    Plain(DfaId),
+    Within(Beside),
 }
 
 /// What follows behind so many bytes.
@@ -160,6 +216,16 @@ impl Begun {
     fn after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Option<u32> {
         let mut ends = self.sure + 1..=bytes.len();
         ends.try_fold(self.all_ways(), |ways, end| self.step(readers, ways, &bytes[..end]))
+    }
+
+    /// What may follow a run of bytes, where they are a member.
+    fn exits_behind(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
+        let left = self.after(readers, bytes).unwrap_or(0);
+        let ways = readers.iter_mut().zip(&self.exits).enumerate();
+        let ways = ways.filter(|(index, _)| left & (1 << index) != 0).map(|(_, way)| way);
+        let members = ways
+            .filter_map(|(reader, exits)| (reader.read(bytes) && reader.is_member()).then(|| exit(exits, bytes.len())));
+        members.filter(|&exit| exit != ExprId::NOTHING).collect()
     }
 
     fn all_ways(&self) -> u32 {

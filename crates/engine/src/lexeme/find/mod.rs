@@ -2,7 +2,7 @@
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
 //! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and mends the
-//! difference ([`by_larger`], [`bounded_patterns`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
+//! difference ([`by_larger`], [`bounded_patterns`], [`limits`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
 //! hold.
 //!
 //! Entry point: [`order`].
@@ -16,5 +16,6 @@ pub(crate) mod by_runs;
 pub(crate) mod by_walk;
 pub(crate) mod char_runs;
 pub(crate) mod language_runs;
+pub(crate) mod limits;
 pub(crate) mod order;
 pub(crate) mod unbounded_runs;

@@ -10,7 +10,8 @@ use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
 use crate::bounded::{LOOKED_AT, SEARCHED};
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
 use crate::lexeme::crossing::{Crossings, Leaving};
-use crate::lexeme::find::bounded_patterns::{Bounded, Limited};
+use crate::lexeme::find::bounded_patterns::Bounded;
+use crate::lexeme::find::limits::Limited;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
@@ -99,11 +100,9 @@ impl LexemeCache {
     fn row_of_one(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
         match self.row_of_bounded(vocabulary, this.residual)? {
             Some(bounded) if self.is_simpler(bounded.other, this.residual) => Ok(Next::After(Larger::Bounded(bounded))),
-            _ => match self.without_limits(this.residual)? {
-                Some(limited) if self.is_simpler(limited.without, this.residual) => {
-                    Ok(Next::After(Larger::Limited(limited)))
-                }
-                _ => self.row_of_unbounded(vocabulary, this),
+            _ => match self.limited_row(this.residual)? {
+                Some(limited) => Ok(Next::After(Larger::Limited(limited))),
+                None => self.row_of_unbounded(vocabulary, this),
             },
         }
     }

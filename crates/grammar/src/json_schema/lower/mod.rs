@@ -9,6 +9,7 @@
 //! The alternative for objects becomes an object node with the declared member `a`.
 
 pub(crate) mod arrays;
+pub(crate) mod dead_alternatives;
 pub(crate) mod existential;
 pub(crate) mod explain;
 pub(crate) mod keys;

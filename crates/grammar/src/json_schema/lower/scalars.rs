@@ -9,12 +9,14 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json::format::{Format, Punycode};
 use crate::json::lengths;
 use crate::json::lengths::Lengths;
-use crate::json::spelling::Spelling;
-use crate::json::strings::Strings;
 use crate::json::values::common;
 use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{SchemaId, Types};
+
+/// How a pattern of a schema is read.
+pub(super) const PATTERN: PatternOptions =
+    PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
 
 impl<'a> Lowering<'a> {
     /// Adds the expressions of all types but arrays and objects.
@@ -81,23 +83,6 @@ impl<'a> Lowering<'a> {
         let lengths = self.strings.any_body(exprs, merged.min_length, merged.max_length);
         let name = if (merged.min_length, merged.max_length) == (0, None) { name } else { exprs.and(&[name, lengths]) };
         Ok(self.strings.quoted(exprs, name))
-    }
-
-    /// The strings of a value, and none where constraints exclude each other. That is the same in every spelling, and found out soon
-    /// in the one without escapes, of which each character has a single one: with those of all characters, a search for a text
-    /// would try every digit of them in between.
-    fn string_decided_plainly(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
-        let string = self.string(merged)?;
-        if !self.strings.have_many_spellings() || !self.builder.exprs.has_boolean(string) {
-            return Ok(string);
-        }
-        let strings = std::mem::replace(&mut self.strings, Strings::new(Spelling::Bare));
-        let patterns = std::mem::take(&mut self.patterns);
-        let bare = self.string(merged);
-        (self.strings, self.patterns) = (strings, patterns);
-        let (checker, bare) = self.checker(bare?);
-        // What is too hard to decide is decided where a text comes there.
-        Ok(if checker.is_live(bare) == Ok(false) { ExprId::NOTHING } else { string })
     }
 
     /// The strings of a value or a key. Without a check, no label in Punycode is allowed, and none that is excluded.
@@ -242,9 +227,8 @@ impl<'a> Lowering<'a> {
         if let Some(&known) = self.patterns.get(text) {
             return Ok(Some(known));
         }
-        let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
         let mut alphabet = self.strings.alphabet();
-        let error = match parse_pattern(&mut self.builder.exprs, text, &options, &mut alphabet) {
+        let error = match parse_pattern(&mut self.builder.exprs, text, &PATTERN, &mut alphabet) {
             Ok(body) => {
                 self.patterns.insert(text, body);
                 return Ok(Some(body));

@@ -4,7 +4,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pat
 use stencilm_regex::{Deriver, ExprId, HashMap, Limits};
 
 /// Most steps to find a string that meets several patterns.
-const MAX_SEARCH: usize = 500;
+pub(crate) const MAX_SEARCH: usize = 500;
 
 /// Patterns as expressions over characters, to tell what excludes each other.
 pub(crate) struct Patterns<'a> {

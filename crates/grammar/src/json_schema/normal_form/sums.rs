@@ -9,8 +9,8 @@ use super::goals::{Alternatives, Conjunction, Mode};
 pub(crate) const MAX_ALTERNATIVES: usize = 50_000;
 /// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
 pub(crate) const MANY: usize = 12;
-/// Up to so many alternatives, those that another one contains are dropped.
-const FEW: usize = 64;
+/// Up to so many alternatives, each is looked at: those that another one contains are dropped, or those that no text takes.
+pub(crate) const FEW: usize = 64;
 
 /// Alternatives without repetition.
 #[derive(Default)]
