@@ -207,3 +207,14 @@ def test_lists_of_distinct_host_names_end_within_their_budget(
         value = json.loads(info.decode_str(written))
         assert len(value) >= 4
         assert all(one != other for at, one in enumerate(value) for other in value[:at])
+
+
+def test_a_budget_is_narrowed_within_a_format_of_very_many_places(tiny: stencilm.Model) -> None:
+    items = {"type": "string", "format": "regex", "minLength": 1, "maxLength": 40}
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 2, "maxItems": 6}
+    matcher = GrammarMatcher(tiny.compile(Grammar.from_json_schema(schema)))
+    assert matcher.accept_string('[": clean')
+    matcher = matcher.fork(token_budget=matcher.tokens_to_end() + 2)
+    mask = np.zeros((tiny.tokenizer_info.vocab_size + 31) // 32, dtype=np.int32)
+    assert matcher.fill_next_token_bitmask(mask)
+    assert mask.any()

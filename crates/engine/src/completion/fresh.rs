@@ -237,7 +237,7 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
 
 /// The bytes of the longest match, or some more; [`NEVER`] where there is none, or many places to look at.
 fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
-    let plain = longest_at_most(run, lexeme);
+    let plain = longest_at_most(run, lexeme, &mut FxHashMap::default());
     if plain != NEVER {
         return Ok(plain);
     }

@@ -16,6 +16,8 @@ use crate::parse::stepper::Run;
 #[derive(Default)]
 pub(crate) struct WorstCases {
     known: FxHashMap<ExprId, u64>,
+    /// The bytes of the longest matches, or more, of lexemes with too many places and of what these consist of.
+    longest: FxHashMap<ExprId, u32>,
 }
 
 /// A place in a lexeme.
@@ -37,7 +39,9 @@ impl WorstCases {
         }
         let most = match run.lexeme_cache.most_to_complete(lexeme) {
             // What a program tells leaves a place for each of its texts.
-            u32::MAX if run.lexeme_cache.deriver().exprs.has_language(lexeme) => longest_at_most(run, lexeme),
+            u32::MAX if run.lexeme_cache.deriver().exprs.has_language(lexeme) => {
+                longest_at_most(run, lexeme, &mut self.longest)
+            }
             u32::MAX => {
                 self.look_at_places(run, lexeme)?;
                 return Ok(self.known[&lexeme]);
@@ -52,7 +56,10 @@ impl WorstCases {
     fn look_at_places(&mut self, run: &mut Run<'_>, lexeme: ExprId) -> Result<(), EngineError> {
         let (mut places, are_all) = places_in(run, lexeme)?;
         if !are_all {
-            self.known.extend(places.iter().map(|place| (place.lexeme, longest_at_most(run, place.lexeme))));
+            // They consist of much the same, which is looked at once for all of them.
+            for Place { lexeme, .. } in places {
+                self.known.insert(lexeme, longest_at_most(run, lexeme, &mut self.longest));
+            }
             return Ok(());
         }
         let ends = (0..places.len()).filter(|&at| run.lexeme_cache.deriver().exprs.is_nullable(places[at].lexeme));
@@ -112,9 +119,10 @@ fn places_in(run: &mut Run<'_>, lexeme: ExprId) -> Result<(Vec<Place>, bool), En
     Ok((places, true))
 }
 
-/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not known.
-pub(crate) fn longest_at_most(run: &mut Run<'_>, lexeme: ExprId) -> u64 {
-    match Completions::longest(&run.lexeme_cache.deriver().exprs, lexeme) {
+/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not told. `known` is what
+/// was found before, and all that is found is added.
+pub(crate) fn longest_at_most(run: &mut Run<'_>, lexeme: ExprId, known: &mut FxHashMap<ExprId, u32>) -> u64 {
+    match Completions::longest(&run.lexeme_cache.deriver().exprs, lexeme, known) {
         u32::MAX => NEVER,
         longest => u64::from(longest),
     }

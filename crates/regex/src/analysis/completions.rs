@@ -61,9 +61,9 @@ impl Completions {
     }
 
     /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes no more
-    /// than that, of intersections, too.
-    pub fn longest(exprs: &ExprSet, id: ExprId) -> u32 {
-        exprs.fold(id, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, u32>| match expr {
+    /// than that, of intersections, too. `known` is what was found before, of any expressions, and all that is found is added.
+    pub fn longest(exprs: &ExprSet, id: ExprId, known: &mut FxHashMap<ExprId, u32>) -> u32 {
+        exprs.fold(id, known, |expr, known| match expr {
             Expr::Nothing | Expr::Empty => 0,
             Expr::Bytes(_) => 1,
             Expr::Text(text) => text.len() as u32,
@@ -111,7 +111,7 @@ mod tests {
         let longest = |pattern: &str| {
             let mut deriver = Deriver::new(Limits::default());
             let expr = parsed(&mut deriver, pattern);
-            Completions::longest(&deriver.exprs, expr)
+            Completions::longest(&deriver.exprs, expr, &mut FxHashMap::default())
         };
         assert_eq!([longest("ab|c"), longest("(ab){2,5}"), longest("é?"), longest("")], [2, 10, 2, 0]);
         assert_eq!([longest("a*"), longest("a{2,}b"), longest("(?!a)[a-z]{1,4}")], [u32::MAX, u32::MAX, 4]);
