@@ -218,3 +218,14 @@ def test_a_budget_is_narrowed_within_a_format_of_very_many_places(tiny: stencilm
     mask = np.zeros((tiny.tokenizer_info.vocab_size + 31) // 32, dtype=np.int32)
     assert matcher.fill_next_token_bitmask(mask)
     assert mask.any()
+
+
+def test_host_names_beside_numbers_are_not_gone_through_one_by_one(tiny: stencilm.Model) -> None:
+    name = {"type": "string", "format": "hostname", "maxLength": 40}
+    items = {"anyOf": [name, {"type": "integer"}]}
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 2}
+    compiler = GrammarCompiler(tiny.tokenizer_info, cache_enabled=False)
+    matcher = GrammarMatcher(compiler.compile_json_schema(json.dumps(schema)))
+    before = compiler.get_shared_size_bytes()
+    assert matcher.tokens_to_end() == 5
+    assert compiler.get_shared_size_bytes() - before < 20_000_000

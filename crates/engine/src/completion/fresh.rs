@@ -238,7 +238,8 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
 /// The bytes of the longest match, or some more; [`NEVER`] where there is none, or many places to look at.
 fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
     let plain = longest_at_most(run, lexeme, &mut FxHashMap::default());
-    if plain != NEVER {
+    // What a program tells leaves a place for each of its texts.
+    if plain != NEVER || run.lexeme_cache.deriver().exprs.has_language(lexeme) {
         return Ok(plain);
     }
     // Depth first: a place that is met again on the way down is one that matches go round.
