@@ -191,3 +191,21 @@ def test_what_counters_need_is_not_used_up() -> None:
     matcher = GrammarMatcher(compiled)
     assert matcher.accept_string("[39, 3, ")
     assert matcher.shortest_completion() == b"40]"
+
+
+@pytest.mark.parametrize("name", ["time", "date-time"])
+@pytest.mark.parametrize("spelling", ["natural", "any"])
+def test_there_is_always_another_time(name: str, spelling: Any) -> None:
+    """A fraction may have any number of digits, which lies deep in a format of many places."""
+    schema = {
+        "type": "array",
+        "items": {"type": "string", "format": name},
+        "uniqueItems": True,
+        "minItems": 4,
+    }
+    compiled = GrammarCompiler(INFO).compile_json_schema(json.dumps(schema), spelling=spelling)
+    matcher = GrammarMatcher(compiled)
+    value = json.loads(matcher.shortest_completion())
+    assert len(set(value)) == 4
+    matcher.accept_string(json.dumps(value[:3])[:-1] + ', "')
+    assert json.loads(json.dumps(value[:3])[:-1] + ', "' + matcher.shortest_completion().decode())

@@ -306,8 +306,9 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteS
     let mut residuals = vec![residual];
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
-    let mut at = 0;
-    while at < residuals.len() && residuals.len() <= MANY {
+    // In depth, so that a circle is met soon, however many places lie beside the way there.
+    let mut work = vec![0];
+    while let Some(at) = work.pop().filter(|_| residuals.len() <= MANY) {
         if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
             return Ok(false);
         }
@@ -321,6 +322,7 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteS
                 residuals.push(rest);
                 users.push(Vec::new());
                 waits.push(0);
+                work.push(residuals.len() - 1);
                 residuals.len() - 1
             });
             if set.iter().any(|byte| !poor.contains(byte)) {
@@ -328,7 +330,6 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteS
                 waits[at] += 1;
             }
         }
-        at += 1;
     }
     // What is left when those without a way on are taken away, and so on, is on a circle or leads to one.
     let mut ready: Vec<usize> = (0..residuals.len()).filter(|&state| waits[state] == 0).collect();
