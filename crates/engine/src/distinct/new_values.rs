@@ -28,6 +28,16 @@ pub(crate) struct Level {
     string: Quoting,
 }
 
+/// What is known of the number at the end of a text.
+struct NumberTail {
+    /// Whether it is zero whatever its exponent goes on with.
+    is_zero: bool,
+    /// How many zeros it ends with.
+    zeros: usize,
+    /// Whether it ends in digits behind its point, so that zeros make no other number of it.
+    is_fraction: bool,
+}
+
 impl Run<'_> {
     /// Looks for a way on from some threads, with the bytes first that end things. Every way is tried, so that there is none
     /// where none is found.
@@ -117,12 +127,13 @@ impl Run<'_> {
             if bytes.iter().any(|byte| !is_blank(byte)) && !self.machine.do_blanks_decide(self.lexeme_cache)? {
                 bytes.retain(|byte| !is_blank(byte));
             }
-            let (is_zero, zeros) = self.number_tail(level.text);
+            let NumberTail { is_zero, zeros, is_fraction } = self.number_tail(level.text);
             // What only spells the same number anew is left out where the number may end.
             if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
                 bytes.retain(|byte| !byte.is_ascii_digit());
             }
-            if zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0')) {
+            let is_alike = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
+            if is_alike || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
                 bytes.retain(|&byte| byte != b'0');
             }
         }
@@ -153,9 +164,23 @@ impl Run<'_> {
         Ok(level)
     }
 
-    /// Of the number at the end of a text: whether it is zero whatever its exponent goes on with, and how many zeros it ends
-    /// with.
-    pub(crate) fn number_tail(&self, text: u32) -> (bool, usize) {
+    /// Whether a byte leads from some threads to where they are already, if anywhere.
+    fn leads_nowhere_else(&mut self, threads: &[Entry], byte: u8) -> Result<bool, EngineError> {
+        for &thread in threads {
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            let state = expansion.step(self.lexeme_cache, thread.state, byte)?.0;
+            if state != StateId::DEAD.0 && state != thread.state {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is known of the number at the end of a text.
+    fn number_tail(&self, text: u32) -> NumberTail {
         let is_part = |byte: &u32| u8::try_from(*byte).is_ok_and(|byte| b"0123456789+-.eE".contains(&byte));
         let mut tail: Vec<u8> =
             self.stacks.list(text).take(FEW + 2).take_while(is_part).map(|byte| byte as u8).collect();
@@ -166,7 +191,11 @@ impl Run<'_> {
             let mantissa_is_zero = at > 0 && tail[..at].iter().all(|byte| b"-0.".contains(byte));
             mantissa_is_zero && tail.last().is_some_and(u8::is_ascii_digit)
         });
-        (is_zero, zeros)
+        let mut parts = tail.strip_prefix(b"-").unwrap_or(&tail).split(|&byte| byte == b'.');
+        let mut are_digits =
+            || parts.next().is_some_and(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit));
+        let is_fraction = are_digits() && are_digits() && parts.next().is_none();
+        NumberTail { is_zero, zeros, is_fraction }
     }
 
     /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some text.

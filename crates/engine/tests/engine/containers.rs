@@ -600,6 +600,9 @@ fn small_unique_elements_have_masks() {
             r#"{"type":"array","items":{"type":"integer","minimum":0,"maximum":1},"maxItems":1}"#,
             &["[[],[0],[1.0", "[[],[1],["],
         ),
+        // Zeros behind a point make no new number, however many.
+        (r#"{"enum":[[1,20,3.5],[4]]}"#, &["[[1,20,3.5],[4.0]", "[[4],[1.0,20,3.50"]),
+        (r#"{"const":{"x":1,"y":2,"z":3}}"#, &[r#"[{"x":1,"y":2,"z":3}"#]),
     ] {
         let schema = format!(r#"{{"type":"array","uniqueItems":true,"items":{items}}}"#);
         let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).expect("a plain schema");
