@@ -12,6 +12,11 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, KeyRule, Merged, with};
 use crate::json_schema::read::schema::SchemaId;
 
+/// Where members are no members of JSON, most that come in any order: one counter each.
+pub(super) const MAX_MIXED: usize = 32;
+/// There, most states of members that are in order and counted.
+pub(super) const MAX_STATES: usize = 20_000;
+
 impl<'a> Lowering<'a> {
     /// The node of an object, `depth` containers deep.
     pub(crate) fn object(

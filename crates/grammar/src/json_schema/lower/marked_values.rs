@@ -1,0 +1,324 @@
+//! Values between markers: the ways to write each, as it is, with markers of its own, or as JSON.
+
+use std::rc::Rc;
+
+use stencilm_regex::{ByteSet, ExprId};
+
+use super::explain::Branch;
+use super::lowering::{Container, Lowering, Task};
+use super::marked::without;
+use super::marking::{End, Nested, Way};
+use crate::error::GrammarError;
+use crate::ir::free_text::FreeText;
+use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
+use crate::ir::markers;
+use crate::json_schema::normal_form::atoms::Term;
+use crate::json_schema::normal_form::merged::{Clash, Merged};
+use crate::json_schema::read::schema::{SchemaId, Types};
+
+impl<'a> Lowering<'a> {
+    /// The ways to write a value for which all these terms hold.
+    pub(super) fn ways(&mut self, all: &[Term]) -> Result<Rc<[Way]>, GrammarError> {
+        if let Some(known) = self.marking().values.get(all) {
+            return Ok(known.clone());
+        }
+        let mut key = crate::json_schema::normal_form::structural_key::Key::default();
+        let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
+        if has_key && let Some(known) = self.marking().alike.get(&*key.said) {
+            let known = known.clone();
+            self.normal.note_used(&key.schemas);
+            self.marking().values.insert(all.into(), known.clone());
+            return Ok(known);
+        }
+        let ways = self.new_ways(all)?;
+        let ways: Rc<[Way]> = ways.into();
+        self.marking().values.insert(all.into(), ways.clone());
+        if has_key && !ways.is_empty() {
+            self.marking().alike.insert(key.said.into(), ways.clone());
+        }
+        Ok(ways)
+    }
+
+    /// Adds the way to write a string as it is, or what is in its way; answers whether it may be any string at all.
+    fn string_way(
+        &mut self,
+        all: &[Term],
+        at: SchemaId,
+        ways: &mut Vec<Way>,
+        missed: &mut Vec<Branch>,
+    ) -> Result<bool, GrammarError> {
+        let marked = self.marking().marked;
+        let (text, names, mut branches) = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?;
+        let any = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
+        for name in names {
+            let Container::Name(mut value) = name else { continue };
+            if marked.own_lines {
+                let line = self.builder.exprs.literal(b"\n");
+                let line = self.builder.exprs.optional(line);
+                let line = self.lexeme(line);
+                value = self.builder.sequence(&[line, value, line]);
+            }
+            ways.push(Way { word: marked.string, value, end: End::AtOnce });
+        }
+        if text == ExprId::NOTHING {
+            missed.append(&mut branches);
+        } else if text != any && !self.leaves_marker_out(text) {
+            let message = if self.has_clean_text(text, &[marked.stop()]) {
+                "every string that is valid holds what is excluded".to_string()
+            } else {
+                format!("every string that is valid holds {:?}, which ends the value", marked.stop())
+            };
+            missed.push(Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }]));
+        } else {
+            let way = self.text_way((text != any).then_some(text));
+            self.reasons.add(way.value, at, &mut branches);
+            ways.push(way);
+        }
+        Ok(text == any)
+    }
+
+    fn new_ways(&mut self, all: &[Term]) -> Result<Vec<Way>, GrammarError> {
+        let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
+        let marked = self.marking().marked;
+        let mut ways = Vec::new();
+        // What may stand in the way of types that no value has.
+        let mut missed = Vec::new();
+        let is_any = self.string_way(all, at, &mut ways, &mut missed)?;
+        let mut words = marked.other_words();
+        if marked.item.is_some() {
+            // Null is left out with its name, and stands only where it is all that there may be.
+            words = words.into_iter().map(|(word, types)| (word, types.without(Types::NULL))).collect();
+            words.push((marked.string, Types::NULL));
+        }
+        for (word, types) in words {
+            if types == Types::NULL && marked.item.is_some() && !ways.is_empty() {
+                continue;
+            }
+            // Any text at all is among the strings already.
+            let is_said = is_any && word == marked.string;
+            if is_said && marked.item.is_none() {
+                continue;
+            }
+            let (scalars, containers, branches) = self.parts_of_types(all, types, at)?;
+            let (nested, json) = match (marked.item, &marked.parts) {
+                (None, None) => (Vec::new(), containers),
+                (Some(_), _) => self.nested_values(containers, at),
+                // These may be JSON as well.
+                (None, Some(_)) => (self.nested_values(containers.clone(), at).0, containers),
+            };
+            let scalars = if is_said { ExprId::NOTHING } else { scalars };
+            if marked.python_words {
+                for (plain, printed) in [("true", "True"), ("false", "False"), ("null", "None")] {
+                    if self.has_text(scalars, plain) {
+                        let printed = self.builder.exprs.literal(printed.as_bytes());
+                        let value = self.builder.lexeme(printed);
+                        ways.push(Way { word, value, end: End::Spaced });
+                    }
+                }
+            }
+            let json = if is_said { Vec::new() } else { json };
+            ways.extend(nested.into_iter().map(|(value, is_object)| {
+                let word = match &marked.parts {
+                    Some(parts) => {
+                        if is_object {
+                            parts.object
+                        } else {
+                            parts.array
+                        }
+                    }
+                    None => word,
+                };
+                Way { word, value, end: End::AtOnce }
+            }));
+            if !json.is_empty() {
+                let rule = self.builder.declare_rule(self.schemas.place(at));
+                let node = self.builder.node(Node::Rule(rule));
+                self.work.push(Task { rule, node, at, depth: 0, scalars, containers: json, branches });
+                ways.push(Way { word, value: node, end: End::Spaced });
+            } else if scalars != ExprId::NOTHING {
+                let node = self.builder.lexeme(scalars);
+                self.reasons.add(node, at, &mut { branches });
+                ways.push(Way { word, value: node, end: End::Spaced });
+            } else {
+                missed.extend(branches);
+            }
+        }
+        if ways.is_empty() {
+            // A reason is looked for at a node.
+            let value = self.builder.choice(&[]);
+            self.reasons.add(value, at, &mut missed);
+            ways.push(Way { word: marked.string, value, end: End::Read });
+        }
+        Ok(ways)
+    }
+
+    /// Whether a text is among some.
+    pub(super) fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
+        let exprs = &mut self.builder.exprs;
+        let text = exprs.literal(text.as_bytes());
+        let both = exprs.and(&[texts, text]);
+        if both == ExprId::NOTHING {
+            return false;
+        }
+        let (checker, copy) = self.checker(both);
+        checker.is_live(copy).unwrap_or(false)
+    }
+
+    /// Whether some text does not hold what ends it or is excluded.
+    fn leaves_marker_out(&mut self, text: ExprId) -> bool {
+        let clean = self.marking().clean;
+        let left = self.builder.exprs.and(&[text, clean]);
+        let (checker, copy) = self.checker(left);
+        // Where that takes too long to tell, the grammar as a whole is told of it.
+        checker.is_live(copy).unwrap_or(true)
+    }
+
+    /// Whether some text holds none of these.
+    fn has_clean_text(&mut self, text: ExprId, never: &[&str]) -> bool {
+        let exprs = &mut self.builder.exprs;
+        let clean = without(exprs, never);
+        let left = exprs.and(&[text, clean]);
+        let (checker, copy) = self.checker(left);
+        checker.is_live(copy).unwrap_or(true)
+    }
+
+    /// Whether an object has no members but those of its plain properties, by a schema that nothing fits.
+    fn forbids_others(&self, merged: &Merged<'a>) -> bool {
+        let never = |term: &Term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never);
+        merged.some.is_empty() && merged.names.is_empty() && merged.rules.is_empty() && merged.free.iter().any(never)
+    }
+
+    /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.
+    pub(super) fn nested_values(
+        &mut self,
+        containers: Vec<Container<'a>>,
+        at: SchemaId,
+    ) -> (Vec<(NodeId, bool)>, Vec<Container<'a>>) {
+        let (mut nested, mut json) = (Vec::new(), Vec::new());
+        for container in containers {
+            let (merged, is_object) = match &container {
+                Container::Array(merged) if can_nest_elements(merged) => (merged.clone(), false),
+                Container::Object(merged) if can_nest_members(merged) || self.forbids_others(merged) => {
+                    (merged.clone(), true)
+                }
+                _ => {
+                    json.push(container);
+                    continue;
+                }
+            };
+            let rule = self.builder.declare_rule(self.schemas.place(at));
+            nested.push((self.builder.node(Node::Rule(rule)), is_object));
+            self.marking().work.push(Nested { rule, at, merged, is_object });
+        }
+        (nested, json)
+    }
+
+    /// The elements of an array, each between markers.
+    pub(super) fn marked_elements(
+        &mut self,
+        merged: &Merged<'a>,
+        at: SchemaId,
+    ) -> Result<(NodeId, Branch), GrammarError> {
+        let marked = self.marking().marked;
+        let item = marked.item.unwrap_or("item");
+        let mut prefix = Vec::with_capacity(merged.prefix.len());
+        for place in 0..merged.prefix.len() {
+            let ways = self.ways(merged.element(place))?;
+            let node = self.element(item, &ways, at)?;
+            prefix.push(node.map(|value| Element { value, counts: 0 }).into_iter().collect());
+        }
+        let mut max = merged.max_items;
+        let mut rest: Box<[Element]> = Box::default();
+        if merged.closed_items {
+            max = Some(max.unwrap_or(u32::MAX).min(prefix.len() as u32));
+        } else {
+            let ways = self.ways(&merged.rest)?;
+            rest = self.element(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
+        }
+        let blanks = self.marking().blanks;
+        let blanks = self.lexeme(blanks);
+        let nothing = ExprId::EMPTY;
+        let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
+        let items =
+            Items { prefix, rest, min: merged.min_items, max, contains: Vec::new(), repeats: Repeats::Any, surface };
+        let items = self.builder.array(items);
+        Ok((self.builder.sequence(&[blanks, items]), Branch::Possible))
+    }
+
+    /// One element, between markers of the name of elements, or without a name.
+    fn element(&mut self, item: &str, ways: &[Way], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
+        let marked = self.marking().marked;
+        let Some(parts) = &marked.parts else { return self.argument(item, ways, at) };
+        let open = self.fixed(parts.open);
+        Ok(Some(self.between(open, parts.middle, ways, marked.close)))
+    }
+
+    /// A string, any where it is `None`, up to and with the marker that ends it; where that repeats the name, up to it.
+    pub(super) fn text_way(&mut self, text: Option<ExprId>) -> Way {
+        let marked = self.marking().marked;
+        let stop = marked.stop();
+        let excludes: Vec<&str> =
+            marked.control.iter().copied().chain(self.options.excludes.iter().map(|text| &**text)).collect();
+        let exprs = &mut self.builder.exprs;
+        let free = match text {
+            None => FreeText::new(exprs, &[stop], &excludes, None),
+            Some(text) if marked.own_lines => {
+                let text = on_own_lines(exprs, text);
+                FreeText::of(exprs, text, &[stop], &excludes)
+            }
+            Some(text) => FreeText::of(exprs, text, &[stop], &excludes),
+        };
+        if marked.close.contains("{}") {
+            let text = free.unended(exprs);
+            return Way { word: marked.string, value: self.builder.lexeme(text), end: End::AtOnce };
+        }
+        let whole = free.until(exprs, stop);
+        let before = free.before(exprs, stop);
+        let before = self.builder.lexeme(before);
+        let ways = markers::until(&mut self.builder, whole, before, stop);
+        let text = self.builder.choice(&ways);
+        let rest = &marked.close[stop.len()..];
+        let value = if rest.is_empty() {
+            text
+        } else {
+            let rest = markers::literal(&mut self.builder, rest);
+            self.builder.sequence(&[text, rest])
+        };
+        Way { word: marked.string, value, end: End::Read }
+    }
+}
+
+/// Whether markers that nest can hold the members that an object may have: those of names that are known.
+fn can_nest_members(merged: &Merged) -> bool {
+    let has_known = merged.known.iter().any(|(_, known)| known.forbidden.is_none());
+    let has_none = merged.closed || merged.max_members == Some(0);
+    (has_known
+        && merged.some.is_empty()
+        && merged.names.is_empty()
+        && merged.rules.is_empty()
+        && merged.free.is_empty())
+        || has_none
+}
+
+/// Whether markers that nest can hold the elements that an array may have.
+fn can_nest_elements(merged: &Merged) -> bool {
+    merged.unique.is_none()
+        && merged.repeated.is_none()
+        && merged.contains.is_empty()
+        && (merged.closed_items || !merged.rest.is_empty() || !merged.prefix.is_empty())
+}
+
+/// The ways to write a text whose reader takes one line break away before it and one behind it. A text that begins or ends
+/// with a line break is written with one more there.
+fn on_own_lines(exprs: &mut stencilm_regex::ExprSet, text: ExprId) -> ExprId {
+    let line = exprs.literal(b"\n");
+    let any = exprs.bytes(ByteSet::ALL);
+    let any = exprs.repeat(any, 0, None);
+    let (begins, ends) = (exprs.concat(line, any), exprs.concat(any, line));
+    let (no_line_before, no_line_after) = (exprs.not(begins), exprs.not(ends));
+    let after = exprs.and(&[text, no_line_before]);
+    let before = exprs.and(&[text, no_line_after]);
+    let alone = exprs.and(&[text, no_line_before, no_line_after]);
+    let ways = [exprs.concat_all(&[line, text, line]), exprs.concat(line, before), exprs.concat(after, line), alone];
+    exprs.or(&ways)
+}
