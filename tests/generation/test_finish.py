@@ -229,3 +229,24 @@ def test_host_names_beside_numbers_are_not_gone_through_one_by_one(tiny: stencil
     before = compiler.get_shared_size_bytes()
     assert matcher.tokens_to_end() == 5
     assert compiler.get_shared_size_bytes() - before < 20_000_000
+
+
+@pytest.mark.parametrize("name", ["uuid", "email", "hostname"])
+def test_what_is_left_of_a_budget_is_enough_for_a_fork(tiny: stencilm.Model, name: str) -> None:
+    items = {"type": "string", "format": name, "maxLength": 40}
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 3}
+    compiled = tiny.compile(Grammar.from_json_schema(schema))
+    info = tiny.tokenizer_info
+    budget = GrammarMatcher(compiled).tokens_to_end() + 4
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    for seed in range(4):
+        draw = random.Random(seed)
+        matcher = GrammarMatcher(compiled, token_budget=budget)
+        while True:
+            matcher.fill_next_token_bitmask(mask)
+            bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: info.vocab_size]
+            assert matcher.accept_token(draw.choice([int(token) for token in np.flatnonzero(bits)]))
+            if matcher.is_terminated():
+                break
+            fork = matcher.fork(token_budget=matcher.token_budget_left)
+            assert fork.tokens_to_end() <= matcher.token_budget_left

@@ -73,7 +73,11 @@ impl GrammarMatcher {
             return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
         }
         let tokens_in_all = self.now().spent.saturating_add(tokens);
-        self.budget = Some(Budget { tokens: tokens_in_all, way: None, free: None, narrowed: None });
+        // A way that is known already may be shorter than what is found anew.
+        let accepted = self.num_accepted_tokens();
+        let fits = |(at, way): &(usize, Arc<[u32]>)| way.len() <= (accepted - at).saturating_add(tokens);
+        let way = self.budget.take().and_then(|budget| budget.way).filter(fits);
+        self.budget = Some(Budget { tokens: tokens_in_all, way, free: None, narrowed: None });
         let needed = self.tokens_to_end()?;
         match needed > tokens {
             true => Err(MatcherError::BudgetTooSmall { budget: tokens, needed }),
