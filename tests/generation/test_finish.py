@@ -248,5 +248,6 @@ def test_what_is_left_of_a_budget_is_enough_for_a_fork(tiny: stencilm.Model, nam
             assert matcher.accept_token(draw.choice([int(token) for token in np.flatnonzero(bits)]))
             if matcher.is_terminated():
                 break
-            fork = matcher.fork(token_budget=matcher.token_budget_left)
-            assert fork.tokens_to_end() <= matcher.token_budget_left
+            left = matcher.token_budget_left
+            assert left is not None
+            assert matcher.fork(token_budget=left).tokens_to_end() <= left
