@@ -112,8 +112,12 @@ impl LexemeCache {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
         // What completes a language that a program tells hangs on each of its bytes.
         let is_told = self.deriver.exprs.language_ways(limited.without).is_some();
-        // Near a limit there are few texts within it, and perhaps very many without.
-        let is_near = limited.agreement < MIN_AGREEMENT && self.known_unlimited(limited.without).is_none();
+        let is_near = match *limited.limits {
+            // Near a single limit a walk of the vocabulary meets few states.
+            [_] => limited.sure() < MIN_AGREEMENT,
+            // Near one of several there are few texts within it, and perhaps very many without.
+            _ => limited.agreement < MIN_AGREEMENT && self.known_unlimited(limited.without).is_none(),
+        };
         Ok((!is_told && !is_near && self.is_simpler(limited.without, residual)).then_some(limited))
     }
 
