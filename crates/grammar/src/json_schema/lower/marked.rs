@@ -322,9 +322,14 @@ impl<'a> Lowering<'a> {
         let known = exprs.literals(&known);
         let others = exprs.not(known);
         let name = exprs.and(&[written, others]);
+        self.name_unless_dead(name, key)
+    }
+
+    /// A lexeme of names that are not known, of a class of them; `None` where there is none.
+    pub(super) fn name_unless_dead(&mut self, name: ExprId, of_class: ExprId) -> Option<NodeId> {
         // Of all names there are more than are known and excluded.
         let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
-        if every == Some(key) && self.options.excludes.is_empty() {
+        if every == Some(of_class) && self.options.excludes.is_empty() {
             return Some(self.builder.live_lexeme(name));
         }
         let (checker, copy) = self.checker(name);

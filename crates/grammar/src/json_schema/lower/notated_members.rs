@@ -319,17 +319,6 @@ impl<'a> Lowering<'a> {
         let exprs = &mut self.builder.exprs;
         let sign = exprs.literal(sign.as_bytes());
         let key = exprs.concat(name, sign);
-        // Of all names there are more than are known and excluded.
-        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
-        if every == Some(of_class) && self.options.excludes.is_empty() {
-            return Some(self.builder.live_lexeme(key));
-        }
-        let (checker, copy) = self.checker(key);
-        match checker.is_live(copy) {
-            Ok(true) => Some(self.builder.live_lexeme(key)),
-            Ok(false) => None,
-            // Where that takes too long to tell, the grammar as a whole is told of it.
-            Err(_) => Some(self.builder.lexeme(key)),
-        }
+        self.name_unless_dead(key, of_class)
     }
 }
