@@ -6,7 +6,8 @@
 //! Rooms: [`costs`] (what parts of a grammar take), [`token_counts`] (what lexemes take in tokens), [`search`] (a short
 //! way), [`bounds`] (what it takes behind any one token), [`worst_cases`] (behind the worst beginning of a lexeme), [`fresh`]
 //! (what a text takes that differs from others), [`references`] (what references to declared names take), [`narrowing`] (masks
-//! near the end of a budget), [`shared_way`] (for which tokens one way to the end is enough).
+//! near the end of a budget), [`shared_way`] (for which tokens one way to the end is enough), [`token_list`] (those that lead to
+//! one place).
 //!
 //! # Example
 //! With two tokens left behind `{"a": 1` the mask has `2` and `}`, for `2` and then `}` fit; with one left it has `}` alone.
@@ -19,4 +20,5 @@ pub(crate) mod references;
 pub(crate) mod search;
 pub(crate) mod shared_way;
 pub(crate) mod token_counts;
+pub(crate) mod token_list;
 pub(crate) mod worst_cases;

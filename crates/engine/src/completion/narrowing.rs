@@ -20,6 +20,7 @@ use crate::completion::references::{Declarations, ReferenceCosts, shortest_name}
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::shared_way::SharedWay;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
+use crate::completion::token_list::{TokenList, bits_of};
 use crate::error::EngineError;
 use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;
@@ -97,65 +98,6 @@ enum HangsOn {
     Written,
     /// On the token itself: on a key or an element that it ends, or a name that is being declared.
     Token,
-}
-
-/// The tokens that lead to one place.
-enum TokenList {
-    Few(Box<[u32]>),
-    /// A bit for each token.
-    Many(Box<[u32]>),
-    /// All but these, a bit for each token.
-    AllBut(Box<[u32]>),
-}
-
-impl TokenList {
-    fn of(tokens: &[u32], vocabulary: &Tokens, words: usize) -> TokenList {
-        if tokens.len() > words {
-            return TokenList::Many(bits_of(tokens, vocabulary, words));
-        }
-        let mut all: Vec<u32> = tokens.iter().flat_map(|&token| same(vocabulary, token)).collect();
-        all.sort_unstable();
-        TokenList::Few(all.into())
-    }
-
-    fn has(&self, token: u32) -> bool {
-        match self {
-            TokenList::Few(tokens) => tokens.binary_search(&token).is_ok(),
-            TokenList::Many(bits) => token_set::get(bits, token),
-            TokenList::AllBut(bits) => !token_set::get(bits, token),
-        }
-    }
-
-    /// Those of a mask, so many at most.
-    fn within(&self, mask: &[u32], most: usize) -> Vec<u32> {
-        match self {
-            TokenList::Few(tokens) => {
-                tokens.iter().copied().filter(|&token| token_set::get(mask, token)).take(most).collect()
-            }
-            _ => token_set::iter(mask).filter(|&token| self.has(token)).take(most).collect(),
-        }
-    }
-
-    fn take_from(&self, mask: &mut [u32]) {
-        match self {
-            TokenList::Few(tokens) => tokens.iter().for_each(|&token| token_set::clear(mask, token)),
-            TokenList::Many(bits) => mask.iter_mut().zip(bits).for_each(|(mask, bits)| *mask &= !bits),
-            TokenList::AllBut(bits) => mask.iter_mut().zip(bits).for_each(|(mask, bits)| *mask &= bits),
-        }
-    }
-
-    /// Bytes of memory held.
-    fn bytes(&self) -> usize {
-        let (TokenList::Few(words) | TokenList::Many(words) | TokenList::AllBut(words)) = self;
-        words.len() * 4
-    }
-}
-
-/// A bit for each token and for those that spell the same.
-fn bits_of(tokens: &[u32], vocabulary: &Tokens, words: usize) -> Box<[u32]> {
-    let mut bits = vec![0; words];
-    tokens.iter().flat_map(|&token| same(vocabulary, token)).for_each(|token| token_set::set(&mut bits, token));
-    bits.into()
 }
 
 /// The places to which the tokens lead that may come at a configuration.
@@ -667,9 +609,4 @@ fn most_looked_at(most: u64) -> u64 {
 /// Whether what the elements of an array must count for is told by one counter, without a greatest count.
 fn is_counted_once(items: &Items) -> bool {
     items.contains.len() <= 1 && items.contains.iter().all(|(_, max)| max.is_none())
-}
-
-/// A token and those that spell the same.
-fn same(vocabulary: &Tokens, token: u32) -> impl Iterator<Item = u32> {
-    vocabulary.same_bytes(token).iter().copied().chain([token])
 }
