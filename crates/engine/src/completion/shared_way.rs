@@ -73,14 +73,13 @@ impl SharedWay {
         run.take_text(&mut threads);
         let text = run.text.take();
         let behind = text.map(|text| token.iter().fold(text, |text, &byte| run.stacks.append(text, u32::from(byte))));
-        let here = run.run(configuration, token)?;
-        run.compared = Some(Vec::new());
-        let is_read = run.leads_to_the_end(here, way);
-        let compared = run.compared.take().unwrap_or_default();
-        if !is_read? {
+        let (here, ended) = run.noting_compared(|run| run.run(configuration, token))?;
+        let (is_read, compared) = run.noting_compared(|run| run.leads_to_the_end(here, way))?;
+        // What ends within the token is among what others are compared with.
+        if !is_read || !ended.is_empty() {
             return Ok(None);
         }
-        let Some(open_key) = run.open_key(configuration) else { return Ok(None) };
+        let Some(key) = run.key_under_way(configuration, here, token) else { return Ok(None) };
         let mut shared = SharedWay::default();
         for compared in compared {
             let is_told = match (compared, behind) {
@@ -91,7 +90,11 @@ impl SharedWay {
                 }
                 (Compared::Key { object, class, written, seen }, _) => {
                     let written = run.stacks.text(written);
-                    shared.add_key(&open_key, token, &written, (object, class, seen));
+                    shared.later_keys.insert(value_of(&written));
+                    if let Some(behind) = key.rest_of(&written, token) {
+                        let part = Part { before: key.open.clone(), behind: behind.to_vec() };
+                        shared.keys.push(Key { part, object, class, seen, next: ByteSet::EMPTY });
+                    }
                     true
                 }
                 _ => false,
@@ -105,14 +108,6 @@ impl SharedWay {
             shared.keys[at].next = shared.names_behind(run, &shared.keys[at]);
         }
         Ok(Some(shared))
-    }
-
-    /// Adds a key that is written on the way, or from before the token on.
-    fn add_key(&mut self, open: &[u8], token: &[u8], written: &[u8], (object, class, seen): (MembersId, u32, u32)) {
-        self.later_keys.insert(value_of(written));
-        let Some(behind) = written.strip_prefix(open).and_then(|rest| rest.strip_prefix(token)) else { return };
-        let part = Part { before: open.to_vec(), behind: behind.to_vec() };
-        self.keys.push(Key { part, object, class, seen, next: ByteSet::EMPTY });
     }
 
     /// The bytes with which the names go on that a key must not have, as far as it is written before the token.
@@ -138,6 +133,7 @@ impl SharedWay {
         if goes_on && token.first().is_some_and(|&first| !key.next.contains(first)) {
             return true;
         }
+        let Some(token) = part_of_key(&key.part.before, token) else { return false };
         let value = value_of(&key.part.with(token));
         if self.later_keys.contains(&value) || run.machine.is_taken(key.object, key.class, &value) {
             return false;
@@ -146,8 +142,19 @@ impl SharedWay {
     }
 }
 
+/// What of a token belongs to the key under way behind it, of which so much is written before: from its last quote on, where the key
+/// begins with that. `None` where a backslash might mean that it is no quote.
+fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
+    if !before.is_empty() {
+        return Some(token);
+    }
+    let quote = token.iter().rposition(|&byte| byte == b'"').filter(|_| !token.contains(&b'\\'))?;
+    Some(&token[quote..])
+}
+
 impl Elements {
-    /// Adds one of which so many bytes are on the way; `false` where what it is behind another token is not known.
+    /// Adds one of which so many bytes are on the way; `false` where it begins within the token: in another one it may begin
+    /// elsewhere.
     fn add(&mut self, element: Vec<u8>, on_the_way: usize, token: &[u8], seen: u32) -> bool {
         if !self.seen.contains(&seen) && seen != NIL {
             self.seen.push(seen);
@@ -156,7 +163,6 @@ impl Elements {
             self.later.insert(canonical_json(&element));
             return true;
         }
-        // What begins within the token may begin elsewhere in another one.
         let Some(before) = (element.len() - on_the_way).checked_sub(token.len()) else { return false };
         let behind = element[before + token.len()..].to_vec();
         self.begun.push(Part { before: element[..before].to_vec(), behind });
@@ -187,7 +193,40 @@ impl Elements {
     }
 }
 
+/// The key that is under way behind a token, if there is one.
+struct KeyUnderWay {
+    /// What is written of it before the token.
+    open: Vec<u8>,
+    is_begun: bool,
+}
+
+impl KeyUnderWay {
+    /// What follows the token in a key as it is written; `None` where the token is no part of it.
+    fn rest_of<'k>(&self, written: &'k [u8], token: &[u8]) -> Option<&'k [u8]> {
+        let part = part_of_key(&self.open, token).filter(|_| self.is_begun)?;
+        written.strip_prefix(&self.open[..])?.strip_prefix(part)
+    }
+}
+
 impl Run<'_> {
+    /// Reads something, and notes what is compared.
+    fn noting_compared<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, EngineError>,
+    ) -> Result<(T, Vec<Compared>), EngineError> {
+        self.compared = Some(Vec::new());
+        let found = read(self);
+        let compared = self.compared.take().unwrap_or_default();
+        Ok((found?, compared))
+    }
+
+    /// The key under way behind a token, which leads from one configuration to the other; `None` where it is not plain which one.
+    fn key_under_way(&self, before: SetId, behind: SetId, token: &[u8]) -> Option<KeyUnderWay> {
+        let (open, written) = (self.open_key(before)?, self.open_key(behind)?);
+        let key = KeyUnderWay { open, is_begun: !written.is_empty() };
+        (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
+    }
+
     /// What is written of the free key that a configuration is within; `None` where it is within different ones.
     fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
         let free = self.stacks.entries(configuration).iter().filter(|&&thread| {

@@ -69,12 +69,12 @@ impl WorstCases {
         while let Some(&at) = nearest.get(done) {
             done += 1;
             let length = places[at].shortest.map(|length| length + 1);
-            for before in std::mem::take(&mut places[at].above) {
+            for index in 0..places[at].above.len() {
+                let before = places[at].above[index];
                 if places[before].shortest.is_none() {
                     places[before].shortest = length;
                     nearest.push(before);
                 }
-                places[at].above.push(before);
             }
         }
         // The farthest first: what leads there is no nearer.

@@ -42,9 +42,10 @@ impl Run<'_> {
     /// Looks for a way on from some threads, with the bytes first that end things. Every way is tried, so that there is none
     /// where none is found.
     pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
-        let before = self.text;
+        // What is tried is no part of what is read.
+        let before = (self.text, self.compared.take());
         let found = self.in_mode(Mode::Exact, |run| run.search_from(threads, text, goal));
-        self.text = before;
+        (self.text, self.compared) = before;
         found
     }
 

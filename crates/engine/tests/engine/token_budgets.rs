@@ -7,11 +7,11 @@ use stencilm_grammar::{Grammar, LarkOptions};
 
 use crate::random::Random;
 
-const TOKENS: [&str; 24] = [
+const TOKENS: [&str; 26] = [
     "a", "b", "ab", "ba", "{", "}", "\"", "[", "]", ",", ":", "1", "2", "{\"", "\"}", "\":", "[[", "]]", "(", ")", "+",
-    "bb\"", "aa", "</s>",
+    "bb\"", "aa", ",\"a", ",\"b", "</s>",
 ];
-const STOP: u32 = 23;
+const STOP: u32 = 25;
 
 fn compiled(grammar: &str) -> Arc<CompiledGrammar> {
     let grammar = Grammar::from_ebnf(grammar, "root").unwrap_or_else(|error| panic!("{error}\n{grammar}"));
@@ -64,7 +64,7 @@ fn mask_of(matcher: &mut GrammarMatcher) -> TokenSet {
 }
 
 /// Grammars, and whether the masks of a budget are all that the budget allows.
-const GRAMMARS: [(&str, bool); 37] = [
+const GRAMMARS: [(&str, bool); 38] = [
     (r#"root ::= "a"*"#, true),
     (r#"root ::= "a" | "aba" | "bababa""#, true),
     (r#"root ::= "[" root? "]""#, true),
@@ -111,6 +111,7 @@ const GRAMMARS: [(&str, bool); 37] = [
     (r#"root ::= %array { unique; count {2,}; rest: [ab] ("1" | "2121212"); }"#, false),
     (r#"root ::= %array { unique; count {2,}; rest: "\"" [ab] ("1" | "2121212") "\""; }"#, false),
     (r#"root ::= %object { others = "\"" [ab] "2121212"? "\"": [12]; count {2,}; }"#, false),
+    (r#"root ::= %object { others = "\"" [ab] ("2121212" "1"*)? "\"": [12]; count {2,}; }"#, false),
     (
         r#"root ::= %object { member "a": "1"; optional "ab": "2"; others = "\"" [ab]{1,3} "\"": "1"; count {3,}; }"#,
         false,
@@ -264,4 +265,18 @@ fn budgets_of_parts_and_of_texts_do_not_mix() {
     let vocabulary = Vocabulary::new(&["a"].map(Some), 2, &[1], &[]).unwrap();
     let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), Arc::new(vocabulary)).unwrap());
     assert!(matches!(with_budget(&compiled, 5), Err(MatcherError::Engine(_))));
+}
+
+/// A key that begins within a token is held against the others, too, whichever token a way to the end was found behind.
+#[test]
+fn keys_that_begin_within_a_token_are_none_that_the_object_has() {
+    let keys = r#""\"" [ab] ("2121212" [12]*)? "\"""#;
+    for (seen, new) in [("a", ",\"b"), ("b", ",\"a")] {
+        let compiled = compiled(&format!("root ::= %object {{ others = {keys}: [12]; count {{2,}}; }}"));
+        let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
+        assert!(matcher.accept_bytes(format!("{{\"{seen}\":1").as_bytes()).unwrap());
+        let mut matcher = matcher.fork_within(4).unwrap();
+        let allowed: Vec<&str> = mask_of(&mut matcher).iter().map(|token| TOKENS[token as usize]).collect();
+        assert_eq!(allowed, [new], "{seen}");
+    }
 }
