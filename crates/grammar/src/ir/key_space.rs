@@ -2,7 +2,9 @@
 //!
 //! Values are counted as texts that spell them in one way, the canonical one.
 
-use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, Cardinalities, Cardinality, Deriver, Expr, ExprId, ExprSet, LimitExceeded, Steps};
 
@@ -12,7 +14,7 @@ use crate::json::strings::spelled;
 /// Most residuals looked at.
 const MAX_RESIDUALS: usize = 50_000;
 
-/// So many bytes are followed to see that there are many texts.
+/// So many bytes are followed, to so many places each, to see that there are many texts.
 const MAX_WAY: usize = 256;
 
 /// As many values as this are more than a text can hold.
@@ -38,7 +40,7 @@ pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<Key
         return Ok(Some(KeySpace::Uneven));
     }
     let canonical = canonical(deriver, key);
-    if has_many_along_a_way(deriver, canonical)? {
+    if has_many_beginnings(deriver, canonical)? {
         return Ok(Some(KeySpace::Uneven));
     }
     let steps = |place| Steps::of_texts(deriver, place).map(Some);
@@ -61,16 +63,15 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
     if !deriver.is_live(canonical)? {
         return Ok(Cardinality::Finite(0));
     }
-    let (mut rest, mut count, mut seen) = (canonical, 1u64, FxHashSet::default());
-    while let Some((choices, behind)) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
+    let (mut rest, mut seen) = (canonical, FxHashSet::default());
+    while let Some(behind) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
         if !seen.insert(rest) {
             return Ok(Cardinality::Infinite);
         }
-        count = count.saturating_mul(choices);
         rest = behind;
     }
-    if count >= BEYOND_ANY_TEXT {
-        return Ok(Cardinality::Finite(count));
+    if has_many_beginnings(deriver, canonical)? {
+        return Ok(Cardinality::Finite(BEYOND_ANY_TEXT));
     }
     let steps = |place| Steps::of_texts(deriver, place).map(Some);
     Cardinalities::default().of(canonical, MAX_RESIDUALS, steps)
@@ -136,28 +137,52 @@ fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded
     Ok(true)
 }
 
-/// Whether an expression certainly has more texts than a text can hold: along one way, each time with the bytes of which most may
-/// come. What begins differently is never the same, and everything on the way can be completed.
-fn has_many_along_a_way(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
-    let (mut rest, mut count) = (root, 1u64);
-    for _ in 0..MAX_WAY {
-        let Some((choices, behind)) = widest_step(deriver, rest)? else { return Ok(false) };
-        count = count.saturating_mul(choices);
-        if count >= BEYOND_ANY_TEXT {
+/// Whether an expression certainly has more texts than a text can hold: along one way, or else along some.
+fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+    for width in [1, MAX_WAY] {
+        if has_many_along_ways(deriver, root, width)? {
             return Ok(true);
         }
-        rest = behind;
     }
     Ok(false)
 }
 
-/// The step that most bytes take, and how many these are.
-fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<(u64, ExprId)>, LimitExceeded> {
+/// Whether an expression has so many beginnings of one length. What begins differently is never the same, and everything that is gone
+/// on with can be completed: of the places of each length those, so many at most, to which most beginnings lead.
+fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
+    let mut places = vec![(root, 1u64)];
+    for _ in 0..MAX_WAY {
+        let mut behind: FxHashMap<ExprId, u64> = FxHashMap::default();
+        for (place, count) in places.drain(..) {
+            for &(bytes, next) in deriver.derivatives(place)?.iter() {
+                let beginnings = behind.entry(next).or_default();
+                *beginnings = beginnings.saturating_add(count.saturating_mul(bytes.len() as u64));
+            }
+        }
+        let mut behind: Vec<(ExprId, u64)> = behind.into_iter().collect();
+        behind.sort_unstable_by_key(|&(place, count)| (Reverse(count), place));
+        let mut sum = 0u64;
+        for (place, count) in behind {
+            // Whether a place is live may take long to tell, so no more are asked than are gone on with.
+            if places.len() < width && deriver.is_live(place)? {
+                places.push((place, count));
+                sum = sum.saturating_add(count);
+            }
+        }
+        if sum >= BEYOND_ANY_TEXT {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The place to which most bytes lead.
+fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
     let mut ways = deriver.derivatives(place)?.to_vec();
-    ways.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.len()));
-    for (bytes, behind) in ways {
+    ways.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
+    for (_, behind) in ways {
         if deriver.is_live(behind)? {
-            return Ok(Some((bytes.len() as u64, behind)));
+            return Ok(Some(behind));
         }
     }
     Ok(None)
@@ -266,13 +291,15 @@ mod tests {
     }
 
     #[test]
-    fn many_are_seen_along_one_way() {
+    fn many_are_seen_by_their_beginnings() {
         let many = |pattern| {
             let (mut deriver, key) = parsed(pattern);
-            has_many_along_a_way(&mut deriver, key).unwrap()
+            has_many_beginnings(&mut deriver, key).unwrap()
         };
         assert!(many("\"[a-z]{9}\"") && many("\"(http|ftp)://[a-z]+(/[a-z0-9]*)?\"") && many("\"([a-z]|b+c)*x\""));
-        // Nothing is counted where there is one way on, or the way ends soon.
+        // Most bytes lead to an end soon, and few on.
+        assert!(many("\"([0-9]{2}){2}([a-z]|:([0-9]{4}){2}z)\""));
+        // Nothing is counted where there is one way on, or the ways end soon.
         assert!(!many("\"a*b\"") && !many("\"[a-z]{5}\"") && !many("\"(abc|[0-9])\""));
     }
 
