@@ -112,6 +112,8 @@ struct Next {
     /// How many of its texts have been tried, where another one is wanted: the shortest was a key which the object has already, or
     /// one that it declares, or an element must differ from others.
     tried: u32,
+    /// Whether the order is that of the one before, for it is not known yet by how much the next one is longer.
+    is_unweighed: bool,
 }
 
 /// The places reached so far, and the lexemes to go on with.
@@ -142,7 +144,7 @@ impl Frontier {
         self.queue.extend((0..).zip(&ways).map(|(way, &(rest, _))| {
             let (total, left) = (cost.saturating_add(rest), u64::MAX - cost);
             let order = if hurries { rest } else { total };
-            Reverse(Next { order, total, left, place, way, tried: 0 })
+            Reverse(Next { order, total, left, place, way, tried: 0, is_unweighed: false })
         }));
         self.places.push(Reached { configuration, cost, piece, before, depth, ways });
         self.deepest = self.deepest.max(depth);
@@ -154,6 +156,12 @@ impl Frontier {
             self.queue = queue.map(in_a_hurry).collect();
         }
         place
+    }
+
+    /// One of the texts of a lexeme, the shortest first.
+    fn other_text(&mut self, deriver: &mut Deriver, lexeme: ExprId, at: usize) -> Result<Option<Vec<u8>>, EngineError> {
+        let others = self.others.entry(lexeme).or_insert_with(|| OtherTexts::new(deriver, lexeme));
+        Ok(others.get(deriver, lexeme, at)?.map(<[u8]>::to_vec))
     }
 
     /// An end was found in a hurry: what is shorter is looked for as long again.
@@ -231,7 +239,11 @@ impl Run<'_> {
             if frontier.places.len() > frontier.max_places {
                 return Err(EngineError::CompletionTooCostly(frontier.max_places));
             }
-            let found = self.step_along(frontier, costs, lexemes, &next)?;
+            if next.is_unweighed {
+                self.weigh(frontier, costs, lexemes, next)?;
+                continue;
+            }
+            let found = self.step_along(frontier, lexemes, &next)?;
             let place = &frontier.places[next.place as usize];
             reached = found.and_then(|(behind, piece)| {
                 let cost = place.cost.saturating_add(match &piece {
@@ -251,7 +263,6 @@ impl Run<'_> {
     fn step_along(
         &mut self,
         frontier: &mut Frontier,
-        costs: &Costs,
         lexemes: &Texts,
         next: &Next,
     ) -> Result<Option<(SetId, Piece)>, EngineError> {
@@ -268,7 +279,7 @@ impl Run<'_> {
                 (behind != SetId::EMPTY).then_some((behind, Piece::Text(rest)))
             }
             Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => None,
-            Way::Lexeme(lexeme) => self.read_lexeme(frontier, costs, lexemes, next, lexeme)?,
+            Way::Lexeme(lexeme) => self.read_lexeme(frontier, lexemes, next, lexeme)?,
         })
     }
 
@@ -415,20 +426,17 @@ impl Run<'_> {
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
-        costs: &Costs,
         lexemes: &Texts,
         next: &Next,
         lexeme: ExprId,
     ) -> Result<Option<(SetId, Piece)>, EngineError> {
         let Some(shortest) = lexemes[&lexeme].as_ref().map(|(text, _)| text) else { return Ok(None) };
-        let place = &frontier.places[next.place as usize];
-        let deriver = self.lexeme_cache.deriver();
-        let others = frontier.others.entry(lexeme).or_insert_with(|| OtherTexts::new(deriver, lexeme));
         let text = match next.tried.checked_sub(1) {
             None => Some(shortest.clone()),
-            Some(at) => others.get(deriver, lexeme, at as usize)?.map(<[u8]>::to_vec),
+            Some(at) => frontier.other_text(self.lexeme_cache.deriver(), lexeme, at as usize)?,
         };
         let Some(text) = text else { return Ok(None) };
+        let place = &frontier.places[next.place as usize];
         let is_known = is_of_another(lexemes, &place.ways, lexeme, &text) || (next.tried > 0 && text == *shortest);
         let (mut behind, mut found) = (SetId::EMPTY, Behind::Nothing);
         if !is_known || next.tried == 0 {
@@ -441,14 +449,33 @@ impl Run<'_> {
             Behind::Nothing => true,
         };
         if is_tried && next.tried < LOOKED_AT as u32 {
-            let deriver = self.lexeme_cache.deriver();
-            if let Some(other) = others.get(deriver, lexeme, next.tried as usize)? {
-                let more = costs.of_text(other).saturating_sub(costs.of_text(&text));
-                let (order, total) = (next.order.saturating_add(more), next.total.saturating_add(more));
-                frontier.queue.push(Reverse(Next { order, total, tried: next.tried + 1, ..*next }));
-            }
+            frontier.queue.push(Reverse(Next { tried: next.tried + 1, is_unweighed: true, ..*next }));
         }
         Ok((found == Behind::New).then_some((behind, Piece::Text(text))))
+    }
+
+    /// Finds by how much the next text of a lexeme is longer than the one before: only where its turn comes, for mostly the first
+    /// one does.
+    fn weigh(
+        &mut self,
+        frontier: &mut Frontier,
+        costs: &Costs,
+        lexemes: &Texts,
+        next: Next,
+    ) -> Result<(), EngineError> {
+        let Way::Lexeme(lexeme) = frontier.places[next.place as usize].ways[next.way as usize].1 else { return Ok(()) };
+        let deriver = self.lexeme_cache.deriver();
+        let at = next.tried as usize - 1;
+        let before = match at.checked_sub(1) {
+            None => lexemes[&lexeme].as_ref().map(|(text, _)| text.clone()),
+            Some(before) => frontier.other_text(deriver, lexeme, before)?,
+        };
+        if let (Some(before), Some(other)) = (before, frontier.other_text(deriver, lexeme, at)?) {
+            let more = costs.of_text(&other).saturating_sub(costs.of_text(&before));
+            let (order, total) = (next.order.saturating_add(more), next.total.saturating_add(more));
+            frontier.queue.push(Reverse(Next { order, total, is_unweighed: false, ..next }));
+        }
+        Ok(())
     }
 
     /// Whether what is read is within an element that must differ from others.
