@@ -7,13 +7,13 @@
 use std::collections::hash_map::Entry::Vacant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Element, ItemsId, Mark, MembersId, Node, NodeId};
+use stencilm_grammar::{Element, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
 use crate::bounded::{FEW, LOOKED_AT};
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
 use crate::completion::token_counts::{NEVER, NEW_KEY};
-use crate::completion::worst_cases::longest_at_most;
+use crate::completion::worst_cases::{has_many_everywhere, longest_at_most};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
@@ -195,6 +195,19 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
         false => NEVER,
     };
     Ok(New { of_many, longest: longest(run, lexeme)? })
+}
+
+/// Whether keys of a class that never run out may always become new ones with few bytes more than the shortest takes, wherever in
+/// one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
+pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<bool, EngineError> {
+    let grammar = run.machine.grammar().clone();
+    for free in members.free.iter().filter(|free| free.space == KeySpace::Endless) {
+        let key = run.lexeme_cache.import(grammar.exprs(), free.key)?;
+        if !has_many_everywhere(run, key, MANY, NEW_KEY)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn live_derivatives(run: &mut Run<'_>, place: ExprId) -> Result<Vec<(ByteSet, ExprId)>, EngineError> {

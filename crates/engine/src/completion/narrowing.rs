@@ -16,6 +16,7 @@ use stencilm_grammar::Items;
 use crate::bounded::{LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
+use crate::completion::fresh::are_new_keys_near;
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::shared_way::SharedWay;
@@ -123,7 +124,7 @@ pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
     bounds: Bounds,
-    /// Whether the bounds hold: every text can be spelled, and what elements count for is told by one counter.
+    /// Whether the bounds hold: every text can be spelled, what elements count for is told by one counter, and new keys are near.
     is_bounded: bool,
     texts: Texts,
     /// The places behind configurations.
@@ -173,7 +174,10 @@ impl Endings {
         let nodes: Arc<[u64]> = node_costs(measured).into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
         let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
-        let is_bounded = counts.has_all_bytes && grammar.all_items().iter().all(is_counted_once);
+        let mut is_bounded = counts.has_all_bytes && grammar.all_items().iter().all(is_counted_once);
+        for members in grammar.all_members() {
+            is_bounded = is_bounded && are_new_keys_near(run, members)?;
+        }
         Ok(Endings { counts, nodes, bounds, is_bounded, texts: Texts::default(), places, in_bytes: None })
     }
 
@@ -507,11 +511,12 @@ impl Run<'_> {
         for (at, ((place, is_doubtful), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
             let writes_key = self.writes_free_key(place);
-            let spare = if is_doubtful || writes_key { NEW_KEY } else { 0 };
-            let at_most = match endings.bounds.is_exact {
+            let spare = if writes_key { NEW_KEY } else { 0 };
+            // Where something may not be new, what is cheapest may not be there.
+            let at_most = match endings.bounds.is_exact && !is_doubtful {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
-                false if self.stacks.has_bottom(place) => 0,
+                false if !is_doubtful && self.stacks.has_bottom(place) => 0,
                 // What waits tells too little of elements that count and keys that must be new.
                 false => endings.bounds.behind_a_token(self, &mut costs, place)?.saturating_add(1),
             };

@@ -15,8 +15,8 @@ use crate::vocabulary::tokens::Tokens;
 /// Nothing completes it: in bytes, where a single token must come; in tokens, where no token spells what must come.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// By so many tokens a key may become longer so that it is a new one.
-pub(crate) const NEW_KEY: u64 = 4;
+/// By so many tokens a key may become longer so that it is a new one: by so many digits, say.
+pub(crate) const NEW_KEY: u64 = 5;
 
 /// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
 pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>> {

@@ -23,8 +23,8 @@ pub(crate) struct WorstCases {
 /// A place in a lexeme.
 struct Place {
     lexeme: ExprId,
-    /// The places from which a byte leads here.
-    above: Vec<usize>,
+    /// The places from which so many bytes lead here.
+    above: Vec<(usize, u64)>,
     /// The bytes of the shortest match from here.
     shortest: Option<u64>,
     /// The most that is left behind a beginning of a match from here.
@@ -62,21 +62,7 @@ impl WorstCases {
             }
             return Ok(());
         }
-        let ends = (0..places.len()).filter(|&at| run.lexeme_cache.deriver().exprs.is_nullable(places[at].lexeme));
-        let mut nearest: Vec<usize> = ends.collect();
-        nearest.iter().for_each(|&at| places[at].shortest = Some(0));
-        let mut done = 0;
-        while let Some(&at) = nearest.get(done) {
-            done += 1;
-            let length = places[at].shortest.map(|length| length + 1);
-            for index in 0..places[at].above.len() {
-                let before = places[at].above[index];
-                if places[before].shortest.is_none() {
-                    places[before].shortest = length;
-                    nearest.push(before);
-                }
-            }
-        }
+        let nearest = find_shortest(run, &mut places);
         // The farthest first: what leads there is no nearer.
         for &at in nearest.iter().rev() {
             let worst = places[at].shortest;
@@ -84,7 +70,7 @@ impl WorstCases {
             while let Some(at) = work.pop() {
                 if places[at].worst.is_none() {
                     places[at].worst = worst;
-                    work.extend(&places[at].above);
+                    work.extend(places[at].above.iter().map(|&(before, _)| before));
                 }
             }
         }
@@ -104,7 +90,7 @@ fn places_in(run: &mut Run<'_>, lexeme: ExprId) -> Result<(Vec<Place>, bool), En
         if places.len() > LOOKED_AT {
             return Ok((places, false));
         }
-        for (_, rest) in deriver.derivatives(places[done].lexeme)?.iter() {
+        for (bytes, rest) in deriver.derivatives(places[done].lexeme)?.iter() {
             if !deriver.is_live(*rest)? {
                 continue;
             }
@@ -112,11 +98,65 @@ fn places_in(run: &mut Run<'_>, lexeme: ExprId) -> Result<(Vec<Place>, bool), En
                 places.push(place(*rest));
                 places.len() - 1
             });
-            places[number].above.push(done);
+            places[number].above.push((done, bytes.len() as u64));
         }
         done += 1;
     }
     Ok((places, true))
+}
+
+/// Finds the shortest match from each place; those with the shortest ones come first.
+fn find_shortest(run: &mut Run<'_>, places: &mut [Place]) -> Vec<usize> {
+    let exprs = &run.lexeme_cache.deriver().exprs;
+    let mut nearest: Vec<usize> = (0..places.len()).filter(|&at| exprs.is_nullable(places[at].lexeme)).collect();
+    nearest.iter().for_each(|&at| places[at].shortest = Some(0));
+    let mut done = 0;
+    while let Some(&at) = nearest.get(done) {
+        done += 1;
+        let length = places[at].shortest.map(|length| length + 1);
+        for index in 0..places[at].above.len() {
+            let before = places[at].above[index].0;
+            if places[before].shortest.is_none() {
+                places[before].shortest = length;
+                nearest.push(before);
+            }
+        }
+    }
+    nearest
+}
+
+/// Whether from everywhere in a lexeme, but from its end, so many matches go on that take so many bytes more than the shortest, or
+/// fewer; `false` where there are many places to look at.
+pub(crate) fn has_many_everywhere(
+    run: &mut Run<'_>,
+    lexeme: ExprId,
+    many: u64,
+    more: u64,
+) -> Result<bool, EngineError> {
+    let (mut places, are_all) = places_in(run, lexeme)?;
+    if !are_all {
+        return Ok(false);
+    }
+    find_shortest(run, &mut places);
+    // The matches of one length, and those that are no longer.
+    let mut of_length: Vec<u64> = places.iter().map(|place| u64::from(place.shortest == Some(0))).collect();
+    let mut all = of_length.clone();
+    let longest = places.iter().filter_map(|place| place.shortest).max().unwrap_or(0).saturating_add(more);
+    for length in 0..=longest {
+        let is_asked = |place: &Place| place.lexeme != ExprId::EMPTY && place.shortest == length.checked_sub(more);
+        if places.iter().zip(&all).any(|(place, &count)| is_asked(place) && count < many) {
+            return Ok(false);
+        }
+        let mut longer = vec![0u64; places.len()];
+        for (place, &count) in places.iter().zip(&of_length) {
+            for &(before, bytes) in &place.above {
+                longer[before] = longer[before].saturating_add(count.saturating_mul(bytes));
+            }
+        }
+        of_length = longer;
+        all.iter_mut().zip(&of_length).for_each(|(all, count)| *all = all.saturating_add(*count));
+    }
+    Ok(true)
 }
 
 /// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not told. `known` is what
