@@ -259,12 +259,11 @@ class TokenizerInfo:
 
     @property
     def decoded_vocab(self) -> list[bytes]:
-        """The bytes of every id: of special tokens their name, of holes and padding nothing."""
-        held = [token or b"" for token in self._state.tokens]
-        held += [b""] * (self.vocab_size - len(held))
-        for token_id, name in self._state.names.items():
-            held[token_id] = name.encode("utf-8", "replace")
-        return held
+        """The bytes of every id: of special tokens their name, of holes and padding nothing.
+
+        Each time a list of its own. One that is asked for once serves all look-ups of a loop.
+        """
+        return list(self._state.decoded)
 
     @property
     def stop_token_ids(self) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from stencilm._core import Vocabulary
@@ -43,6 +44,15 @@ class State:
     core: Vocabulary
     encoder: Encoder
     joint: JointTokenizer
+
+    @cached_property
+    def decoded(self) -> tuple[bytes, ...]:
+        """The bytes of every id: of special tokens their name, of holes and padding nothing."""
+        held = [token or b"" for token in self.tokens]
+        held += [b""] * (self.core.vocab_size - len(held))
+        for token_id, name in self.names.items():
+            held[token_id] = name.encode("utf-8", "replace")
+        return tuple(held)
 
 
 def settle(source: Source, notes: Notes, vocab_size: object, stop_token_ids: object) -> State:

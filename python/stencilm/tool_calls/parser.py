@@ -236,6 +236,7 @@ class ToolCallParser:
         self._out = Output(text, tools, first_id)
         self._reading = reader.read(self._out)
         self._info = tokenizer_info
+        self._decoded: list[bytes] | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._finished = False
 
@@ -260,13 +261,15 @@ class ToolCallParser:
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")
+        if self._decoded is None:
+            self._decoded = self._info.decoded_vocab
         stops = {*self._info.stop_token_ids}
         spelled = bytearray()
         for token in token_ids:
-            if not 0 <= token < self._info.vocab_size:
-                raise ValueError(f"token {token} is none of the {self._info.vocab_size} tokens")
+            if not 0 <= token < len(self._decoded):
+                raise ValueError(f"token {token} is none of the {len(self._decoded)} tokens")
             if token not in stops:
-                spelled += self._info.decoded_vocab[token]
+                spelled += self._decoded[token]
         return self.feed(self._decoder.decode(bytes(spelled)))
 
     def finish(self) -> list[Delta]:
