@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_grammar::Items;
 
-use crate::bounded::{LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
+use crate::bounded::{FEW, LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::fresh::are_new_keys_near;
@@ -45,9 +45,6 @@ const REWRITTEN: u64 = 16;
 /// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
 const ALIKE: usize = 3;
 
-/// For so many places behind tokens a way to the end is looked for in one mask.
-const MAX_SEARCHES: usize = 48;
-
 /// Counts are told apart however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
 
@@ -57,16 +54,18 @@ struct WayOut {
     pieces: Vec<Piece>,
     /// A way was looked for that takes so much at most.
     within: u64,
+    /// The search for it counts as so many.
+    searches: usize,
 }
 
 impl WayOut {
     fn none(within: u64) -> WayOut {
-        WayOut { tokens: NEVER, pieces: Vec::new(), within }
+        WayOut { tokens: NEVER, pieces: Vec::new(), within, searches: 1 }
     }
 
     fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> WayOut {
         let tokens = tokens_of(vocabulary, &pieces).map_or(NEVER, |tokens| tokens.len() as u64);
-        WayOut { tokens, pieces, within: NEVER }
+        WayOut { tokens, pieces, within: NEVER, searches: 1 }
     }
 
     /// Whether no way is known, or looked for, that takes so many tokens.
@@ -87,7 +86,7 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// A way to the end from there, once one was looked for.
+    /// A way to the end from there, once one was found, or looked for where it hangs on nothing else.
     way: Mutex<Option<Arc<WayOut>>>,
 }
 
@@ -115,6 +114,8 @@ impl Places {
 struct Search {
     /// So many tokens may complete the text.
     most: u64,
+    /// For so many places a way to the end was looked for, or is known from another mask: what a mask leaves is the same whatever
+    /// masks were made before.
     searches: usize,
     known: FxHashMap<SetId, bool>,
 }
@@ -349,7 +350,7 @@ impl Run<'_> {
         for token in edges {
             let bytes = vocabulary.token_bytes(token);
             let behind = self.step_token(configuration, token, bytes)?;
-            match self.closes(endings, &mut costs, behind, &Mutex::default(), &mut search)? {
+            match self.closes(endings, &mut costs, behind, &mut None, &mut search)? {
                 true => token_set::set(mask, token),
                 false => token_set::clear(mask, token),
             }
@@ -373,6 +374,15 @@ impl Run<'_> {
             HangsOn::Nothing => vec![place.first],
             HangsOn::Written | HangsOn::Token => place.tokens.within(mask, usize::MAX),
         };
+        // That a way is too long elsewhere says nothing here where it hangs on the text.
+        let hangs_on_nothing = place.hangs_on == HangsOn::Nothing;
+        let most = search.most;
+        let tells = |kept: &WayOut| kept.tokens <= most || (hangs_on_nothing && kept.is_too_long(most));
+        let mut way = lock(&place.way).clone().filter(|kept| tells(kept));
+        if search.searches >= FEW {
+            return Ok(Vec::new());
+        }
+        search.searches += way.as_ref().map_or(0, |kept| kept.searches);
         let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
@@ -380,22 +390,24 @@ impl Run<'_> {
                 closing.push(token);
                 continue;
             }
-            let kept = lock(&place.way).clone();
-            if read == MANY || kept.is_some_and(|kept| kept.is_too_long(search.most)) {
+            if read == MANY || way.as_ref().is_some_and(|way| way.is_too_long(most)) {
                 continue;
             }
             read += 1;
             let behind = self.run(configuration, bytes)?;
-            if !self.closes(endings, costs, behind, &place.way, search)? {
+            if !self.closes(endings, costs, behind, &mut way, search)? {
                 continue;
             }
             closing.push(token);
-            if place.hangs_on == HangsOn::Written && shared.is_none() {
-                let way = lock(&place.way).clone().filter(|way| way.tokens <= search.most);
-                if let Some(way) = way {
-                    shared = SharedWay::new(self, configuration, bytes, &way.pieces)?;
-                }
+            if place.hangs_on == HangsOn::Written
+                && shared.is_none()
+                && let Some(way) = way.as_ref().filter(|way| way.tokens <= most)
+            {
+                shared = SharedWay::new(self, configuration, bytes, &way.pieces)?;
             }
+        }
+        if way.as_ref().is_some_and(|way| tells(way)) {
+            *lock(&place.way) = way;
         }
         Ok(closing)
     }
@@ -407,33 +419,29 @@ impl Run<'_> {
         endings: &mut Endings,
         costs: &mut Costs,
         place: SetId,
-        way: &Mutex<Option<Arc<WayOut>>>,
+        way: &mut Option<Arc<WayOut>>,
         search: &mut Search,
     ) -> Result<bool, EngineError> {
         if let Some(&closes) = search.known.get(&place) {
             return Ok(closes);
         }
-        let kept = lock(way).clone();
-        let closes = match &kept {
+        let closes = match &*way {
             Some(kept) if kept.is_too_long(search.most) => false,
             Some(kept) if kept.tokens <= search.most && self.leads_to_the_end(place, &kept.pieces)? => true,
-            _ if search.searches >= MAX_SEARCHES => return Ok(false),
+            _ if search.searches >= FEW => return Ok(false),
             _ => {
-                search.searches += 1;
                 let most = most_looked_at(search.most);
                 let found = match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
                     Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
                     Ok(Completion::TooLong(_) | Completion::Never) => WayOut::none(most),
-                    Err(EngineError::CompletionTooCostly(_)) => {
-                        search.searches += COSTLY;
-                        WayOut::none(NEVER)
-                    }
+                    Err(EngineError::CompletionTooCostly(_)) => WayOut { searches: 1 + COSTLY, ..WayOut::none(NEVER) },
                     Err(error) => return Err(error),
                 };
+                search.searches += found.searches;
                 let closes = found.tokens <= search.most;
                 // The one before went by elements that the text has by now.
-                if closes || kept.is_none_or(|kept| kept.tokens == NEVER) {
-                    *lock(way) = Some(Arc::new(found));
+                if closes || way.as_ref().is_none_or(|way| way.tokens == NEVER) {
+                    *way = Some(Arc::new(found));
                 }
                 closes
             }
