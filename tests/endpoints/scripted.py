@@ -124,6 +124,7 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 self.begin_stream()
                 for delta, reason in answer:
                     chunk = openai_chunk("", reason, chat=True)
+                    chunk["choices"][0]["index"] = delta.get("of_choice", 0)
                     chunk["choices"][0]["delta"] = delta
                     self.event(chunk)
                 self.wfile.write(b"data: [DONE]\n\n")
@@ -234,6 +235,8 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             for number, start in enumerate(range(0, len(text), 7)):
                 delta = {"type": f"{kind}.delta", "delta": text[start : start + 7], **place}
                 self.event({**delta, "sequence_number": number}, f"{kind}.delta")
+            if reason == "cut":
+                return
             end = "response.completed" if is_whole else "response.incomplete"
             end = "response.failed" if reason == "failed" else end
             self.event({"type": end, "response": response, "sequence_number": 99}, end)
@@ -265,6 +268,8 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                     delta = {"type": f"{kind}_delta", field: part}
                     event = {"type": "content_block_delta", "index": 0, "delta": delta}
                     self.event(event, "content_block_delta")
+            if reason == "cut":
+                return
             end = {"type": "message_delta", "usage": {"output_tokens": 5}}
             end["delta"] = {"stop_reason": reason, "stop_sequence": None}
             self.event(end, "message_delta")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece
+from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece, ended_by
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
 from stencilm.endpoints.clients import check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
@@ -72,7 +72,7 @@ class _Anthropic:
         piece = Piece(
             text="".join(block.text for block in blocks if block.type == "text"),
             reasoning="".join(block.thinking for block in blocks if block.type == "thinking"),
-            is_finished=response.stop_reason != "max_tokens",
+            is_finished=ended_by(response.stop_reason),
             is_refused=response.stop_reason == "refusal",
         )
         return _counted(piece, response.usage)
@@ -90,7 +90,7 @@ class _Anthropic:
         if part.type == "message_delta":
             reason = part.delta.stop_reason
             piece = Piece(
-                is_finished=None if reason is None else reason != "max_tokens",
+                is_finished=ended_by(reason),
                 is_refused=reason == "refusal",
             )
             piece.output_tokens = part.usage.output_tokens

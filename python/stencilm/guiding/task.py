@@ -158,7 +158,8 @@ class Guided:
         usage: What it cost.
         process_time_seconds: Wall clock of all of it.
         error: The last exception of the target model, or of the endpoint where another means could
-            take the place of the call that failed.
+            take the place of the call that failed, or where its answer broke off and was gone on
+            with.
         seed: The seed of the draws; None for a greedy text.
         filled: The stretches of the response that no model wrote, in order. Text that the grammar
             forces where nothing else was drafted is not among them: every text has it there.
