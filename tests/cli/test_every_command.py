@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import io
 import json
@@ -224,3 +225,26 @@ def test_a_live_text_is_plain_where_no_terminal_reads() -> None:
         for event in EVENTS:
             show(event)
     assert stream.getvalue() == "word " * 400 + "end\nstop\n"  # without what was removed
+
+
+@pytest.mark.parametrize("name", ["types", "json", "inspect", "numpy"])
+def test_a_file_of_a_type_hides_no_module(name: str, tmp_path: Path, run: Run) -> None:
+    (tmp_path / f"{name}.py").write_text(
+        "from __future__ import annotations\n"
+        "from pydantic import BaseModel\n"
+        "class Word(BaseModel):\n    next: Word | None\n"
+    )
+    module = importlib.import_module(name)
+    code, out, _ = run("check", "--type", f"{tmp_path}/{name}.py:Word")
+    assert (code, out.splitlines()[0][-1]) == (0, ")")
+    assert sys.modules[name] is module
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_last_line_break_of_standard_input_is_no_part_of_a_text(end: str, run: Run) -> None:
+    code, out, _ = run("explain", "--regex", "ab", "--text", "-", "--json", stdin=f"ab{end}")
+    assert (code, json.loads(out)["status"]) == (0, "complete")
+    code, out, _ = run(
+        "explain", "-", "--from", "regex", "--text", "ab", "--json", stdin=f"ab{end}"
+    )
+    assert (code, json.loads(out)["status"]) == (0, "complete")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from stencilm.cli.failure import USAGE, Failure
+from stencilm.python_files import run_file
 
 STANDARD_INPUT = "-"
 
@@ -37,7 +37,12 @@ def read_text(source: str) -> str:
 
 def read_prompt(source: str) -> str:
     """The text itself, or standard input without its last line break for "-"."""
-    return read_text(source).removesuffix("\n") if source == STANDARD_INPUT else source
+    return without_line_break(read_text(source)) if source == STANDARD_INPUT else source
+
+
+def without_line_break(text: str) -> str:
+    """A text without its last line break, of either kind."""
+    return text.removesuffix("\r\n" if text.endswith("\r\n") else "\n")
 
 
 def read_type(name: str) -> Any:
@@ -92,16 +97,9 @@ def _read_module(name: str) -> ModuleType:
             if "" not in sys.path and str(Path.cwd()) not in sys.path:
                 sys.path.insert(0, str(Path.cwd()))  # an installed script does not look here
             return importlib.import_module(name)
-        file = Path(name)
-        if not file.is_file():
+        if not Path(name).is_file():
             raise Failure(f"there is no file {name!r}")
-        spec = importlib.util.spec_from_file_location(file.stem, file)
-        if spec is None or spec.loader is None:
-            raise Failure(f"{name!r} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # pydantic looks there for forward references
-        spec.loader.exec_module(module)
-        return module
+        return run_file(name)
     except Failure:
         raise
     except Exception as error:
