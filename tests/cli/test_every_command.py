@@ -248,3 +248,36 @@ def test_the_last_line_break_of_standard_input_is_no_part_of_a_text(end: str, ru
         "explain", "-", "--from", "regex", "--text", "ab", "--json", stdin=f"ab{end}"
     )
     assert (code, json.loads(out)["status"]) == (0, "complete")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("explain", "--regex", ".*", "--text", "a\udcff"),
+        ("explain", "--regex", ".*", "--token", "a\udcff"),
+        ("mask", "--regex", ".*", "--text", "a\udcff"),
+        ("trace", "a\udcff", "--regex", ".*"),
+        ("bench", "--regex", ".*", "--rounds", "1", "--text", "a\udcff"),
+        ("generate", "-p", "a\udcff", "--regex", "a"),
+        ("generate", "-p", "x", "--stop", "a\udcff", "--regex", "a"),
+    ],
+)
+def test_bytes_that_are_no_text_are_wrong_usage(call: tuple[str, ...], run: Run) -> None:
+    code, out, err = run(*call)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "err"),
+    [
+        ("check --regex a >&-", 0, ""),
+        ("check --regex '(' >&- 2>&-", 1, ""),
+        ("check - <&-", 1, "stencilm: standard input is closed, and nothing can be read from it\n"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix closes the streams")
+def test_closed_streams(call: str, code: int, err: str) -> None:
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m stencilm {call}", shell=True, capture_output=True
+    )
+    assert (done.returncode, done.stderr.decode()) == (code, err)

@@ -494,7 +494,7 @@ def test_a_file_that_cannot_be_drawn_to_is_told_before_anything_is_asked(tmp_pat
     async def anever(prompt: str) -> str:
         raise AssertionError("nothing is asked")
 
-    cases = [
+    cases: list[tuple[Any, type[Exception]]] = [
         (tmp_path, OSError),
         (tmp_path / "no" / "x", OSError),
         (None, TypeError),

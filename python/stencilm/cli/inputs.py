@@ -19,6 +19,8 @@ def read_text(source: str) -> str:
     """The text of a file, or of standard input for "-"; UTF-8, with or without a mark."""
     try:
         if source == STANDARD_INPUT:
+            if sys.stdin is None:
+                raise Failure("standard input is closed, and nothing can be read from it")
             buffer = getattr(sys.stdin, "buffer", None)
             data = sys.stdin.read().encode() if buffer is None else buffer.read()
         else:
@@ -37,7 +39,22 @@ def read_text(source: str) -> str:
 
 def read_prompt(source: str) -> str:
     """The text itself, or standard input without its last line break for "-"."""
-    return without_line_break(read_text(source)) if source == STANDARD_INPUT else source
+    if source == STANDARD_INPUT:
+        return without_line_break(read_text(source))
+    return checked_text(source)
+
+
+def checked_text(text: str) -> str:
+    """An argument that is a text; the shell may hand on bytes that are none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Failure(
+            f"{text!r:.60} is not UTF-8 text: character {error.start} stands for a byte that is "
+            "no part of it",
+            USAGE,
+        ) from None
+    return text
 
 
 def without_line_break(text: str) -> str:

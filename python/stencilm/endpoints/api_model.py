@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
+from stencilm.characters import whole_characters
 from stencilm.endpoints.capabilities import Capabilities, Prices
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
@@ -34,7 +35,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.guiding.api import aguide, guide, text_guide
 from stencilm.guiding.choosers import picked
-from stencilm.guiding.drafts import Answer, Ask, AskKind, whole_characters
+from stencilm.guiding.drafts import Answer, Ask, AskKind
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.pieces import GuidedPiece, aguided_pieces, guided_pieces
 from stencilm.guiding.task import Budget, Guided

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from stencilm.characters import whole_characters
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
 from stencilm.matching.candidates import Candidate
@@ -224,14 +225,3 @@ def _checked(text: Any) -> str:
             f"the draft function gave {type(text).__name__} {repr(text)[:60]}, but must give a str"
         )
     return whole_characters(text)
-
-
-def whole_characters(text: str) -> str:
-    """A text without halves of surrogate pairs, which no UTF-8 spells.
-
-    Two that belong together are one character, and one that stands alone is U+FFFD, as where bytes
-    are no UTF-8.
-    """
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
+from stencilm.characters import check_characters
 from stencilm.generation.corrections import Correction, corrections
 from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
@@ -141,6 +142,7 @@ class Options:
         for text in self.stop_at:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
+            check_characters(text, "a text of stop_at", "no model can write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

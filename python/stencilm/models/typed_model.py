@@ -24,6 +24,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
+from stencilm.characters import check_characters
 from stencilm.generation.faithful import DEFAULT_MAX_PASSES
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
@@ -285,6 +286,7 @@ class Options:
         for one in stops:
             if not isinstance(one, str) or not one:
                 raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
+            check_characters(one, "a text of stop", "no model can write")
         return stops
 
     @property
