@@ -444,7 +444,7 @@ def test_a_model_that_strips_counts_no_blanks() -> None:
 
 
 @dataclass
-class Named:
+class NamedClass:
     name: str
 
 
@@ -452,11 +452,11 @@ class NamedDict(TypedDict):
     name: str
 
 
-@pytest.mark.parametrize("inner", [Named, NamedDict])
+@pytest.mark.parametrize("inner", [NamedClass, NamedDict])
 @pytest.mark.parametrize("times", [1, 2])
 def test_what_a_model_holds_twice_is_read_by_its_configuration(inner: Any, times: int) -> None:
     short = pydantic.ConfigDict(str_max_length=3)
-    held: Any = tuple[(inner,) * times]
+    held: Any = tuple[(inner,) * times]  # type: ignore[misc]
     start = matcher(pydantic.create_model("Short", __config__=short, held=(held, ...)))
     for name, fits in (("abc", True), ("abcd", False)):
         text = json.dumps({"held": [{"name": name}] * times}).encode()
