@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+UNCOUNTED: dict[str, Any] = {"no usage": None, "half a usage": {"input_tokens": None}}
+"""Ends of answers whose cost a server does not tell, and what it says instead."""
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
@@ -243,7 +245,11 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
 
         def anthropic(self, body: dict[str, Any], answer: Any) -> None:
             text, reason = answer if isinstance(answer, tuple) else (answer, "end_turn")
-            usage = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
+            usage: Any = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
+            end_usage: Any = {"output_tokens": 5}
+            if reason in UNCOUNTED:
+                usage = end_usage = UNCOUNTED[reason]
+                reason = "end_turn"
             thought = answer.reasoning if isinstance(answer, Thought) else ""
             block = {"type": "thinking", "thinking": thought, "signature": "s"}
             thinking = [block] if thought else []
@@ -270,7 +276,7 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                     self.event(event, "content_block_delta")
             if reason == "cut":
                 return
-            end = {"type": "message_delta", "usage": {"output_tokens": 5}}
+            end: dict[str, Any] = {"type": "message_delta", "usage": end_usage}
             end["delta"] = {"stop_reason": reason, "stop_sequence": None}
             self.event(end, "message_delta")
             self.event({"type": "message_stop"}, "message_stop")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import stencilm
-from endpoints.scripted import Script, fault, served
+from endpoints.scripted import UNCOUNTED, Script, fault, served
 from stencilm.endpoints.api_model import ResponseFailed
+from stencilm.endpoints.capabilities import PRESETS
 
 openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")
@@ -152,3 +154,13 @@ def test_only_the_first_of_several_choices_is_read() -> None:
     answer = [*deltas, ({"content": "2"}, "stop")]
     with endpoint("compatible", lambda body, number: answer) as (model, _):
         assert model("How many?", int) == 12
+
+
+@pytest.mark.parametrize("end", UNCOUNTED)
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_whose_cost_is_not_told_is_an_answer(end: str, stream: bool) -> None:
+    with served(lambda body, number: ("12", end)) as (address, _):
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        known = replace(PRESETS["anthropic"], stream=stream)
+        found = stencilm.from_anthropic(client, "m", capabilities=known).generate("How many?", int)
+    assert (found.value, found.stats.is_estimate) == (12, True)

@@ -68,10 +68,10 @@ class _Anthropic:
         return client.messages.create(**_arguments(request), stream=stream)
 
     def read(self, response: Any) -> Piece:
-        blocks = response.content
+        blocks = response.content or ()
         piece = Piece(
-            text="".join(block.text for block in blocks if block.type == "text"),
-            reasoning="".join(block.thinking for block in blocks if block.type == "thinking"),
+            text="".join(block.text or "" for block in blocks if block.type == "text"),
+            reasoning="".join(block.thinking or "" for block in blocks if block.type == "thinking"),
             is_finished=ended_by(response.stop_reason),
             is_refused=response.stop_reason == "refusal",
         )
@@ -93,7 +93,7 @@ class _Anthropic:
                 is_finished=ended_by(reason),
                 is_refused=reason == "refusal",
             )
-            piece.output_tokens = part.usage.output_tokens
+            piece.output_tokens = getattr(part.usage, "output_tokens", None)
             return piece
         return Piece()
 
@@ -118,9 +118,11 @@ def _arguments(request: Request) -> dict[str, Any]:
 
 
 def _counted(piece: Piece, usage: Any) -> Piece:
+    """The piece with what it cost, where the provider tells; other servers leave some of it out."""
     cached = getattr(usage, "cache_read_input_tokens", None) or 0
     written = getattr(usage, "cache_creation_input_tokens", None) or 0
-    piece.prompt_tokens = usage.input_tokens + cached + written
-    piece.output_tokens = usage.output_tokens
+    given = getattr(usage, "input_tokens", None)
+    piece.prompt_tokens = None if given is None else given + cached + written
+    piece.output_tokens = getattr(usage, "output_tokens", None)
     piece.cached_tokens = cached
     return piece
