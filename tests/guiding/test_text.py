@@ -513,3 +513,10 @@ def test_a_file_that_cannot_be_drawn_to_is_told_before_anything_is_asked(tmp_pat
     with pytest.raises(AssertionError):
         stencilm.guide(never, JSON, "p", save_html=tmp_path / "new.html")
     assert [*tmp_path.iterdir()] == [kept]
+
+
+@pytest.mark.parametrize("name", ["calls", "tokens", "seconds", "cost"])
+@pytest.mark.parametrize("value", [True, 0, -1, float("nan"), "5"])
+def test_a_budget_is_a_number_above_zero(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"the budget of {name} is"):
+        Budget(**{name: value})

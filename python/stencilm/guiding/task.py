@@ -55,7 +55,8 @@ class Budget:
             value = getattr(self, name)
             if value is None and name == "cost":
                 continue
-            if not isinstance(value, (int, float)) or math.isnan(value) or value <= 0:
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or math.isnan(value) or value <= 0:
                 raise ValueError(f"the budget of {name} is {value!r}, but must be above 0")
 
 
