@@ -520,3 +520,15 @@ def test_a_file_that_cannot_be_drawn_to_is_told_before_anything_is_asked(tmp_pat
 def test_a_budget_is_a_number_above_zero(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"the budget of {name} is"):
         Budget(**{name: value})
+
+
+def test_files_of_grammars(tmp_path: Path) -> None:
+    file = tmp_path / "a.ebnf"
+    file.write_bytes(b'\xef\xbb\xbfroot ::= "a"\r\n')
+    assert stencilm.load_parser(file) == stencilm.load_parser('root ::= "a"\n')
+    file.write_bytes(b'root ::= "\xff"')
+    with pytest.raises(ValueError, match=r"a\.ebnf' is not UTF-8 text: byte 10"):
+        stencilm.load_parser(file)
+    for source in (None, 5, b"x", ["a"]):
+        with pytest.raises(TypeError, match="must be the text of a grammar, or a Path"):
+            stencilm.load_parser(source)  # type: ignore[arg-type]

@@ -307,7 +307,7 @@ class Options:
             frequency_penalty=self.frequency_penalty,
             presence_penalty=self.presence_penalty,
             logit_bias=self.logit_bias or {},
-            seed=seed + number if isinstance(seed, int) else seed,
+            seed=seed + number if isinstance(seed, int) and not isinstance(seed, bool) else seed,
         )
 
 
