@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import io
 import json
@@ -224,3 +225,59 @@ def test_a_live_text_is_plain_where_no_terminal_reads() -> None:
         for event in EVENTS:
             show(event)
     assert stream.getvalue() == "word " * 400 + "end\nstop\n"  # without what was removed
+
+
+@pytest.mark.parametrize("name", ["types", "json", "inspect", "numpy"])
+def test_a_file_of_a_type_hides_no_module(name: str, tmp_path: Path, run: Run) -> None:
+    (tmp_path / f"{name}.py").write_text(
+        "from __future__ import annotations\n"
+        "from pydantic import BaseModel\n"
+        "class Word(BaseModel):\n    next: Word | None\n"
+    )
+    module = importlib.import_module(name)
+    code, out, _ = run("check", "--type", f"{tmp_path}/{name}.py:Word")
+    assert (code, out.splitlines()[0][-1]) == (0, ")")
+    assert sys.modules[name] is module
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_last_line_break_of_standard_input_is_no_part_of_a_text(end: str, run: Run) -> None:
+    code, out, _ = run("explain", "--regex", "ab", "--text", "-", "--json", stdin=f"ab{end}")
+    assert (code, json.loads(out)["status"]) == (0, "complete")
+    code, out, _ = run(
+        "explain", "-", "--from", "regex", "--text", "ab", "--json", stdin=f"ab{end}"
+    )
+    assert (code, json.loads(out)["status"]) == (0, "complete")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("explain", "--regex", ".*", "--text", "a\udcff"),
+        ("explain", "--regex", ".*", "--token", "a\udcff"),
+        ("mask", "--regex", ".*", "--text", "a\udcff"),
+        ("trace", "a\udcff", "--regex", ".*"),
+        ("bench", "--regex", ".*", "--rounds", "1", "--text", "a\udcff"),
+        ("generate", "-p", "a\udcff", "--regex", "a"),
+        ("generate", "-p", "x", "--stop", "a\udcff", "--regex", "a"),
+    ],
+)
+def test_bytes_that_are_no_text_are_wrong_usage(call: tuple[str, ...], run: Run) -> None:
+    code, out, err = run(*call)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "err"),
+    [
+        ("check --regex a >&-", 0, ""),
+        ("check --regex '(' >&- 2>&-", 1, ""),
+        ("check - <&-", 1, "stencilm: standard input is closed, and nothing can be read from it\n"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix closes the streams")
+def test_closed_streams(call: str, code: int, err: str) -> None:
+    done = subprocess.run(
+        f"{shlex.quote(sys.executable)} -m stencilm {call}", shell=True, capture_output=True
+    )
+    assert (done.returncode, done.stderr.decode()) == (code, err)

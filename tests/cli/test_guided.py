@@ -121,3 +121,37 @@ def test_refusals(options: list[str], code: int, word: str, capsys: Any, monkeyp
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     found, _, err = run(capsys, *DIGITS, *options)
     assert (found, word in err) == (code, True), err
+
+
+@pytest.mark.parametrize("strategy", ["guide", "auto"])
+def test_what_validators_refuse_is_not_printed(strategy: str, capsys: Any, tmp_path: Path) -> None:
+    (tmp_path / "picky.py").write_text(
+        "from typing import Annotated, Literal\n"
+        "from pydantic import AfterValidator\n"
+        "def never(value):\n    raise ValueError('never good')\n"
+        "Never = Annotated[Literal[1, 2], AfterValidator(never)]\n"
+    )
+    call = ["generate", "-p", "x", "--type", f"{tmp_path}/picky.py:Never", "--strategy", strategy]
+    code, out, err = run(capsys, *call)
+    assert (code, out) == (1, "") and "never good" in err
+    code, out, err = run(capsys, *call, "--json")
+    record = json.loads(out)
+    assert code == 1 and record["value"] is None and "never good" in record["error"]
+
+
+def test_a_page_that_cannot_be_written_is_told_before_anything_is_asked(
+    capsys: Any, tmp_path: Path, answers: Any
+) -> None:
+    answers[0] = AssertionError("nothing is asked")
+    for strategy in ("guide", "auto"):
+        for place in (tmp_path, tmp_path / "none" / "x.html"):
+            call = [*DIGITS, "--model", "openai:m", "--strategy", strategy, "--html", str(place)]
+            code, out, err = run(capsys, *call)
+            assert (code, out) == (1, "") and str(place) in err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_an_endpoint_without_a_name_is_wrong_usage(capsys: Any) -> None:
+    for provider in ("openai:", "anthropic:"):
+        code, _, err = run(capsys, *DIGITS, "--model", provider)
+        assert (code, f"{provider}NAME" in err) == (2, True)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+UNCOUNTED: dict[str, Any] = {"no usage": None, "half a usage": {"input_tokens": None}}
+"""Ends of answers whose cost a server does not tell, and what it says instead."""
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
@@ -124,6 +126,7 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                 self.begin_stream()
                 for delta, reason in answer:
                     chunk = openai_chunk("", reason, chat=True)
+                    chunk["choices"][0]["index"] = delta.get("of_choice", 0)
                     chunk["choices"][0]["delta"] = delta
                     self.event(chunk)
                 self.wfile.write(b"data: [DONE]\n\n")
@@ -234,13 +237,19 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
             for number, start in enumerate(range(0, len(text), 7)):
                 delta = {"type": f"{kind}.delta", "delta": text[start : start + 7], **place}
                 self.event({**delta, "sequence_number": number}, f"{kind}.delta")
+            if reason == "cut":
+                return
             end = "response.completed" if is_whole else "response.incomplete"
             end = "response.failed" if reason == "failed" else end
             self.event({"type": end, "response": response, "sequence_number": 99}, end)
 
         def anthropic(self, body: dict[str, Any], answer: Any) -> None:
             text, reason = answer if isinstance(answer, tuple) else (answer, "end_turn")
-            usage = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
+            usage: Any = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 3}
+            end_usage: Any = {"output_tokens": 5}
+            if reason in UNCOUNTED:
+                usage = end_usage = UNCOUNTED[reason]
+                reason = "end_turn"
             thought = answer.reasoning if isinstance(answer, Thought) else ""
             block = {"type": "thinking", "thinking": thought, "signature": "s"}
             thinking = [block] if thought else []
@@ -265,7 +274,9 @@ def handler(script: Script) -> type[BaseHTTPRequestHandler]:
                     delta = {"type": f"{kind}_delta", field: part}
                     event = {"type": "content_block_delta", "index": 0, "delta": delta}
                     self.event(event, "content_block_delta")
-            end = {"type": "message_delta", "usage": {"output_tokens": 5}}
+            if reason == "cut":
+                return
+            end: dict[str, Any] = {"type": "message_delta", "usage": end_usage}
             end["delta"] = {"stop_reason": reason, "stop_sequence": None}
             self.event(end, "message_delta")
             self.event({"type": "message_stop"}, "message_stop")

@@ -160,3 +160,12 @@ def test_a_tokenizer_without_a_stop_token_ends_with_the_grammar() -> None:
     model = stencilm.from_transformers(llama, tokenizer)
     assert list(model.tokenizer_info.stop_token_ids) == []
     assert model("x", Literal["ab", "c"]) in ("ab", "c")
+
+
+@pytest.mark.parametrize("seed", [True, False])
+def test_a_seed_is_no_bool(seed: bool) -> None:
+    model = stencilm.load("tiny")
+    calls = (model, lambda *given, **more: model.samples(*given, n=2, **more))
+    for call in calls:
+        with pytest.raises(ValueError, match=f"seed is {seed}, but must be an integer"):
+            call("x", bool, seed=seed)

@@ -147,7 +147,7 @@ def test_options_out_of_range_are_refused_by_name(options: dict[str, Any], word:
 
 
 def test_biases_are_given_by_token_ids() -> None:
-    for wrong in ({"a": 1.0}, {1: math.inf}, {1: "much"}):
+    for wrong in ({"a": 1.0}, {1: math.inf}, {1: "much"}, {-1: 1.0}, {10**30: 1.0}):
         with pytest.raises(ValueError, match="must give finite numbers by token ids"):
             Sampling(logit_bias=wrong)  # type: ignore[arg-type]
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -484,3 +485,50 @@ def test_a_str_is_never_the_name_of_a_file_to_guide(tmp_path: Any) -> None:
             stencilm.guide(script("yes"), str(path), "p")
         with pytest.raises(stencilm.GrammarSyntaxError):
             stencilm.obtain_correction_pairs("yes", str(path))
+
+
+def test_a_file_that_cannot_be_drawn_to_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    def never(prompt: str) -> str:
+        raise AssertionError("nothing is asked")
+
+    async def anever(prompt: str) -> str:
+        raise AssertionError("nothing is asked")
+
+    cases: list[tuple[Any, type[Exception]]] = [
+        (tmp_path, OSError),
+        (tmp_path / "no" / "x", OSError),
+        (None, TypeError),
+        (5, TypeError),
+    ]
+    for place, error in cases:
+        with pytest.raises(error):
+            stencilm.guide(never, JSON, "p", save_html=place)
+        with pytest.raises(error):
+            asyncio.run(stencilm.aguide(anever, JSON, "p", save_html=place))
+    kept = tmp_path / "kept.html"
+    kept.write_text("kept")
+    with pytest.raises(AssertionError):
+        stencilm.guide(never, JSON, "p", save_html=kept)
+    assert kept.read_text() == "kept"
+    with pytest.raises(AssertionError):
+        stencilm.guide(never, JSON, "p", save_html=tmp_path / "new.html")
+    assert [*tmp_path.iterdir()] == [kept]
+
+
+@pytest.mark.parametrize("name", ["calls", "tokens", "seconds", "cost"])
+@pytest.mark.parametrize("value", [True, 0, -1, float("nan"), "5"])
+def test_a_budget_is_a_number_above_zero(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"the budget of {name} is"):
+        Budget(**{name: value})
+
+
+def test_files_of_grammars(tmp_path: Path) -> None:
+    file = tmp_path / "a.ebnf"
+    file.write_bytes(b'\xef\xbb\xbfroot ::= "a"\r\n')
+    assert stencilm.load_parser(file) == stencilm.load_parser('root ::= "a"\n')
+    file.write_bytes(b'root ::= "\xff"')
+    with pytest.raises(ValueError, match=r"a\.ebnf' is not UTF-8 text: byte 10"):
+        stencilm.load_parser(file)
+    for source in (None, 5, b"x", ["a"]):
+        with pytest.raises(TypeError, match="must be the text of a grammar, or a Path"):
+            stencilm.load_parser(source)  # type: ignore[arg-type]

@@ -50,6 +50,7 @@ from pydantic import (
     WebsocketUrl,
     condecimal,
 )
+from typing_extensions import TypedDict
 
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 from stencilm.errors import UnsupportedFeature
@@ -413,3 +414,50 @@ class NestedData:
 def test_what_no_json_can_say_is_refused(tp: Any, words: str) -> None:
     with pytest.raises(UnsupportedFeature, match=words):
         resolve(tp).grammar()
+
+
+@pytest.mark.parametrize("coding", ["base64", "hex"])
+@pytest.mark.parametrize(("least", "most"), [(0, None), (0, 0), (1, 1), (2, 5), (4, None), (5, 6)])
+def test_bytes_in_the_coding_of_a_model(coding: Any, least: int, most: int | None) -> None:
+    coded = pydantic.ConfigDict(val_json_bytes=coding, ser_json_bytes=coding)
+    bounded: Any = Annotated[bytes, Field(min_length=least, max_length=most)]
+    Blob = pydantic.create_model("Blob", __config__=coded, data=(bounded, ...))
+    start = matcher(Blob)
+    for length in range(10):
+        data = random.Random(length).randbytes(length)
+        text = Blob.model_construct(data=data).model_dump_json()
+        fits = least <= length and (most is None or length <= most)
+        assert (start.fork().longest_valid_prefix(text.encode()).status == "complete") == fits
+    for seed in range(20):
+        Blob.model_validate_json(random_text(start, random.Random(seed)))
+
+
+def test_a_model_that_strips_counts_no_blanks() -> None:
+    class Stripped(BaseModel, str_strip_whitespace=True, str_min_length=2):
+        names: list[str]
+        kept: Annotated[str, StringConstraints(strip_whitespace=False)]
+
+    start = matcher(Stripped)
+    for names, kept, fits in ((["ab"], "ab", True), (["a "], "ab", False), (["ab"], "a ", True)):
+        text = json.dumps({"names": names, "kept": kept}).encode()
+        assert (start.fork().longest_valid_prefix(text).status == "complete") == fits
+
+
+@dataclass
+class NamedClass:
+    name: str
+
+
+class NamedDict(TypedDict):
+    name: str
+
+
+@pytest.mark.parametrize("inner", [NamedClass, NamedDict])
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_a_model_holds_twice_is_read_by_its_configuration(inner: Any, times: int) -> None:
+    short = pydantic.ConfigDict(str_max_length=3)
+    held: Any = tuple[(inner,) * times]  # type: ignore[misc]
+    start = matcher(pydantic.create_model("Short", __config__=short, held=(held, ...)))
+    for name, fits in (("abc", True), ("abcd", False)):
+        text = json.dumps({"held": [{"name": name}] * times}).encode()
+        assert (start.fork().longest_valid_prefix(text).status == "complete") == fits

@@ -93,9 +93,8 @@ def add_up(answer: stencilm.ParsedAnswer, deltas: list[Delta], text: str) -> Non
             names.setdefault(delta.index, delta.name)
     for delta in done:
         assert names[delta.index] == delta.call.name, text
-        if arguments[delta.index]:
-            found = json.loads(arguments[delta.index], strict=False)
-            assert json.dumps(found) == json.dumps(dict(delta.call.arguments)), text
+        found = json.loads(arguments[delta.index])
+        assert json.dumps(found) == json.dumps(dict(delta.call.arguments)), text
     said = "".join(
         delta.text for delta in deltas if isinstance(delta, (ContentDelta, ReasoningDelta))
     )
@@ -134,3 +133,37 @@ def test_a_key_that_is_no_string_makes_no_call(key: str) -> None:
     assert answer.content == text
     assert answer.calls == ()
     assert answer.problems != ()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"city": "Rome\nat\tnight\x01", "days": 2}',
+        '"{\\"city\\": \\"Rome\\"}"',
+        ' "{\\"city\\": \\"Rome\\"}"',
+    ],
+)
+@pytest.mark.parametrize("length", [1, 4, 1000])
+@pytest.mark.parametrize(
+    ("family", "call"),
+    [
+        ("hermes", '<tool_call>{"name": "weather", "arguments": ARGUMENTS}</tool_call>'),
+        ("hermes", '<tool_call>{"arguments": ARGUMENTS, "name": "weather"}</tool_call>'),
+        ("deepseek_v3_1", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>"
+         "ARGUMENTS<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
+    ],
+)  # fmt: skip
+def test_arguments_are_handed_on_as_one_object(
+    family: str, call: str, length: int, arguments: str
+) -> None:
+    text = call.replace("ARGUMENTS", arguments)
+    answer, deltas = read(stencilm.tools(family, GIVEN, reasoning=False), text, length)
+    assert len(answer.calls) == 1
+    add_up(answer, deltas, text)
+
+
+def test_code_is_handed_on_as_an_object() -> None:
+    text = "<|channel|>analysis to=python code<|message|>print(1)<|call|>"
+    answer, deltas = read(stencilm.tools("harmony", GIVEN), text, 3)
+    assert answer.calls[0].arguments == {"code": "print(1)"}
+    add_up(answer, deltas, text)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stencilm.python_files import run_file
 
 if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
@@ -370,18 +370,7 @@ def version_of(name: str) -> str:
 
 
 def _module(name: str) -> Any:
-    if not name.endswith(".py"):
-        return importlib.import_module(name)
-    file = Path(name)
-    if not file.is_file():
-        raise ValueError(f"there is no file {name!r}")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{name!r} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return run_file(name) if name.endswith(".py") else importlib.import_module(name)
 
 
 def _words(tokenizer: TokenizerInfo) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -115,7 +116,13 @@ def _drop_output() -> None:
 
 
 def _write_utf8() -> None:
-    """Print any character on any terminal; Windows consoles may have a narrower encoding."""
+    """Print any character on any terminal; Windows consoles may have a narrower encoding.
+
+    What is printed to a stream that is closed goes nowhere; the exit code still tells the answer.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open while it runs
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -15,6 +15,7 @@ import typer
 from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED
 from stencilm.cli.options import Tokenizer
+from stencilm.shown import check_writable
 from stencilm.views.characters import visible
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def audit(
     """
     from stencilm.audit import audit as look
 
+    for file in (json_file, html_file):
+        if file is not None:
+            check_writable(file)
+    if scripts is not None:
+        scripts.mkdir(parents=True, exist_ok=True)
     with _progress() as show:
         try:
             report = look(
@@ -104,7 +110,6 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _write_scripts(report: Report, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for number, finding in enumerate(report.errors):
         (folder / f"{number:04}-{_file_name(finding)}.py").write_text(
             finding.script, encoding="utf-8"

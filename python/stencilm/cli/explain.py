@@ -8,7 +8,7 @@ import typer
 
 from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
-from stencilm.cli.inputs import read_prompt
+from stencilm.cli.inputs import checked_text, read_prompt
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.options import Tokenizer, WrittenText
 from stencilm.views.characters import json_text, visible
@@ -80,7 +80,7 @@ def _token(matcher: Any, info: Any, name: str) -> dict[str, Any]:
     if name.isdecimal() and int(name) < info.vocab_size:
         found = int(name)
     else:
-        spelled = name.encode()
+        spelled = checked_text(name).encode()
         ids = [index for index, entry in enumerate(info.decoded_vocab) if entry == spelled]
         if not ids:
             raise Failure(f"no token spells {name!r}: give one token, or its id")

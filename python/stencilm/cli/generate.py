@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from stencilm.cli.guided import (
 from stencilm.cli.inputs import read_prompt
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.view import print_text, progress, trace_lines
+from stencilm.shown import check_writable
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:
@@ -131,6 +133,8 @@ def generate(
         "reasoning": _reasoning(reasoning),
     }
     _check_options(drawing)
+    if html is not None:
+        check_writable(Path(html))
     strategy = chosen_strategy(strategy, model)
     if strategy == "guide" and (top_k is not None or min_p or finish == "cut"):
         raise Failure(

@@ -76,7 +76,7 @@ def generate_guided(
     from stencilm.grammars.outputs import resolve
     from stencilm.guiding.api import guide
     from stencilm.guiding.task import Budget
-    from stencilm.guiding.values import unwritten
+    from stencilm.guiding.values import generation_of, unwritten
     from stencilm.models.model import load
 
     loaded = endpoint(model) if is_endpoint(model) else load(model)
@@ -97,15 +97,21 @@ def generate_guided(
     write_html(html, lambda: guided.html)
     output = resolve(output_type)
     reason = None if output.accepts_cut_text and guided.response else unwritten(guided)
+    read = generation_of(guided, output, completed=True) if reason is None else None
+    error = None if read is None else read.error  # What the type's own validators say of it.
     if as_json:
-        value = output.dump(output.parse(guided.response)) if reason is None else None
+        value = output.dump(read.value) if read is not None and error is None else None
         record = guided.to_json(trace=trace) | {"value": value}
+        if error is not None:
+            record["error"] = str(error)
         print(json_text(record))
     elif trace:
         for line in trace_lines(guided.trace):
             print(visible(line), file=sys.stderr)
     if reason is not None:
         raise Failure(f"the text is not what the model wrote: {reason}") from guided.error
+    if error is not None:
+        raise error
     if not as_json:
         print_text(guided.response)
     return 0
@@ -114,6 +120,8 @@ def generate_guided(
 def endpoint(model: str) -> ApiModel:
     """The model behind an API of this name, with a client from the environment."""
     provider, _, name = model.partition(":")
+    if not name:
+        raise Failure(f"{model!r} names no model: write {model}NAME", USAGE)
     if provider == "openai":
         from stencilm.endpoints.openai import from_openai
 

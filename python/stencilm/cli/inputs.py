@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from stencilm.cli.failure import USAGE, Failure
+from stencilm.python_files import run_file
 
 STANDARD_INPUT = "-"
 
@@ -19,6 +19,8 @@ def read_text(source: str) -> str:
     """The text of a file, or of standard input for "-"; UTF-8, with or without a mark."""
     try:
         if source == STANDARD_INPUT:
+            if sys.stdin is None:
+                raise Failure("standard input is closed, and nothing can be read from it")
             buffer = getattr(sys.stdin, "buffer", None)
             data = sys.stdin.read().encode() if buffer is None else buffer.read()
         else:
@@ -37,7 +39,27 @@ def read_text(source: str) -> str:
 
 def read_prompt(source: str) -> str:
     """The text itself, or standard input without its last line break for "-"."""
-    return read_text(source).removesuffix("\n") if source == STANDARD_INPUT else source
+    if source == STANDARD_INPUT:
+        return without_line_break(read_text(source))
+    return checked_text(source)
+
+
+def checked_text(text: str) -> str:
+    """An argument that is a text; the shell may hand on bytes that are none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Failure(
+            f"{text!r:.60} is not UTF-8 text: character {error.start} stands for a byte that is "
+            "no part of it",
+            USAGE,
+        ) from None
+    return text
+
+
+def without_line_break(text: str) -> str:
+    """A text without its last line break, of either kind."""
+    return text.removesuffix("\r\n" if text.endswith("\r\n") else "\n")
 
 
 def read_type(name: str) -> Any:
@@ -92,16 +114,9 @@ def _read_module(name: str) -> ModuleType:
             if "" not in sys.path and str(Path.cwd()) not in sys.path:
                 sys.path.insert(0, str(Path.cwd()))  # an installed script does not look here
             return importlib.import_module(name)
-        file = Path(name)
-        if not file.is_file():
+        if not Path(name).is_file():
             raise Failure(f"there is no file {name!r}")
-        spec = importlib.util.spec_from_file_location(file.stem, file)
-        if spec is None or spec.loader is None:
-            raise Failure(f"{name!r} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module  # pydantic looks there for forward references
-        spec.loader.exec_module(module)
-        return module
+        return run_file(name)
     except Failure:
         raise
     except Exception as error:

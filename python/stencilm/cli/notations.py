@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.cli.inputs import STANDARD_INPUT, read_limits, read_text, read_type, shown
+from stencilm.cli.inputs import (
+    STANDARD_INPUT,
+    read_limits,
+    read_text,
+    read_type,
+    shown,
+    without_line_break,
+)
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
@@ -247,7 +254,7 @@ def read_notation(file: str, notation: str | None) -> tuple[str, str]:
             notation = "structural-tag"
     elif notation in ("json-schema", "structural-tag"):
         _check_json(file, text, notation)
-    return notation, text.removesuffix("\n") if notation == "regex" else text
+    return notation, without_line_break(text) if notation == "regex" else text
 
 
 def _check_json(file: str, text: str, notation: str | None) -> None:

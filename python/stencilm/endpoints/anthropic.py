@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece
+from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece, ended_by
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
 from stencilm.endpoints.clients import check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
@@ -68,11 +68,11 @@ class _Anthropic:
         return client.messages.create(**_arguments(request), stream=stream)
 
     def read(self, response: Any) -> Piece:
-        blocks = response.content
+        blocks = response.content or ()
         piece = Piece(
-            text="".join(block.text for block in blocks if block.type == "text"),
-            reasoning="".join(block.thinking for block in blocks if block.type == "thinking"),
-            is_finished=response.stop_reason != "max_tokens",
+            text="".join(block.text or "" for block in blocks if block.type == "text"),
+            reasoning="".join(block.thinking or "" for block in blocks if block.type == "thinking"),
+            is_finished=ended_by(response.stop_reason),
             is_refused=response.stop_reason == "refusal",
         )
         return _counted(piece, response.usage)
@@ -90,10 +90,10 @@ class _Anthropic:
         if part.type == "message_delta":
             reason = part.delta.stop_reason
             piece = Piece(
-                is_finished=None if reason is None else reason != "max_tokens",
+                is_finished=ended_by(reason),
                 is_refused=reason == "refusal",
             )
-            piece.output_tokens = part.usage.output_tokens
+            piece.output_tokens = getattr(part.usage, "output_tokens", None)
             return piece
         return Piece()
 
@@ -118,9 +118,11 @@ def _arguments(request: Request) -> dict[str, Any]:
 
 
 def _counted(piece: Piece, usage: Any) -> Piece:
+    """The piece with what it cost, where the provider tells; other servers leave some of it out."""
     cached = getattr(usage, "cache_read_input_tokens", None) or 0
     written = getattr(usage, "cache_creation_input_tokens", None) or 0
-    piece.prompt_tokens = usage.input_tokens + cached + written
-    piece.output_tokens = usage.output_tokens
+    given = getattr(usage, "input_tokens", None)
+    piece.prompt_tokens = None if given is None else given + cached + written
+    piece.output_tokens = getattr(usage, "output_tokens", None)
     piece.cached_tokens = cached
     return piece

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
+from stencilm.characters import whole_characters
 from stencilm.endpoints.capabilities import Capabilities, Prices
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
@@ -79,6 +80,28 @@ class Piece:
     cached_tokens: int = 0
 
 
+class ResponseFailed(Exception):
+    """An answer that says of itself that it failed, or has no end; the `__cause__` of the error."""
+
+
+_CUT_SHORT = frozenset(
+    {"length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn"}
+)
+_FAILED = frozenset({"error", "abort", "cancelled", "insufficient_system_resource"})
+
+
+def ended_by(reason: str | None) -> bool | None:
+    """Whether a model ended its answer itself, by a provider's word for it; None for no word.
+
+    Raises:
+        ResponseFailed: The word says that the provider failed.
+    """
+    word = (reason or "").lower()
+    if word in _FAILED:
+        raise ResponseFailed(f"the provider ended the answer with {reason!r}")
+    return word not in _CUT_SHORT if word else None
+
+
 class Provider(Protocol):
     """How one library is called; the only part that knows its types."""
 
@@ -102,6 +125,7 @@ class _Reading:
     ask: Ask
     started: float = field(default_factory=perf_counter)
     text: str = ""
+    half: str = ""  # of a surrogate pair whose other half is to come
     piece: Piece = field(default_factory=Piece)
     is_cut: bool = False
     unwrapping: Unwrapping = field(default_factory=Unwrapping)
@@ -111,7 +135,8 @@ class _Reading:
 
         What is new is empty while blanks may come again that were held back.
         """
-        self.text += piece.text
+        new = self._whole(piece.text)
+        self.text += new
         kept = self.piece
         self.piece = Piece(
             reasoning=kept.reasoning + piece.reasoning,
@@ -124,17 +149,26 @@ class _Reading:
             reasoning_tokens=piece.reasoning_tokens or kept.reasoning_tokens,
             cached_tokens=piece.cached_tokens or kept.cached_tokens,
         )
-        if not piece.text or self.request.options:
+        if not new or self.request.options:
             return True, ""
         if self.request.is_wrapped:
-            return True, self.unwrapping.feed(piece.text)
+            return True, self.unwrapping.feed(new)
         if not self.ask.fits(self._rest()):
             self.is_cut = True
-        return not self.is_cut, "" if self.request.held_back else piece.text
+        return not self.is_cut, "" if self.request.held_back else new
+
+    def _whole(self, text: str) -> str:
+        """What is new of the text in whole characters: a stream may cut a pair of surrogates."""
+        text = self.half + text
+        self.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return whole_characters(text.removesuffix(self.half))
 
     def answer(self, prices: Prices | None, error: Exception | None = None) -> Answer:
         """The answer, with what it cost. A stream that broke off is one that is not finished."""
+        self.text += whole_characters(self.half)
         piece = self.piece
+        if error is None and piece.is_finished is None and not self.is_cut:
+            error = ResponseFailed("the answer stops without a word why it ends there")
         text = self._rest()
         if self.request.options:
             text = picked(self.text, self.request.options) or ""
@@ -155,6 +189,7 @@ class _Reading:
             seconds=perf_counter() - self.started,
             is_cut=self.is_cut,
             error=self._fault(error),
+            broke_off=None if error is None or not self.text else self._failed(error),
             is_unsupported=self._is_unsupported(error),
             reasoning=piece.reasoning,
             reasoning_tokens=piece.reasoning_tokens,
@@ -168,6 +203,9 @@ class _Reading:
             return ModelRefused.of("filter", self.text)
         if error is None or self.text:
             return None
+        return self._failed(error)
+
+    def _failed(self, error: Exception) -> EndpointError:
         return EndpointError.of(error, self.request.arguments["model"])
 
     def _is_unsupported(self, error: Exception | None) -> bool:

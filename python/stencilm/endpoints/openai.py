@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel, Piece, Provider
+from stencilm.endpoints.api_model import (
+    DEFAULT_CONCURRENCY,
+    ApiModel,
+    Piece,
+    Provider,
+    ResponseFailed,
+    ended_by,
+)
 from stencilm.endpoints.capabilities import (
     Capabilities,
     Prices,
@@ -101,25 +108,14 @@ class _OpenAI:
         return client.chat.completions.create(**arguments, stream=stream)
 
     def read(self, response: Any) -> Piece:
-        choices = response.choices or []
-        if not choices:
-            return _counted(Piece(is_finished=False), response)
-        piece = _piece(choices[0], "message")
-        piece.is_finished = choices[0].finish_reason not in ("length", None)
-        return _counted(piece, response)
+        error = getattr(response, "error", None)
+        if error:  # some answer so with HTTP 200
+            said = error.get("message") if isinstance(error, dict) else None
+            raise ResponseFailed(str(said or error))
+        return _counted(_first_choice(response, "message"), response)
 
     def read_part(self, part: Any) -> Piece:
-        choices = part.choices or []
-        if not choices:
-            return _counted(Piece(), part)
-        piece = _piece(choices[0], "delta")
-        reason = choices[0].finish_reason
-        piece.is_finished = None if reason is None else reason != "length"
-        return _counted(piece, part)
-
-
-class ResponseFailed(Exception):
-    """A response of OpenAI that says of itself that it failed; the `__cause__` of the error."""
+        return _counted(_first_choice(part, "delta"), part)
 
 
 class _Responses:
@@ -188,6 +184,16 @@ class _Responses:
             details = getattr(usage, "input_tokens_details", None)
             piece.cached_tokens = getattr(details, "cached_tokens", None) or 0
         return piece
+
+
+def _first_choice(response: Any, part: str) -> Piece:
+    """What the first of the choices says; parts of others may come between its own."""
+    for choice in response.choices or ():
+        if not choice.index:
+            piece = _piece(choice, part)
+            piece.is_finished = ended_by(choice.finish_reason)
+            return piece
+    return Piece()
 
 
 def _piece(choice: Any, part: str) -> Piece:

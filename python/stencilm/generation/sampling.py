@@ -72,7 +72,8 @@ class Sampling:
                 f"logit_bias is {self.logit_bias!r:.60}, but must be numbers by token ids"
             )
         for token_id, bias in self.logit_bias.items():
-            if not _is_integer(token_id) or not _is_real(bias) or not math.isfinite(bias):
+            is_id = _is_integer(token_id) and 0 <= token_id <= np.iinfo(np.int64).max
+            if not is_id or not _is_real(bias) or not math.isfinite(bias):
                 raise ValueError(
                     f"logit_bias has {bias!r} for {token_id!r}, "
                     "but must give finite numbers by token ids"

@@ -56,9 +56,14 @@ def _kept_adapter(tp: Any, written: str) -> TypeAdapter[Any]:
 def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
+    from pydantic_core import SchemaError
 
     try:
         return TypeAdapter(tp)
+    except SchemaError as error:  # a pattern or a constant that pydantic cannot use
+        raise UnsupportedFeature(
+            f"{type_name(tp)} is not an output type: {' '.join(str(error).split())}"
+        ) from error
     except (PydanticUserError, TypeError, NameError) as error:
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {_first_line(error)}"

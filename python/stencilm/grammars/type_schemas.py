@@ -165,11 +165,16 @@ class _TypeSchemas(GenerateJsonSchema):
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().model_schema(schema))
 
+    # These are read by the configuration of the model around them, also where they stand apart
+    # from it, among the definitions.
+
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        return _closed(super().dataclass_schema(schema))
+        with self._config_wrapper_stack.push(schema.get("config")):
+            return _closed(super().dataclass_schema(schema))
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        return _closed(super().typed_dict_schema(schema))
+        with self._config_wrapper_stack.push(schema.get("config")):
+            return _closed(super().typed_dict_schema(schema))
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
@@ -270,13 +275,19 @@ class _TypeSchemas(GenerateJsonSchema):
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
-        if schema.get("strip_whitespace") and described.keys() & {"minLength", "pattern"}:
+        # The configuration of a model counts where the type itself says nothing.
+        is_stripped = schema.get("strip_whitespace", self._config.str_strip_whitespace)
+        if is_stripped and described.keys() & {"minLength", "pattern"}:
             # What is taken away must not be counted, or looked at.
             described["allOf"] = [{"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}]
         return described
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().bytes_schema(schema)
+        coding = self._config.val_json_bytes
+        if coding != "utf8":
+            pattern = _coded_bytes(coding, schema.get("min_length", 0), schema.get("max_length"))
+            return {"type": "string", "pattern": pattern}
         if "max_length" in schema:
             # It counts bytes, and a schema characters.
             described["pattern"] = r"^[\x00-\x7f]*$"
@@ -393,6 +404,25 @@ def _all_of(patterns: Sequence[str]) -> JsonSchemaValue:
         "pattern": first,
         **({"allOf": [{"pattern": more} for more in others]} if others else {}),
     }
+
+
+def _coded_bytes(coding: str, least: int, most: int | None) -> str:
+    """Between so many bytes in the digits of hex, or in Base64 as pydantic writes it."""
+
+    def times(low: int, high: int | None) -> str:
+        return f"{{{low},{'' if high is None else high}}}"
+
+    if coding == "hex":
+        return f"^(?:[0-9a-fA-F]{{2}}){times(least, most)}$"
+    sign = "[A-Za-z0-9_-]"
+    ways = []
+    # The last sign before the equals signs has bits that are no part of a byte, and are zero.
+    for rest, end in enumerate(("", f"{sign}[AQgw]==", f"{sign}{{2}}[AEIMQUYcgkosw048]=")):
+        low = max(0, -((rest - least) // 3))
+        high = None if most is None else (most - rest) // 3
+        if high is None or high >= low:
+            ways.append(f"(?:{sign}{{4}}){times(low, high)}{end}")
+    return f"^(?:{'|'.join(ways)})$" if ways else "^[^\\s\\S]$"
 
 
 def _ascii_in_base64(alphabet: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from inspect import signature
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from stencilm.matching.texts import byte_vocabulary, compiler_of
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
-from stencilm.shown import name_of
+from stencilm.shown import check_writable, name_of
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -90,6 +91,7 @@ def guide(
 
     Raises:
         TypeError: The draft model is none, or gave something other than text.
+        OSError: The file of `save_html` cannot be written; nothing is asked before that is known.
         ValueError: An option is out of range, or the seed text does not fit the grammar.
         StencilError: The grammar cannot be compiled, or the local model cannot be run.
         EndpointError: The endpoint cannot be reached, or answered with an error, behind the retries
@@ -118,10 +120,11 @@ def guide(
         reasoning=reasoning,
         debug=debug,
     )
+    file = _html_file(save_html)
     listeners = _listeners(verbose, on_event)
     task = _Task(draft_model, parser, prompt, target_model, tokenizer, options, listeners)
     guided = task.run()
-    _save(guided, save_html)
+    _save(guided, file)
     return guided
 
 
@@ -171,9 +174,10 @@ async def aguide(
     listeners = _listeners(given["verbose"], given["on_event"])
     names = signature(Options).parameters.keys() | signature(Sampling).parameters.keys()
     made = _options(**{name: value for name, value in given.items() if name in names})
+    file = _html_file(given["save_html"])
     task = _Task(draft_model, parser, prompt, target_model, given["tokenizer"], made, listeners)
     guided = await task.arun(drafter)
-    _save(guided, given["save_html"])
+    _save(guided, file)
     return guided
 
 
@@ -492,7 +496,20 @@ def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
     return listeners
 
 
-def _save(guided: Guided, save_html: bool | str | Path) -> None:
-    if save_html is not False:
-        path = Path("guide.html" if save_html is True else save_html)
+def _html_file(save_html: Any) -> Path | None:
+    """The file that is to be drawn to. Raises OSError where it cannot be written."""
+    if save_html is False:
+        return None
+    if save_html is not True and not isinstance(save_html, (str, PathLike)):
+        raise TypeError(
+            f"save_html is {save_html!r:.60}, but must be the name of a file, or True for "
+            "guide.html"
+        )
+    path = Path("guide.html" if save_html is True else save_html)
+    check_writable(path)
+    return path
+
+
+def _save(guided: Guided, path: Path | None) -> None:
+    if path is not None:
         path.write_text(guided.html, encoding="utf-8")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from stencilm.characters import whole_characters
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
 from stencilm.matching.candidates import Candidate
@@ -83,6 +84,7 @@ class Answer:
         is_cut: It was not read to its end, because it was dead; so a shorter one would save little.
         calls: How many calls it took.
         error: Why there is no text.
+        broke_off: Why the text came only as far as it did; what came is kept.
         is_unsupported: The error says that the endpoint takes no questions of this form; another
             form may do.
         reasoning: What the model wrote before the text to reason, where the endpoint shows it.
@@ -100,6 +102,7 @@ class Answer:
     is_cut: bool = False
     calls: int = 1
     error: Exception | None = None
+    broke_off: Exception | None = None
     is_unsupported: bool = False
     reasoning: str = ""
     reasoning_tokens: int | None = None
@@ -221,4 +224,4 @@ def _checked(text: Any) -> str:
         raise TypeError(
             f"the draft function gave {type(text).__name__} {repr(text)[:60]}, but must give a str"
         )
-    return text
+    return whole_characters(text)

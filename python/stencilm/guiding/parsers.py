@@ -26,6 +26,7 @@ def load_parser(source: str | Path) -> Grammar:
     Raises:
         GrammarSyntaxError: The text is not well formed; has line and column.
         OSError: The file cannot be read.
+        ValueError: The file is not UTF-8 text.
 
     Examples:
         >>> import stencilm
@@ -37,8 +38,22 @@ def load_parser(source: str | Path) -> Grammar:
     if isinstance(source, Path) or (
         isinstance(source, str) and "\n" not in source and source.endswith(_GRAMMAR_FILES)
     ):
-        source = Path(source).read_text(encoding="utf-8")
+        return _grammar_of_text(_text_of_file(Path(source)))
+    if not isinstance(source, str):
+        raise TypeError(
+            f"source is {source!r:.60}, but must be the text of a grammar, or a Path to a file"
+        )
     return _grammar_of_text(source)
+
+
+def _text_of_file(path: Path) -> str:
+    """The text, with the line breaks of Python, and without a mark of the encoding."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{str(path)!r} is not UTF-8 text: byte {error.start} is no part of it"
+        ) from error
 
 
 def _grammar_of_text(text: str) -> Grammar:

@@ -22,8 +22,17 @@ def until_stop(draft: bytes, stops: Sequence[str]) -> tuple[bytes, str | None]:
     return (draft[: places[0][0]], places[0][1]) if places else (draft, None)
 
 
-def without_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> bytes:
-    """The draft without what it repeats of the text so far, where it fits better so."""
+def without_repetition(
+    matcher: GrammarMatcher, written: bytes, draft: bytes, *, begins_again: bool = False
+) -> bytes:
+    """The draft without what it repeats of the text so far, where it fits better so.
+
+    Who `begins_again` rather than to go on repeats the text so far where the rest fits as well.
+    """
+    if begins_again and written and draft.startswith(written):
+        rest = draft[len(written) :]
+        if fitting(matcher, rest) == len(rest):
+            return rest
     best, longest = draft, fitting(matcher, draft)
     if longest == len(draft):
         return best

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
+from stencilm.characters import check_characters
 from stencilm.generation.corrections import Correction, corrections
 from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
@@ -54,7 +55,8 @@ class Budget:
             value = getattr(self, name)
             if value is None and name == "cost":
                 continue
-            if not isinstance(value, (int, float)) or math.isnan(value) or value <= 0:
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or math.isnan(value) or value <= 0:
                 raise ValueError(f"the budget of {name} is {value!r}, but must be above 0")
 
 
@@ -141,6 +143,7 @@ class Options:
         for text in self.stop_at:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
+            check_characters(text, "a text of stop_at", "no model can write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -158,7 +161,8 @@ class Guided:
         usage: What it cost.
         process_time_seconds: Wall clock of all of it.
         error: The last exception of the target model, or of the endpoint where another means could
-            take the place of the call that failed.
+            take the place of the call that failed, or where its answer broke off and was gone on
+            with.
         seed: The seed of the draws; None for a greedy text.
         filled: The stretches of the response that no model wrote, in order. Text that the grammar
             forces where nothing else was drafted is not among them: every text has it there.

@@ -56,7 +56,8 @@ from stencilm.models.reasoning import TwoSteps
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 
 MAX_UNFIT = 2
-"""Answers in a row with nothing that fits before a model is held to have refused."""
+"""Answers in a row with nothing that fits before a model is held to have refused, and answers in a
+row that broke off before its endpoint is held to have failed."""
 MAX_BIASED_TOKENS = 300
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
@@ -142,6 +143,7 @@ class TextGuide:
         self._unfit = 0  # answers in a row of which nothing was kept
         self._words = ""  # what the last of them said
         self._failure: Exception | None = None  # of the last call of the drafter that failed
+        self._broken = 0  # answers in a row that broke off
         self._error: Exception | None = None
         self._complaint: str | None = None
         self._complained_at = -1
@@ -186,8 +188,8 @@ class TextGuide:
     def run(self) -> Asking:
         """Events, and questions to be answered by `send`.
 
-        Raises EndpointError where a call fails and no other form of it may do, and ModelRefused
-        where a model that may refuse wrote nothing that fits.
+        Raises EndpointError where a call fails and no other form of it may do, or answers break off
+        one after another, and ModelRefused where a model that may refuse wrote nothing that fits.
         """
         prompt = self._prompt if isinstance(self._prompt, str) else repr(self._prompt)
         yield Prompt(token_ids=(), text=prompt.encode("utf-8", "replace"))
@@ -216,6 +218,7 @@ class TextGuide:
                 continue
             kept = self._kept
             yield from self._read(answer)
+            self._check_broken(answer)
             self._unfit = 0 if self._kept > kept else self._unfit + 1
             self._words = answer.text or self._words
             if self._ended is None and self._means.may_refuse and self._unfit >= MAX_UNFIT:
@@ -261,6 +264,19 @@ class TextGuide:
                 answer.error.text = self.response
             raise answer.error
         return True
+
+    def _check_broken(self, answer: Answer) -> None:
+        """Raise where answers break off one after another, and not because the time is up."""
+        error = answer.broke_off
+        self._broken = 0 if error is None else self._broken + 1
+        if error is None:
+            return
+        self._error = error
+        if self._broken < MAX_UNFIT or self._ended is not None or self.account.exhausted():
+            return
+        if isinstance(error, EndpointError):
+            error.text = self.response
+        raise error
 
     def _check_refusal(self) -> None:
         """Raise where a model that may refuse was asked, and wrote nothing of this text."""
@@ -356,7 +372,9 @@ class TextGuide:
         self._stopped = self._stopped or stopped
         is_empty = not draft
         whole = draft
-        draft = without_repetition(self._matcher, bytes(self._text), draft)
+        draft = self._without_repetition(draft)
+        # Who says the same again and is cut again has not ended it.
+        says_more = bool(draft) or (self._answers_as_a_whole() and not is_empty)
         verdict = self._matcher.longest_valid_prefix(draft)
         if verdict.status == "dead" and (blanks := forced_blanks(self._matcher, draft)):
             self._accept(blanks)
@@ -388,7 +406,7 @@ class TextGuide:
             yield Drafted(text=draft)
         if stopped is not None:
             yield from self._close(f"the stop text {stopped!r} came")
-        elif verdict.status == "complete" and (answer.is_finished is not False or not draft):
+        elif verdict.status == "complete" and (answer.is_finished is not False or not says_more):
             yield self._end("valid", "the draft ended the text")
         elif is_empty or (self._was_blank and not draft.strip()):
             yield from self._correct(b"", "the draft ended before the text was complete")
@@ -582,8 +600,13 @@ class TextGuide:
         begins = opening in (b"{", b"[") and draft.lstrip().startswith((opening, b"```"))
         if begins and self._answers_as_a_whole():
             return True
-        draft = without_repetition(self._matcher, bytes(self._text), draft)
+        draft = self._without_repetition(draft)
         return self._matcher.longest_valid_prefix(draft).status != "dead"
+
+    def _without_repetition(self, draft: bytes) -> bytes:
+        written = bytes(self._text)
+        again = self._answers_as_a_whole()  # It is asked in words to go on.
+        return without_repetition(self._matcher, written, draft, begins_again=again)
 
     def _shortest(self) -> bytes:
         """The shortest completion; nothing where it would be too long to be of use."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from stencilm.characters import whole_characters
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments
@@ -61,7 +62,8 @@ class ToolResult:
     @property
     def text(self) -> str:
         """What the model is told."""
-        return error_text(self.error) if self.error is not None else result_text(self.value)
+        text = error_text(self.error) if self.error is not None else result_text(self.value)
+        return whole_characters(text)  # Names of files may hold what no tokenizer reads.
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from numpy.typing import NDArray
 
 from stencilm._core import LockGuard
+from stencilm.characters import check_characters
 from stencilm.errors import ModelError
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.prompts import (
@@ -107,6 +108,7 @@ class LlamaCppModel:
             token_ids = self.llama.tokenize(prompt.encode(), add_bos=True, special=True)
         else:
             text = self._chat_text(prompt)
+            check_characters(text, "the prompt", "no tokenizer can read")
             token_ids = self.llama.tokenize(text.encode(), add_bos=False, special=True)
         first = (self.llama.token_bos(), self.llama.token_eos())
         return or_document_start(token_ids, [None if one < 0 else one for one in first])

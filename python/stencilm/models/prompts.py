@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from stencilm.characters import check_characters
 from stencilm.errors import ModelError
 from stencilm.models.protocol import Prompt
 
@@ -97,7 +98,7 @@ def stop_token_ids(*owners: Any) -> list[int]:
 def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     """Chat messages as the tokenizer's chat template writes them, up to the model's answer.
 
-    Raises ModelError where there is no template.
+    Raises ModelError where there is no template, and ValueError for half of a surrogate pair.
     """
     # mlx-lm's wrapper may know a format that the tokenizer within has no template for.
     known = ("chat_template", "has_chat_template")
@@ -106,11 +107,13 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     tools = messages.tools if isinstance(messages, Conversation) else None
     more: dict[str, Any] = {"tools": tools} if tools else {}
     more |= switches_of(messages)
-    return str(
+    text = str(
         tokenizer.apply_chat_template(
             text_messages(messages), tokenize=False, add_generation_prompt=True, **more
         )
     )
+    check_characters(text, "the prompt", "no tokenizer can read")
+    return text
 
 
 def switches_of(messages: Iterable[Any]) -> dict[str, bool]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from stencilm.characters import check_characters
 from stencilm.tokenizers import TokenizerInfo
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, object]]
@@ -25,14 +26,7 @@ def checked_prompt(prompt: Any) -> Prompt:
     surrogate pair, which no tokenizer can read.
     """
     if isinstance(prompt, str):
-        try:
-            prompt.encode()
-        except UnicodeEncodeError as error:
-            half = prompt[error.start]
-            raise ValueError(
-                f"the prompt holds the lone surrogate {half!r} at character {error.start}, which "
-                "no tokenizer can read: remove it, or write both halves of the pair"
-            ) from None
+        check_characters(prompt, "the prompt", "no tokenizer can read")
         return prompt
     is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
     if not is_list or not all(isinstance(message, Mapping) for message in prompt):

@@ -24,6 +24,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
+from stencilm.characters import check_characters
 from stencilm.generation.faithful import DEFAULT_MAX_PASSES
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
@@ -285,6 +286,7 @@ class Options:
         for one in stops:
             if not isinstance(one, str) or not one:
                 raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
+            check_characters(one, "a text of stop", "no model can write")
         return stops
 
     @property
@@ -305,7 +307,7 @@ class Options:
             frequency_penalty=self.frequency_penalty,
             presence_penalty=self.presence_penalty,
             logit_bias=self.logit_bias or {},
-            seed=seed + number if isinstance(seed, int) else seed,
+            seed=seed + number if isinstance(seed, int) and not isinstance(seed, bool) else seed,
         )
 
 

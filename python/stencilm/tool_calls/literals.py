@@ -8,6 +8,7 @@ import re
 from collections.abc import Generator
 from typing import Any
 
+from stencilm.characters import whole_characters
 from stencilm.tool_calls.reading import Malformed, Text
 
 _PYTHON_STEP = re.compile(r"""[()\[\]{}"'\\,]""")
@@ -119,7 +120,7 @@ def _value(node: ast.expr, depth: int) -> Any:
         raise ValueError(f"{ast.unparse(node)} has no counterpart in JSON")
     if isinstance(value, str):
         # Two escapes of a pair of surrogates are one character, as in JSON.
-        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        value = whole_characters(value)
     return value
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
 
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
+# What decides where strings of JSON are, and what they may hold only as an escape.
+_STRING_STEP = re.compile(r'\\.|["\x00-\x1f]', re.DOTALL)
 # A name that may not have come whole.
 _MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?")
 # Keys under which JSON calls have their parts, beside those of the template.
@@ -167,15 +169,39 @@ class Output:
         self.is_open = True
         self.deltas.append(CallDelta(self.begun, name, call_id))
         self.current = (name, call_id)
+        self.handed_on = ""
+        self.in_string = False
 
     def more_arguments(self, part: str) -> None:
-        """More of the JSON text of the arguments."""
-        if part:
-            self.deltas.append(CallDelta(self.begun, arguments=part))
+        """More of the JSON text of the arguments, as the model wrote it.
+
+        A text of JSON within JSON waits for the end of the call, when it is the object in it.
+        """
+        self.handed_on = self.handed_on or part.lstrip()[:1]
+        if part and self.handed_on == "{":
+            self.deltas.append(CallDelta(self.begun, arguments=self._escaped(part)))
+
+    def _escaped(self, part: str) -> str:
+        """A part in which line breaks and the like within strings are escaped, as JSON has them.
+
+        It ends within no escape.
+        """
+
+        def step(match: re.Match[str]) -> str:
+            if match[0] == '"':
+                self.in_string = not self.in_string
+            elif self.in_string and match[0][0] != "\\":
+                return json.dumps(match[0])[1:-1]
+            return match[0]
+
+        return _STRING_STEP.sub(step, part)
 
     def end_call(self, arguments: dict[str, Any]) -> None:
         """The call is complete."""
         name, call_id = self.current
+        if self.handed_on != "{":
+            text = json.dumps(arguments, ensure_ascii=False)
+            self.deltas.append(CallDelta(self.begun, arguments=text))
         call = ToolCall(name, arguments, call_id)
         self.is_open = False
         self.calls.append(call)
@@ -537,7 +563,7 @@ class TemplateReader:
             elif key in self.argument_keys:
                 if name is not None and not out.is_open:
                     self._begin(out, name, written)
-                    raw = yield from text.json_value(self._hand_on(out))
+                    raw = yield from text.json_value(out.more_arguments)
                 else:
                     raw = yield from text.json_value(early.append)
             elif key in _ID_KEYS:
@@ -551,20 +577,8 @@ class TemplateReader:
         arguments = parse_object(raw) if raw is not None else {}
         if not out.is_open:
             self._begin(out, name, written)
-            out.more_arguments("".join(early) or "{}")
+            out.more_arguments("".join(early))
         out.end_call(arguments)
-
-    def _hand_on(self, out: Output) -> Any:
-        """Hands the arguments on, but for those that are a text of JSON within JSON."""
-        state: list[bool] = []
-
-        def emit(part: str) -> None:
-            if not state:
-                state.append(part.startswith('"'))
-            if not state[0]:
-                out.more_arguments(part)
-
-        return emit
 
     @staticmethod
     def _string(raw: str) -> str:

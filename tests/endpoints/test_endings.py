@@ -1,0 +1,166 @@
+"""How answers end: by the model, cut, broken off, in the middle of a character."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import stencilm
+from endpoints.scripted import UNCOUNTED, Script, fault, served
+from stencilm.endpoints.api_model import ResponseFailed
+from stencilm.endpoints.capabilities import PRESETS
+
+openai = pytest.importorskip("openai")
+anthropic = pytest.importorskip("anthropic")
+
+PROVIDERS = ("compatible", "vllm", "openai-responses", "anthropic")
+
+
+@contextmanager
+def endpoint(
+    preset: str, answer: Callable[[dict[str, Any], int], Any]
+) -> Iterator[tuple[Any, Script]]:
+    with served(answer) as (address, script):
+        if preset == "anthropic":
+            client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+            yield stencilm.from_anthropic(client, "m"), script
+            return
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        yield stencilm.from_openai(client, "m", capabilities=preset), script
+
+
+@pytest.mark.parametrize("output_type", [int, str, stencilm.Regex(r"[0-9]+")])
+@pytest.mark.parametrize("preset", PROVIDERS)
+def test_an_answer_that_breaks_off_again_and_again_is_an_error(
+    preset: str, output_type: Any
+) -> None:
+    with (
+        endpoint(preset, lambda body, number: ("12", "cut")) as (model, script),
+        pytest.raises(stencilm.EndpointError, match="without a word why it ends") as caught,
+    ):
+        model("How many?", output_type)
+    assert isinstance(caught.value.__cause__, ResponseFailed)
+    assert caught.value.text.startswith("12")
+    assert len(script.requests) == 2
+
+
+@pytest.mark.parametrize("preset", PROVIDERS)
+def test_an_answer_that_broke_off_once_is_gone_on_with(preset: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        end = "end_turn" if preset == "anthropic" else "stop"
+        return ("12", "cut") if number == 1 else ("34", end)
+
+    with endpoint(preset, answer) as (model, script):
+        found = model.generate("How many?", int)
+    assert (found.value, found.finish_reason) == (1234, "stop")
+    assert isinstance(found.guided.error, stencilm.EndpointError)
+    assert len(script.requests) == 2
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+@pytest.mark.parametrize("output_type", [int, str])
+def test_an_answer_that_its_provider_ended_is_no_value(reason: str, output_type: Any) -> None:
+    with (
+        endpoint("compatible", lambda body, number: ("12", reason)) as (model, _),
+        pytest.raises(stencilm.EndpointError, match=f"ended the answer with '{reason}'"),
+    ):
+        model("How many?", output_type)
+
+
+@pytest.mark.parametrize(
+    ("preset", "reason"),
+    [
+        ("compatible", "length"),
+        ("compatible", "model_length"),
+        ("anthropic", "max_tokens"),
+        ("anthropic", "model_context_window_exceeded"),
+    ],
+)
+def test_an_answer_that_is_cut_each_time_ends(preset: str, reason: str) -> None:
+    with endpoint(preset, lambda body, number: ("12", reason)) as (model, script):
+        found = model.generate("How many?", int)
+        assert (found.text, found.value, found.finish_reason) == ("12", None, "length")
+        assert isinstance(found.error, stencilm.IncompleteOutput)
+        text = model.generate("How many?")
+        assert (text.value, text.finish_reason) == ("12", "length")
+    assert len(script.requests) == 8
+
+
+@pytest.mark.parametrize(
+    ("output_type", "first", "second", "value"),
+    [
+        (int, "12", "1234", 1234),
+        (int, "12", "34", 1234),
+        (str, "Hello wor", "Hello world", "Hello world"),
+        (str, "Hello wor", "ld", "Hello world"),
+    ],
+)
+@pytest.mark.parametrize("reason", ["cut", "length"])
+def test_who_is_asked_to_go_on_may_begin_again(
+    output_type: Any, first: str, second: str, value: Any, reason: str
+) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return (first, reason) if number == 1 else second
+
+    with endpoint("compatible", answer) as (model, _):
+        assert model("Well?", output_type) == value
+
+
+def test_an_answer_of_nothing_but_an_error_says_it() -> None:
+    with (
+        endpoint("compatible", lambda body, number: ("", "cut")) as (model, script),
+        pytest.raises(stencilm.EndpointError, match="base URL"),
+    ):
+        model("How many?", int)
+    assert len(script.requests) == 1
+    refused = fault(200, "no credits")
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        raise refused
+
+    capabilities = stencilm.Capabilities(stream=False)
+    with (
+        endpoint(capabilities, answer) as (model, _),  # type: ignore[arg-type]
+        pytest.raises(stencilm.EndpointError, match="no credits"),
+    ):
+        model("How many?", int)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["a\ud83d", "\ude00b"], "a😀b"),
+        (["\ud83d", "\ude00", "!"], "😀!"),
+        (["a\ud83d", "b"], "a\ufffdb"),
+        (["a", "b\ud83d"], "ab\ufffd"),
+        (["\ude00"], "\ufffd"),
+    ],
+)
+def test_halves_of_characters_are_put_together(pieces: list[str], text: str) -> None:
+    deltas = [({"content": piece}, None) for piece in pieces]
+    with endpoint("compatible", lambda body, number: [*deltas, ({}, "stop")]) as (model, _):
+        assert model("Well?") == text
+        assert [*model.stream("Well?")][-1] == text
+        assert model("Well?", stencilm.Regex(".*")) == text
+    assert stencilm.guide(lambda prompt: "".join(pieces), stencilm.Regex(".*"), "").response == text
+
+
+def test_only_the_first_of_several_choices_is_read() -> None:
+    deltas = [({"content": "1"}, None), ({"content": "9", "of_choice": 1}, None)]
+    answer = [*deltas, ({"content": "2"}, "stop")]
+    with endpoint("compatible", lambda body, number: answer) as (model, _):
+        assert model("How many?", int) == 12
+
+
+@pytest.mark.parametrize("end", UNCOUNTED)
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_whose_cost_is_not_told_is_an_answer(end: str, stream: bool) -> None:
+    with served(lambda body, number: ("12", end)) as (address, _):
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        known = replace(PRESETS["anthropic"], stream=stream)
+        found = stencilm.from_anthropic(client, "m", capabilities=known).generate("How many?", int)
+    assert (found.value, found.stats.is_estimate) == (12, True)
