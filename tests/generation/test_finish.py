@@ -251,3 +251,46 @@ def test_what_is_left_of_a_budget_is_enough_for_a_fork(tiny: stencilm.Model, nam
             left = matcher.token_budget_left
             assert left is not None
             assert matcher.fork(token_budget=left).tokens_to_end() <= left
+
+
+def mask_within(
+    compiled: stencilm.CompiledGrammar, text: str, left: int
+) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """The mask behind a text with so many tokens left."""
+    token_ids = compiled.tokenizer_info.tokenize_bytes(text.encode())
+    matcher = GrammarMatcher(compiled, token_budget=len(token_ids) + left)
+    assert all(matcher.accept_token(token_id) for token_id in token_ids)
+    words = -(-compiled.tokenizer_info.vocab_size // 32)
+    bitmask = np.zeros((1, words), dtype=np.int32)
+    matcher.fill_next_token_bitmask(bitmask)
+    return bitmask
+
+
+@pytest.mark.parametrize("left_before", [3, 5, 8])
+def test_a_way_that_is_too_long_behind_one_text_may_fit_behind_another(
+    tiny: stencilm.Model, left_before: int
+) -> None:
+    grammar = Grammar.from_type(dict[str, int], compact=True)
+    compiler = GrammarCompiler(tiny.tokenizer_info, cache_enabled=False)
+    for left in range(3, 9):
+        alone = mask_within(compiler.compile_grammar(grammar), '{"b":1,"', left)
+        compiled = compiler.compile_grammar(grammar)
+        mask_within(compiled, '{"a":1,"', left_before)
+        assert (mask_within(compiled, '{"b":1,"', left) == alone).all()
+
+
+def test_a_declared_key_is_none_of_the_cheap_additional_ones(tiny: stencilm.Model) -> None:
+    numbers = {"type": "array", "items": {"type": "integer"}, "minItems": 20}
+    schema = {
+        "type": "object",
+        "properties": {"b": numbers},
+        "additionalProperties": {"type": "integer"},
+        "minProperties": 1,
+    }
+    compiled = tiny.compile(Grammar.from_json_schema(schema, compact=True))
+    (quote,) = compiled.tokenizer_info.tokenize_bytes(b'"')
+    for left in (10, 20, 30):
+        mask = mask_within(compiled, '{"b', left)
+        assert not mask[0, quote // 32] >> (quote % 32) & 1
+    mask = mask_within(compiled, '{"b', 60)
+    assert mask[0, quote // 32] >> (quote % 32) & 1

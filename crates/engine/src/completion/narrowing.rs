@@ -114,8 +114,7 @@ impl Places {
 struct Search {
     /// So many tokens may complete the text.
     most: u64,
-    /// For so many places a way to the end was looked for, or is known from another mask: what a mask leaves is the same whatever
-    /// masks were made before.
+    /// For so many places a way to the end was looked for, or is known from another mask, so that it is left the same.
     searches: usize,
     known: FxHashMap<SetId, bool>,
 }
@@ -128,6 +127,8 @@ pub(crate) struct Endings {
     /// Whether the bounds hold: every text can be spelled, what elements count for is told by one counter, and new keys are near.
     is_bounded: bool,
     texts: Texts,
+    /// Whether the ways from a place hang on the keys, the elements or the names of the text before it.
+    hangs_on_text: bool,
     /// The places behind configurations.
     places: DependencyCache<Places>,
     /// What the nodes take in bytes, and the bounds in bytes: the tokenizer itself may write that many tokens.
@@ -179,7 +180,10 @@ impl Endings {
         for members in grammar.all_members() {
             is_bounded = is_bounded && are_new_keys_near(run, members)?;
         }
-        Ok(Endings { counts, nodes, bounds, is_bounded, texts: Texts::default(), places, in_bytes: None })
+        let has_free_keys = grammar.all_members().iter().any(|members| !members.free.is_empty());
+        let hangs_on_text = has_free_keys || run.machine.keeps_text() || run.machine.has_names();
+        let texts = Texts::default();
+        Ok(Endings { counts, nodes, bounds, is_bounded, texts, hangs_on_text, places, in_bytes: None })
     }
 
     fn costs(&self) -> Costs {
@@ -374,15 +378,13 @@ impl Run<'_> {
             HangsOn::Nothing => vec![place.first],
             HangsOn::Written | HangsOn::Token => place.tokens.within(mask, usize::MAX),
         };
-        // That a way is too long elsewhere says nothing here where it hangs on the text.
-        let hangs_on_nothing = place.hangs_on == HangsOn::Nothing;
-        let most = search.most;
-        let tells = |kept: &WayOut| kept.tokens <= most || (hangs_on_nothing && kept.is_too_long(most));
+        // That a way is too long behind another text says nothing here where keys and elements must be new.
+        let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
+        let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
         let mut way = lock(&place.way).clone().filter(|kept| tells(kept));
-        if search.searches >= FEW {
+        if before >= FEW {
             return Ok(Vec::new());
         }
-        search.searches += way.as_ref().map_or(0, |kept| kept.searches);
         let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
@@ -393,8 +395,8 @@ impl Run<'_> {
             if read == MANY || way.as_ref().is_some_and(|way| way.is_too_long(most)) {
                 continue;
             }
-            read += 1;
             let behind = self.run(configuration, bytes)?;
+            read += 1;
             if !self.closes(endings, costs, behind, &mut way, search)? {
                 continue;
             }
@@ -405,6 +407,9 @@ impl Run<'_> {
             {
                 shared = SharedWay::new(self, configuration, bytes, &way.pieces)?;
             }
+        }
+        if search.searches == before {
+            search.searches += way.as_ref().map_or(0, |kept| kept.searches);
         }
         if way.as_ref().is_some_and(|way| tells(way)) {
             *lock(&place.way) = way;

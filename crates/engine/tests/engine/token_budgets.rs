@@ -234,35 +234,6 @@ fn far_from_the_end_masks_are_as_ever() {
     }
 }
 
-/// A way to the end that was found, or looked for in vain, behind another text tells nothing that is not told without it.
-#[test]
-fn masks_of_a_budget_hang_on_no_other_masks() {
-    let vocabulary = vocabulary(true);
-    for (grammar, _) in GRAMMARS {
-        let compiled = compiled_for(grammar, vocabulary.clone());
-        let needed =
-            GrammarMatcher::new(compiled.clone(), &MatcherOptions::default()).unwrap().tokens_to_end().unwrap();
-        for seed in 0..12 {
-            let mut random = Random::new(seed);
-            let budget = needed + random.below(8);
-            let mut matcher = with_budget(&compiled, budget).unwrap();
-            let mut tokens = Vec::new();
-            while tokens.len() <= budget {
-                let mask = mask_of(&mut matcher);
-                let mut alone = with_budget(&compiled_for(grammar, vocabulary.clone()), budget).unwrap();
-                tokens.iter().for_each(|&token| assert_eq!(alone.accept_token(token), Ok(true), "{grammar}"));
-                assert_eq!(mask, mask_of(&mut alone), "{grammar}: {tokens:?} of {budget}");
-                let choices: Vec<u32> = mask.iter().collect();
-                tokens.push(*random.pick(&choices));
-                assert_eq!(matcher.accept_token(tokens[tokens.len() - 1]), Ok(true), "{grammar}");
-                if tokens.ends_with(&[STOP]) {
-                    break;
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn rolling_back_and_forking_keep_the_budget() {
     let compiled = compiled(r#"root ::= "[" root? "]""#);
