@@ -36,12 +36,13 @@ pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
     maker.builder.finish(root, Report::default()).ok()
 }
 
-/// A random object or array, of others and of short values; or `None` when it matches nothing.
+/// A random object or array, of others and of values that are mostly short; or `None` when it matches nothing.
 pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
     let mut builder = GrammarBuilder::default();
     let rule = builder.declare_rule("value");
     let mut maker = Maker { builder, rules: vec![rule], pool: Vec::new(), values: Vec::new() };
-    for text in ["1", "2", "12", "\"a\"", "\"ab\"", "true"] {
+    // One is much dearer than the others, so that it matters to a budget which of them must come.
+    for text in ["1", "2", "12", "\"a\"", "\"ab\"", "true", "\"acacacacacacacacacacacac\""] {
         let leaf = maker.literal(text.as_bytes());
         maker.values.push(leaf);
     }

@@ -164,7 +164,8 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
             other => panic!("{:?} of {needed}: {what}", other.map(|other| other.token_budget_left())),
         }
     }
-    let budget = needed + choices.below(12);
+    let spare = if choices.chance(2) { 12 } else { 40 };
+    let budget = needed + choices.below(spare);
     let mut matcher = match plain.fork_within(budget) {
         Ok(matcher) => matcher,
         Err(MatcherError::Engine(_)) => return Ok(()),
