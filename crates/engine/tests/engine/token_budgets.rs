@@ -130,10 +130,13 @@ const GRAMMARS: [(&str, bool); 41] = [
     ),
     // A key that another member has, or the object already, is none that is cheap.
     (
-        r#"root ::= %object { optional "ab": "[" "1" ("," "1"){4} "]"; others = "\"" [ab]* "\"": [12]; count {1,}; }"#,
+        r#"root ::= %object { optional "ab": "[" "1" ("," "1"){4} "]"; others = "\"" [a-z]* "\"": [12]; count {1,}; }"#,
         false,
     ),
-    (r#"root ::= %object { optional "ab": "[1212121]"; others = "\"" [ab]* "\"": [12]; } | "{\"ab\":\"ab\"1}""#, false),
+    (
+        r#"root ::= %object { optional "ab": "[1212121]"; others = "\"" [a-z]* "\"": [12]; } | "{\"ab\":\"ab\"1}""#,
+        false,
+    ),
     (r#"root ::= %object { others = "\"" "a"+ "\"": [12]; count {3,}; }"#, false),
     // What a reference takes hangs on the names before it.
     (r#"root ::= %declares("s": [ab]+) "," %refers("s")"#, false),
@@ -179,7 +182,11 @@ fn leaves_what_closes_in_time(grammar: &str, is_exact: bool, has_all_bytes: bool
                 assert!(mask.iter().all(|token| slow.contains(token)), "{grammar}: {mask:?} {slow:?} {left}");
                 assert!(!is_exact || mask == slow, "{grammar}: {mask:?} {slow:?} with {left} left");
             }
-            let choices: Vec<u32> = mask.iter().collect();
+            // Of single bytes, hardly any make a key that an object declares.
+            let mut choices: Vec<u32> = mask.iter().filter(|&token| token < STOP).collect();
+            if choices.is_empty() || random.chance(4) {
+                choices = mask.iter().collect();
+            }
             let token = *random.pick(&choices);
             assert_eq!(matcher.is_allowed(token), Ok(true), "{grammar}");
             assert_eq!(matcher.accept_token(token), Ok(true), "{grammar}");
