@@ -151,8 +151,12 @@ impl GrammarMatcher {
         if let Some(&next) = way.first() {
             token_set::set(mask, next);
         }
-        let stops = self.stop_token_ids.iter().filter(|_| may_stop);
-        stops.for_each(|&id| token_set::set(mask, id));
+        for id in self.stop_token_ids.iter().copied().filter(|_| may_stop).collect::<Vec<u32>>() {
+            // One that the grammar names here does not end the text.
+            if !self.has_token_edge(id)? {
+                token_set::set(mask, id);
+            }
+        }
         let withheld: Arc<[u32]> = before.iter().zip(&*mask).map(|(before, after)| before & !after).collect();
         let is_narrowed = withheld.iter().any(|&word| word != 0);
         let step = self.num_accepted_tokens();

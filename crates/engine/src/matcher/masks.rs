@@ -163,9 +163,6 @@ impl GrammarMatcher {
             counted = None;
         }
         if self.narrow(mask)? {
-            for &id in self.stop_token_ids.iter().filter(|_| completed) {
-                token_set::set(mask, id);
-            }
             counted = None;
         }
         // Where they were not counted, a look at the first words nearly always tells what is asked of their number.

@@ -315,3 +315,18 @@ fn keys_that_begin_within_a_token_are_none_that_the_object_has() {
         assert_eq!(allowed, [new], "{seen}");
     }
 }
+
+/// A token that the grammar names is read as what it names, also one that would stop: it is no end for which nothing is left.
+#[test]
+fn a_stop_token_that_the_grammar_names_ends_no_text() {
+    let compiled = compiled(r#"root ::= "a" (<[25]> "b")*"#);
+    for (budget, allowed) in [(1, None), (2, None), (3, Some(STOP))] {
+        let mut matcher = with_budget(&compiled, budget).unwrap();
+        assert_eq!(matcher.accept_token(0), Ok(true));
+        let mut mask = TokenSet::empty(TOKENS.len());
+        let filled = matcher.fill_mask(mask.words_mut());
+        assert_eq!(filled.is_ok(), allowed.is_some(), "{filled:?}");
+        assert!(filled.is_ok() || filled == Err(MatcherError::NoStopToken), "{filled:?}");
+        assert_eq!(mask.iter().next(), allowed, "{budget}");
+    }
+}
