@@ -133,9 +133,9 @@ class CustomGenerate:
 
         Raises:
             ValueError: Something is asked for that only `generate`'s own loops do: beams, an
-                assistant, dictionaries, inputs other than tokens, encoders, models without a cache
-                that can be masked. Use `LogitsProcessor` with them. Or the rows cannot be shared
-                out among the grammars.
+                assistant, guidance, dictionaries, inputs other than tokens, encoders, models
+                without a cache that can be masked. Use `LogitsProcessor` with them. Or the rows
+                cannot be shared out among the grammars.
             TokenizerError: The model has another vocabulary than the grammar.
             MatcherError: The logits processors forbid all tokens that the grammar allows, or force
                 one that it refuses.
