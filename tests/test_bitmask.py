@@ -338,3 +338,17 @@ def test_a_bitmask_is_a_tensor_only_where_torch_is_already_in_use() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.split() == ["numpy", "torch"], run.stderr
+
+
+def test_logits_that_share_memory_are_refused() -> None:
+    """Rows made by `expand` are one row: the mask of each would close what the others allow."""
+    bitmask = np.array([[1, 0], [2, 0]], dtype=np.int32)
+    row = np.zeros((1, 64), dtype=np.float32)
+    beside = np.lib.stride_tricks.as_strided(np.zeros(65, dtype=np.float32), (2, 64), (4, 4))
+    for logits in (beside, torch.from_numpy(row).expand(2, 64), torch.zeros(2, 1).expand(2, 64)):
+        with pytest.raises(ValueError, match="share memory"):
+            apply_token_bitmask_inplace(logits, bitmask)
+        assert not np.isinf(np.asarray(logits)).any()
+    with pytest.raises(TypeError, match="dense"):
+        apply_token_bitmask_inplace(torch.zeros(2, 64).to_sparse(), bitmask)
+    apply_token_bitmask_inplace(torch.zeros(1, 64).expand(1, 64), bitmask[:1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -422,3 +423,11 @@ def test_svg_needs_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_svg_is_drawn() -> None:
     svg = TokenIndex.from_regex(ARTICLE_REGEX, tokenizer_info("tiny"))._repr_svg_()
     assert svg is not None and "<svg" in svg
+
+
+def test_a_deep_text_with_a_right_checksum_is_refused() -> None:
+    info = TokenizerInfo([b"a", b"</s>"], stop_token_ids=[1])
+    body = '{"a":' + "[" * 200_000
+    text = f'{body},"checksum":"{sha256(body.encode()).hexdigest()}"}}'
+    with pytest.raises(stencilm.MatcherError, match="RecursionError"):
+        TokenIndex.deserialize_json(text, info)

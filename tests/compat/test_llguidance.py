@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import stencilm
@@ -114,3 +115,30 @@ def test_what_is_nested_too_deeply_is_an_error_of_the_matcher() -> None:
 def test_grammars_that_use_themselves_by_name_are_refused() -> None:
     listed = {"grammars": [{"name": "x", "lark_grammar": "start: @x"}]}
     assert "uses itself by @name" in matcher(llguidance, json.dumps(listed)).get_error()
+
+
+def test_tokens_that_are_none_have_no_text() -> None:
+    tokenizer = matcher(llguidance, 'start: "a"')._tokenizer
+    for token in (-1, tokenizer.vocab_size, 1 << 70):
+        with pytest.raises(stencilm.TokenizerError, match="outside of this vocabulary"):
+            tokenizer.decode_bytes([token])
+        with pytest.raises(stencilm.TokenizerError, match="outside of this vocabulary"):
+            tokenizer.decode_str([token])
+
+
+def test_masks_of_drafts_need_room() -> None:
+    one = matcher(llguidance, 'start: "ab"')
+    words = -(-one._tokenizer.vocab_size // 32)
+    rows = np.zeros((2, words), dtype=np.int32)
+    for size, tokens in ((4, [1]), (4 * words, [1]), (8 * words, [1, 1])):
+        with pytest.raises(ValueError, match="room for"):
+            one.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, size, tokens)
+    assert not rows.any()
+    one.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, 8 * words, [1])
+
+
+@pytest.mark.parametrize("grammar", ['{"grammars": 3}', '{"grammars": [3]}', '{"grammars" 3'])
+def test_a_tag_whose_grammar_is_none_is_named(grammar: str) -> None:
+    tag = llguidance.StructTag(trigger="<f", begin="<f>", grammar=grammar, end="</f>")
+    with pytest.raises(ValueError, match="gramma"):
+        llguidance.StructTag.to_grammar([tag])

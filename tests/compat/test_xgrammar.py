@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib import import_module
@@ -202,3 +203,33 @@ def test_insides_are_refused_with_a_sentence() -> None:
         triton.apply_token_bitmask_inplace_kernel()
     with pytest.raises(AttributeError, match="shows the insides"):
         _ = xgr.testing.GrammarFunctor
+
+
+@pytest.mark.parametrize("metadata", ["", "{}", "[]", "3", '{"vocab_type": 9}', "[" * 100_000])
+def test_metadata_that_is_none_is_named(metadata: str) -> None:
+    with pytest.raises(ValueError, match=r"dump_metadata\(\)"):
+        xgr.TokenizerInfo.from_vocab_and_metadata([b"a"], metadata)
+
+
+def test_a_saved_value_without_its_value_is_damaged() -> None:
+    info = xgr.TokenizerInfo([b"a"], stop_token_ids=[])
+    version = xgr.get_serialization_version()
+    for kind in ("TokenizerInfo", "Grammar", "CompiledGrammar"):
+        text = json.dumps({"kind": kind, "__VERSION__": version})
+        options = (info,) if kind == "CompiledGrammar" else ()
+        with pytest.raises(xgr.DeserializeFormatError, match="no value"):
+            getattr(xgr, kind).deserialize_json(text, *options)
+
+
+def test_half_a_surrogate_pair_is_an_error_of_the_original() -> None:
+    info = xgr.TokenizerInfo([b"a"], stop_token_ids=[])
+    found = xgr.GrammarMatcher(xgr.GrammarCompiler(info).compile_regex("a"))
+    with pytest.raises(RuntimeError, match="surrogate"):
+        found.accept_string("\ud800")
+
+
+@pytest.mark.parametrize("wrong", [None, [], "a", [None]])
+def test_a_logits_processor_of_no_grammar_is_refused(wrong: Any) -> None:
+    hf = pytest.importorskip("stencilm.compat.xgrammar.contrib.hf")
+    with pytest.raises(ValueError, match="must be a CompiledGrammar"):
+        hf.LogitsProcessor(wrong)

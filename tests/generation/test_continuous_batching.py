@@ -214,3 +214,25 @@ def test_the_grammar_must_be_of_this_vocabulary() -> None:
         allowed(processor, state([9], []))
     with pytest.raises(TypeError, match="CompiledGrammar"):
         stencilm.ContinuousBatchingLogitsProcessor("a")  # type: ignore[arg-type]
+
+
+def test_a_grammar_of_another_vocabulary_ends_its_own_request_only(model: stencilm.Model) -> None:
+    compiled = model.compile(stencilm.Regex("[ab]{2}c"))
+    foreign_info = stencilm.TokenizerInfo([b"a", b"b", b""], stop_token_ids=[2])
+    foreign = stencilm.GrammarCompiler(foreign_info).compile_regex("[ab]+")
+    processor = stencilm.ContinuousBatchingLogitsProcessor(compiled)
+    (alone,) = allowed(processor, state([9], [], request_id="alone"))
+    wrong = state([9], [], request_id="wrong", logit_processor_kwargs={"grammar": foreign})
+    right = state([9], [], request_id="right")
+    assert allowed(processor, wrong, right) == [{2}, alone]
+    assert "compile all with one GrammarCompiler" in wrong.state.error
+    assert right.state.error is None
+
+
+def test_a_stop_token_without_a_score_is_not_written() -> None:
+    info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2], special_token_ids=[2])
+    compiled = stencilm.GrammarCompiler(info).compile_regex("ab?")
+    processor = stencilm.ContinuousBatchingLogitsProcessor(compiled)
+    rows = processor.prepare_tensor_args([state([9], [0, 2])])
+    scores = torch.zeros((1, 2))
+    assert processor(scores, rows).tolist() == scores.tolist()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import pytest
@@ -439,3 +441,106 @@ def test_copies_and_pickles_of_processors(model: stencilm.Model) -> None:
     twin = copy.deepcopy(processor)
     assert allowed(twin, [50, *tokens]) == [expected_after(model, [])]
     assert allowed(processor, [50, *tokens]) == [expected_after(model, tokens)]
+
+
+ROW_BY_ROW: dict[str, dict[str, Any]] = {
+    "repetition_penalty": {"repetition_penalty": 1.5},
+    "encoder_repetition_penalty": {"encoder_repetition_penalty": 1.5},
+    "encoder_no_repeat_ngram_size": {"encoder_no_repeat_ngram_size": 2},
+}
+
+
+def written_rows(model: stencilm.Model, prompts: list[str], **options: Any) -> list[str]:
+    backend: Any = model.backend
+    inputs = backend.tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left")
+    ids = backend.model.generate(
+        **inputs, **{"max_new_tokens": 30, "do_sample": False, "pad_token_id": 3, **options}
+    )
+    start = inputs["input_ids"].shape[1]
+    return [backend.tokenizer.decode(each[start:], skip_special_tokens=True) for each in ids]
+
+
+@pytest.mark.parametrize("name", list(ROW_BY_ROW))
+def test_processors_that_know_their_rows_count_in_custom_generate(
+    model: stencilm.Model, name: str
+) -> None:
+    patterns = ["[0-9]{4}", "(red|blue) [a-z]{3,5}"]
+    grammars = [model.compile(stencilm.Regex(pattern)) for pattern in patterns]
+    prompts = ["A long prompt that holds 1 2 3 4 and more:", "A colour:"]
+    custom = stencilm.CustomGenerate(grammars)
+    together = written_rows(model, prompts, custom_generate=custom, **ROW_BY_ROW[name])
+    for pattern, text in zip(patterns, together, strict=True):
+        assert re.fullmatch(pattern, text)
+
+
+def test_custom_generate_tells_a_prefix_function_the_row(model: stencilm.Model) -> None:
+    """Each row is restricted by what the function says of it, not of the first one."""
+    backend: Any = model.backend
+    red, blue = (
+        [*backend.tokenizer(word, add_special_tokens=False)["input_ids"], 2]
+        for word in ("red", "blue")
+    )
+    assert not set(red[:-1]) & set(blue[:-1])
+    custom = stencilm.CustomGenerate(model.compile(stencilm.Regex("red|blue")))
+    found = written_rows(
+        model, ["A colour:", "Another, longer one:", "And:"], custom_generate=custom,
+        prefix_allowed_tokens_fn=lambda row, _: [red, blue, red][row],
+    )  # fmt: skip
+    assert found == ["red", "blue", "red"]
+
+
+def test_custom_generate_refuses_guidance_which_needs_every_pass(model: stencilm.Model) -> None:
+    custom = stencilm.CustomGenerate(model.compile(Person))
+    with pytest.raises(ValueError, match=r"guidance_scale.*use stencilm\.LogitsProcessor"):
+        write(model, PROMPT, custom_generate=custom, guidance_scale=1.5)
+
+
+def test_custom_generate_of_no_rows_and_without_an_end(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    custom = stencilm.CustomGenerate(model.compile(stencilm.Regex("red|blue")))
+    none = torch.zeros((0, 3), dtype=torch.int64)
+    options = {"custom_generate": custom, "max_new_tokens": 9, "pad_token_id": 3}
+    assert backend.model.generate(none, **options).shape == (0, 3)
+    assert write(model, "A colour:", custom_generate=custom, eos_token_id=-1) in ("red", "blue")
+
+
+def test_a_row_that_ended_by_a_token_without_a_score() -> None:
+    """A model may have fewer scores than its tokenizer has special tokens."""
+    info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2], special_token_ids=[2])
+    compiled = stencilm.GrammarCompiler(info).compile_regex("ab?")
+    processor = stencilm.LogitsProcessor(compiled)
+    processor(torch.tensor([[1]]), torch.zeros((1, 2)))
+    scores = torch.zeros((1, 2))
+    assert processor(torch.tensor([[1, 0, 2]]), scores).tolist() == scores.tolist()
+
+
+def test_what_is_no_grammar_is_named() -> None:
+    for wrong in (None, 3, [], [None]):
+        with pytest.raises(TypeError, match="LogitsProcessor takes a CompiledGrammar"):
+            stencilm.LogitsProcessor(wrong)  # type: ignore[arg-type]
+
+
+def test_threads_share_a_processor(model: stencilm.Model) -> None:
+    compiled = model.compile(stencilm.Regex("[0-9]{3,6}"))
+    info = compiled.tokenizer_info
+    processor = stencilm.LogitsProcessor(compiled)
+
+    def texts(number: int) -> list[bytes]:
+        random = torch.Generator().manual_seed(number)
+        found = []
+        for _ in range(20):
+            ids = [300 + number] * 5
+            while ids[-1] not in info.stop_token_ids:
+                scores = torch.rand((1, info.vocab_size), generator=random)
+                ids.append(int(processor(torch.tensor([ids]), scores).argmax()))
+            found.append(info.decode_bytes(ids[5:-1]))
+        return found
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            found = [text for each in pool.map(texts, range(6)) for text in each]
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(re.fullmatch(rb"[0-9]{3,6}", text) for text in found)

@@ -307,3 +307,15 @@ def test_the_model_writes(session: Session) -> None:
     assert session.generate(asked)["text"] == answer["text"]
     cut = session.generate(state(grammar="[a-z]{300}", max_tokens=2))
     assert "max_tokens" in cut["outcome"] and cut["problem"]
+
+
+@pytest.mark.parametrize("notation", [[], {}, [1], ["regex"]])
+def test_a_notation_that_is_no_text_is_refused(session: Session, notation: Any) -> None:
+    with pytest.raises(BadQuestion, match="notation is"):
+        session.read({"notation": notation, "grammar": "a", "tokenizer": "tiny", "text": ""})
+
+
+def test_a_table_without_a_name_is_an_error(session: Session) -> None:
+    record = {"notation": "lark", "grammar": 'start: "a"', "tokenizer": "tiny", "text": ""}
+    found = session.read({**record, "names": '{"": ["a"]}'})
+    assert "without a name" in found["error"]["message"]

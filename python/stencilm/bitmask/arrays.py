@@ -367,6 +367,13 @@ def _check_logits(logits: Logits) -> None:
     _check_shape(logits, "logits", "tokens")
     if isinstance(logits, np.ndarray):
         _check_writable(logits, "logits")
+        _check_apart(logits.shape, [step / logits.itemsize for step in logits.strides], "copy")
+    elif _is_tensor(logits):
+        if logits.layout is not sys.modules["torch"].strided:
+            raise TypeError(
+                f"logits has the layout {logits.layout}, but must be dense: logits.to_dense()"
+            )
+        _check_apart(logits.shape, logits.stride(), "clone")
 
 
 def _check_bitmask(bitmask: Bitmask) -> None:
@@ -392,6 +399,18 @@ def _check_shape(tensor: Any, name: str, unit: str) -> None:
         raise ValueError(f"{name} has shape {shape}, but must be ({unit},) or (batch, {unit})")
     if shape[-1] == 0:
         raise ValueError(f"{name} has shape {shape}, so no {unit} at all: nothing can be masked")
+
+
+def _check_apart(shape: Sequence[int], strides: Sequence[float], copying: str) -> None:
+    """Raises ValueError where two logits are one place in memory: closing one closes the other."""
+    reach = 0.0
+    for step, size in sorted((abs(step), size) for step, size in zip(strides, shape, strict=True)):
+        if size > 1 and step <= reach:
+            raise ValueError(
+                "logits has elements that share memory, as expand() and broadcasting make them, so "
+                f"its rows cannot be masked one by one: pass a copy, logits.{copying}()"
+            )
+        reach += max(size - 1, 0) * step
 
 
 def _check_writable(array: NDArray[Any], name: str) -> None:

@@ -336,7 +336,7 @@ class TokenIndex:
             data = inflate.decompress(b64decode(payload["data"], validate=True), _MAX_DATA)
             if inflate.unconsumed_tail:
                 raise MatcherError(f"the index has more than {_MAX_DATA} bytes; build it here")
-        except (KeyError, TypeError, ValueError, zlib.error) as error:
+        except (KeyError, TypeError, ValueError, RecursionError, zlib.error) as error:
             if isinstance(error, (MatcherError, TokenizerError)):
                 raise
             raise MatcherError(

@@ -96,6 +96,10 @@ def _symbols(names: str) -> dict[str, SymbolTable] | None:
         raise GrammarSyntaxError(
             'the names must be an object with a list for each table: {"people": ["ada", "grace"]}'
         )
+    if "" in found:
+        raise GrammarSyntaxError(
+            'the names have a table without a name: name it, as in {"people": ["ada", "grace"]}'
+        )
     tables = {}
     for name, each in found.items():
         try:

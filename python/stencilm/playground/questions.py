@@ -97,10 +97,10 @@ def read_state(record: Mapping[str, Any]) -> State:
     if position is not None:
         _check_number("position", position, 0, MOST_TOKENS)
     notation = record.get("notation")
-    if notation not in NOTATIONS:
+    if not isinstance(notation, str) or notation not in NOTATIONS:
         raise BadQuestion(f"notation is {notation!r:.80}, but must be one of {_named(NOTATIONS)}")
     return State(
-        notation=cast("Notation", notation),
+        notation=notation,
         grammar=_text(record, "grammar", MOST_GRAMMAR_BYTES),
         tokenizer=_text(record, "tokenizer", 1024),
         text=None if token_ids is not None else _text(record, "text", MOST_TEXT_BYTES),

@@ -309,6 +309,11 @@ class LLMatcher:
 
     def fill_drafts(self, rows: NDArray[np.int32], draft_tokens: list[int]) -> None:
         """Writes the mask into the first row, and one behind each draft token that fits."""
+        if len(rows) <= len(draft_tokens):
+            raise ValueError(
+                f"there is room for {len(rows)} masks, but {len(draft_tokens)} draft tokens take "
+                f"{1 + len(draft_tokens)}"
+            )
         self.fill_row(rows[0])
         ahead = self.deep_copy()
         for row, token in zip(rows[1:], draft_tokens, strict=False):

@@ -86,8 +86,8 @@ def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
         raise ValueError(f"grammar is a {type(tag.grammar).__name__}, but must be a str or a dict")
     elif tag.grammar.lstrip().startswith('{"grammars"'):
         # What grammar_from_json_schema gives for a schema.
-        read = json.loads(tag.grammar)["grammars"]
-        if len(read) != 1 or "json_schema" not in read[0]:
+        read = _listed(tag.grammar)
+        if len(read) != 1 or not isinstance(read[0], dict) or "json_schema" not in read[0]:
             raise ValueError("grammar lists several grammars, but a tag takes one")
         content = f"%json {json.dumps(read[0]['json_schema'])}"
     elif tag.grammar.lstrip().startswith("{"):
@@ -98,3 +98,13 @@ def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
     rest = tag.begin.removeprefix(tag.trigger)
     parts = [json.dumps(rest) if rest else "", content, json.dumps(tag.end) if tag.end else ""]
     return " ".join(part for part in parts if part)
+
+
+def _listed(grammar: str) -> list[Any]:
+    try:
+        listed = json.loads(grammar)["grammars"]
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the grammar of a tag begins with {{ but is no JSON: {error}") from error
+    if not isinstance(listed, list):
+        raise ValueError(f"grammars is a {type(listed).__name__}, but must be a list")
+    return listed

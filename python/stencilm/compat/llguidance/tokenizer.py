@@ -298,7 +298,7 @@ class LLTokenizer:
     def decode_bytes(self, tokens: list[int]) -> bytes:
         """The bytes of tokens, special ones by their names."""
         vocab = self._info.decoded_vocab
-        return b"".join(vocab[token] for token in tokens)
+        return b"".join(vocab[token] for token in self._info._checked(tokens, "tokens"))
 
     def is_special_token(self, token: int) -> bool:
         """Whether a token is a special one."""

@@ -74,8 +74,13 @@ class GrammarMatcher:
         return self._accept(token_id)
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
-        """Whether a text fits, and if so, go behind it; for `rollback` it is one token."""
-        return self._matcher.accept_string(input_str)
+        """Whether a text fits, and if so, go behind it; for `rollback` it is one token.
+
+        Raises:
+            RuntimeError: The text holds half of a surrogate pair.
+        """
+        with translated():
+            return self._matcher.accept_string(input_str)
 
     def fill_next_token_bitmask(
         self, bitmask: Any, index: int = 0, *, debug_print: bool = False

@@ -51,4 +51,9 @@ def load(kind: str, text: str) -> dict[str, Any]:
         raise DeserializeFormatError(
             f"the text holds a {value.get('kind')!r}, not a {kind!r}: read it with that class"
         )
+    if "value" not in value:
+        raise DeserializeFormatError(
+            f"the saved {kind} has no value, so it was cut short or changed: give what "
+            "serialize_json() returned"
+        )
     return value

@@ -31,6 +31,8 @@ class VocabType(Enum):
     """GPT-2: every byte is written as one printable character."""
 
 
+# What stands beside the type in what `dump_metadata` writes.
+_METADATA = ("vocab_size", "stop_token_ids", "add_prefix_space")
 _TYPES = {
     VocabType.RAW: _VocabType.RAW,
     VocabType.BYTE_FALLBACK: _VocabType.BYTE_FALLBACK,
@@ -117,16 +119,23 @@ class TokenizerInfo:
 
     @staticmethod
     def from_vocab_and_metadata(encoded_vocab: list[bytes | str], metadata: str) -> TokenizerInfo:
-        """Reads a vocabulary from a list, and the rest from what `dump_metadata` wrote."""
-        read = json.loads(metadata)
+        """Reads a vocabulary from a list, and the rest from what `dump_metadata` wrote.
+
+        Raises:
+            ValueError: `metadata` is something else.
+            RuntimeError: As for a new TokenizerInfo.
+        """
         entries: Any = encoded_vocab
-        return TokenizerInfo(
-            entries,
-            VocabType(read["vocab_type"]),
-            vocab_size=read["vocab_size"],
-            stop_token_ids=read["stop_token_ids"],
-            add_prefix_space=read["add_prefix_space"],
-        )
+        try:
+            read = json.loads(metadata)
+            vocab_type = VocabType(read["vocab_type"])
+            options = {name: read[name] for name in _METADATA}
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(
+                f"metadata is {metadata!r:.80}, which is not what dump_metadata() returned: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return TokenizerInfo(entries, vocab_type, **options)
 
     @staticmethod
     def deserialize_json(json_string: str) -> TokenizerInfo:

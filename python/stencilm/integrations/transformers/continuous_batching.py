@@ -209,10 +209,19 @@ class ContinuousBatchingLogitsProcessor:
         constrained = [one for one in self._rows if one is not None]
         self._bitmask = None
         if constrained:
-            vocab_size = constrained[0].matcher._tokenizer_info.vocab_size
-            self._bitmask = allocate_token_bitmask(len(self._rows), vocab_size)
+            info = constrained[0].matcher._tokenizer_info
+            if self._compiled is not None:
+                info = self._compiled.tokenizer_info
+            self._bitmask = allocate_token_bitmask(len(self._rows), info.vocab_size)
             for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True)):
                 if one is None or one.is_over or state.error is not None:
+                    continue
+                if one.matcher._tokenizer_info != info:
+                    state.error = (
+                        f"the grammar of request {state.request_id} was compiled for "
+                        f"{one.matcher._tokenizer_info!r}, and others for {info!r}: one model has "
+                        "one vocabulary, so compile all with one GrammarCompiler"
+                    )
                     continue
                 try:
                     if not one.matcher.fill_next_token_bitmask(self._bitmask, row):
@@ -234,7 +243,7 @@ class ContinuousBatchingLogitsProcessor:
         ]
         kept = scores.clone()
         if open_rows:
-            first = self._rows[open_rows[0]]
+            first = self._rows[open_rows[0]]  # all have one vocabulary, else they have an error
             assert first is not None
             info = first.matcher._tokenizer_info
             check_width(info, int(scores.shape[-1]))
@@ -252,6 +261,8 @@ class ContinuousBatchingLogitsProcessor:
             if one is not None and (one.is_over or state.error is not None):
                 # Nothing right can follow, so the request ends here.
                 stops = _stop_ids(state) or one.matcher.stop_token_ids
+                # A model may lack scores of special tokens that its tokenizer has.
+                stops = [each for each in stops if each < kept.shape[-1]]
                 if stops:
                     kept[row, :] = float("-inf")
                     kept[row, stops[0]] = 0.0

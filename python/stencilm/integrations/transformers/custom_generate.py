@@ -133,9 +133,9 @@ class CustomGenerate:
 
         Raises:
             ValueError: Something is asked for that only `generate`'s own loops do: beams, an
-                assistant, dictionaries, inputs other than tokens, encoders, models without a cache
-                that can be masked. Use `LogitsProcessor` with them. Or the rows cannot be shared
-                out among the grammars.
+                assistant, guidance, dictionaries, inputs other than tokens, encoders, models
+                without a cache that can be masked. Use `LogitsProcessor` with them. Or the rows
+                cannot be shared out among the grammars.
             TokenizerError: The model has another vocabulary than the grammar.
             MatcherError: The logits processors forbid all tokens that the grammar allows, or force
                 one that it refuses.
@@ -148,6 +148,8 @@ class CustomGenerate:
         streamer = model_kwargs.get("streamer", handed.get("streamer"))
         assistant = model_kwargs.get("assistant_model", handed.get("assistant_model"))
         _check_request(model, generation_config, model_kwargs, assistant)
+        if not len(input_ids):
+            return input_ids
         if streamer is not None and len(input_ids) > 1:
             raise ValueError(
                 f"a streamer shows one text, and there are {len(input_ids)} rows: leave it out, or "
@@ -191,14 +193,16 @@ class CustomGenerate:
             logits = batch.append([rows[number].take_unread() for number in live])
             check_width(self._grammars[0].tokenizer_info, logits.shape[-1])
             self.forward_passes += 1
+            # The mask first: top-k and top-p then count allowed tokens only.
+            masked = {
+                number: _masked(rows[number], torch.from_numpy(logits[place : place + 1]))
+                for place, number in enumerate(live)
+            }
+            processed = _processed(logits_processor, rows, masked, input_ids.device)
             kept = []
             for place, number in enumerate(live):
                 row = rows[number]
-                ids = torch.tensor([row.ids], device=input_ids.device)
-                scores = torch.from_numpy(logits[place : place + 1]).to(input_ids.device)
-                # The mask first: top-k and top-p then count allowed tokens only.
-                scores = logits_processor(ids, _masked(row, scores))
-                row.draw(scores, bool(generation_config.do_sample), number)
+                row.draw(processed[number], bool(generation_config.do_sample), number)
                 row.force(most)
                 row.show(streamer)
                 ids = torch.tensor([row.ids], device=input_ids.device)
@@ -241,6 +245,8 @@ def _check_request(
         found = f"does not do {mode.replace('_', ' ')}"
     elif getattr(model.config, "is_encoder_decoder", False):
         found = f"knows no encoder, which {type(model).__name__} has"
+    elif generation_config.guidance_scale not in (None, 1):
+        found = "cannot show guidance_scale every token, since some need no pass"
     elif others:
         found = f"reads tokens only, not {', '.join(others)}"
     else:
@@ -337,19 +343,44 @@ class _Row:
         self._unread.append(token_id)
 
 
+def _processed(
+    logits_processor: Any, rows: list[_Row], masked: dict[int, Any], device: Any
+) -> dict[int, Any]:
+    """What the processors make of the scores of each live row.
+
+    They are shown as many rows as the batch has, each at its own place, because some keep something
+    for each row, such as where its padding ends. But rows differ in length here, and a tensor holds
+    rows of one length only: the places of others are filled with a row of that length.
+    """
+    import torch
+
+    of_length: dict[int, list[int]] = {}
+    for number in masked:
+        of_length.setdefault(len(rows[number].ids), []).append(number)
+    found = {}
+    for numbers in of_length.values():
+        shown = [place if place in numbers else numbers[0] for place in range(len(rows))]
+        ids = torch.tensor([rows[number].ids for number in shown], device=device)
+        scores = torch.cat([masked[number] for number in shown]).to(device)
+        scores = logits_processor(ids, scores)
+        found.update({number: scores[number : number + 1] for number in numbers})
+    return found
+
+
 def _masked(row: _Row, scores: Any) -> Any:
     vocab_size = row.vocab_size
     bitmask = np.full((1, -(-vocab_size // 32)), -1, dtype=np.int32)
     if not row.matcher.fill_next_token_bitmask(bitmask, 0):
         bitmask[:] = -1
-    kept = scores.float().cpu().clone()
+    kept = scores.float()
     apply_token_bitmask_inplace(kept, bitmask, vocab_size=min(scores.shape[-1], vocab_size))
-    return kept.to(scores.device)
+    return kept
 
 
 def _stops(generation_config: Any) -> list[int]:
     stops = generation_config.eos_token_id
-    return [stops] if isinstance(stops, int) else list(stops or [])
+    listed = [stops] if isinstance(stops, int) else list(stops or [])
+    return [token_id for token_id in listed if token_id >= 0]
 
 
 def _padding(generation_config: Any) -> int:

@@ -7,6 +7,7 @@ grammar is an error.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -50,6 +51,8 @@ class LogitsProcessor:
     It may be used for one `generate` after another. Rows that do not begin with a known prompt are
     new prompts, and so are those that go on with several tokens that the grammar refuses; call
     `reset` before a prompt that goes on from an earlier one with what the grammar would take.
+    Threads may share it, with at most eight sets of prompts in work at a time; `copy.copy` makes
+    another.
 
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch; beams and
@@ -114,12 +117,15 @@ class LogitsProcessor:
         blanks = checked_whitespace(whitespace_budget)
         self._states = RowStates(self._grammars, self._reasoning, most, blanks)
         self._drafts_follow = False
+        # A call moves the matchers to its rows and then reads them there.
+        self._one_at_a_time = threading.Lock()
         self._width = -1  # of the scores, once they are known to be of this vocabulary
 
     def reset(self) -> None:
         """Forget all rows: what comes next are prompts."""
-        self._states.forget()
-        self._drafts_follow = False
+        with self._one_at_a_time:
+            self._states.forget()
+            self._drafts_follow = False
 
     def __copy__(self) -> LogitsProcessor:
         """A processor of the same grammars that has met no row yet."""
@@ -170,12 +176,13 @@ class LogitsProcessor:
             self._width = int(scores.shape[-1])
         if len(input_ids) == 0:
             return scores
-        rows, written = self._states.go_to(input_ids.tolist())
-        may_be_draft, self._drafts_follow = self._drafts_follow, is_part(input_ids)
-        for number, one in enumerate(written):
-            if one.is_refused and not may_be_draft and not _are_beams(rows, number, scores):
-                raise MatcherError(_refusal(one), place=f"row {number}")
-        return self._masked(scores, rows, written)
+        with self._one_at_a_time:
+            rows, written = self._states.go_to(input_ids.tolist())
+            may_be_draft, self._drafts_follow = self._drafts_follow, is_part(input_ids)
+            for number, one in enumerate(written):
+                if one.is_refused and not may_be_draft and not _are_beams(rows, number, scores):
+                    raise MatcherError(_refusal(one), place=f"row {number}")
+            return self._masked(scores, rows, written)
 
     def _masked(self, scores: Any, rows: Rows, written: list[Written]) -> Any:
         open_rows = [
@@ -207,7 +214,8 @@ class LogitsProcessor:
                     )
         for number, one in enumerate(written):
             if one.is_over:
-                stops = one.matcher.stop_token_ids
+                # A model may lack scores of special tokens that its tokenizer has.
+                stops = [each for each in one.matcher.stop_token_ids if each < kept.shape[-1]]
                 if stops:
                     kept[number, :] = -np.inf
                     kept[number, stops] = 0.0

@@ -247,7 +247,10 @@ def checked_grammars(
         TypeError: Something else was given.
         TokenizerError: They were compiled for different vocabularies.
     """
-    grammars = [compiled] if isinstance(compiled, CompiledGrammar) else list(compiled)
+    if isinstance(compiled, CompiledGrammar):
+        grammars = [compiled]
+    else:
+        grammars = list(compiled) if isinstance(compiled, Iterable) else []
     if not grammars or not all(isinstance(one, CompiledGrammar) for one in grammars):
         raise TypeError(f"{owner} takes a CompiledGrammar, or one for each prompt")
     info = grammars[0].tokenizer_info

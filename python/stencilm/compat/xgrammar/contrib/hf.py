@@ -16,6 +16,9 @@ class LogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc]
 
     Args:
         compiled_grammar: One grammar for all sequences, or a list with one for each.
+
+    Raises:
+        ValueError: `compiled_grammar` is something else.
     """
 
     def __init__(self, compiled_grammar: CompiledGrammar | list[CompiledGrammar]) -> None:
@@ -23,6 +26,13 @@ class LogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc]
         self.compiled_grammars = (
             compiled_grammar if isinstance(compiled_grammar, list) else [compiled_grammar]
         )
+        if not self.compiled_grammars or not all(
+            isinstance(one, CompiledGrammar) for one in self.compiled_grammars
+        ):
+            raise ValueError(
+                "compiled_grammar must be a CompiledGrammar, or a list with one for each sequence: "
+                "a GrammarCompiler makes them"
+            )
         self.full_vocab_size = self.compiled_grammars[0].tokenizer_info.vocab_size
         self.token_bitmask: Any = None
         self.prefilled = False
