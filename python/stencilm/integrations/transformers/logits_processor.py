@@ -7,7 +7,6 @@ grammar is an error.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -24,6 +23,7 @@ from stencilm.integrations.transformers.row_states import (
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import checked_whitespace
 from stencilm.matching.reasoning import DEFAULT_REASONING, ReasoningFormat, checked_budget
+from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
 
 
@@ -118,12 +118,18 @@ class LogitsProcessor:
         self._states = RowStates(self._grammars, self._reasoning, most, blanks)
         self._drafts_follow = False
         # A call moves the matchers to its rows and then reads them there.
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time = RenewedLock(self._forget_other_threads)
         self._width = -1  # of the scores, once they are known to be of this vocabulary
 
     def reset(self) -> None:
         """Forget all rows: what comes next are prompts."""
-        with self._one_at_a_time:
+        with self._one_at_a_time.held:
+            self._states.forget()
+            self._drafts_follow = False
+
+    def _forget_other_threads(self, was_locked: bool) -> None:
+        """In a process that was forked off: what another thread was doing is half done here."""
+        if was_locked:
             self._states.forget()
             self._drafts_follow = False
 
@@ -176,7 +182,7 @@ class LogitsProcessor:
             self._width = int(scores.shape[-1])
         if len(input_ids) == 0:
             return scores
-        with self._one_at_a_time:
+        with self._one_at_a_time.held:
             rows, written = self._states.go_to(input_ids.tolist())
             may_be_draft, self._drafts_follow = self._drafts_follow, is_part(input_ids)
             for number, one in enumerate(written):
