@@ -86,7 +86,7 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// A way to the end from there, once one was found, or looked for where it hangs on nothing else.
+    /// A way to the end from there, once one was found; that there is none is kept where the text before it does not matter.
     way: Mutex<Option<Arc<WayOut>>>,
 }
 
@@ -114,7 +114,7 @@ impl Places {
 struct Search {
     /// So many tokens may complete the text.
     most: u64,
-    /// For so many places a way to the end was looked for, or is known from another mask, so that it is left the same.
+    /// For so many places a way to the end was looked for, or is known from another mask.
     searches: usize,
     known: FxHashMap<SetId, bool>,
 }
@@ -373,6 +373,9 @@ impl Run<'_> {
         mask: &[u32],
         search: &mut Search,
     ) -> Result<Vec<u32>, EngineError> {
+        if search.searches >= FEW {
+            return Ok(Vec::new());
+        }
         let vocabulary = endings.counts.vocabulary.clone();
         let tokens = match place.hangs_on {
             HangsOn::Nothing => vec![place.first],
@@ -382,9 +385,6 @@ impl Run<'_> {
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
         let mut way = lock(&place.way).clone().filter(|kept| tells(kept));
-        if before >= FEW {
-            return Ok(Vec::new());
-        }
         let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
@@ -408,6 +408,7 @@ impl Run<'_> {
                 shared = SharedWay::new(self, configuration, bytes, &way.pieces)?;
             }
         }
+        // One that was known counts as if it was looked for, so that no more is left than without it.
         if search.searches == before {
             search.searches += way.as_ref().map_or(0, |kept| kept.searches);
         }

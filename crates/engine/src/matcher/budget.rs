@@ -151,9 +151,10 @@ impl GrammarMatcher {
         if let Some(&next) = way.first() {
             token_set::set(mask, next);
         }
-        for id in self.stop_token_ids.iter().copied().filter(|_| may_stop).collect::<Vec<u32>>() {
+        let stop_token_ids = self.stop_token_ids.clone();
+        for &id in stop_token_ids.iter() {
             // One that the grammar names here does not end the text.
-            if !self.has_token_edge(id)? {
+            if may_stop && !self.has_token_edge(id)? {
                 token_set::set(mask, id);
             }
         }
