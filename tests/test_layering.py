@@ -22,7 +22,7 @@ BASE = {
     "grammar": ["error", "word_trie"],
     "engine": ["bounded", "cpus", "error", "extensions", "limits", "locks", "switches"],
     "python": [],
-    "package": ["_core", "characters", "errors", "limits", "python_files", "renewed_lock", "shown"],
+    "package": ["_core", "characters", "errors", "files", "limits", "renewed_lock", "shown"],
 }
 ORDER = {
     "regex": ["numbers", "expr", "derivative", "analysis", "syntax"],

@@ -7,7 +7,6 @@ values, and is loaded when a notebook asks.
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 
@@ -19,19 +18,6 @@ class Shown:
     def _repr_html_(self) -> str:
         drawn: str = import_module("stencilm.views.notebook").html(self)
         return drawn
-
-
-def check_writable(path: Path) -> None:
-    """Raise OSError where a file cannot be written, while nothing is there yet that would be lost.
-
-    What it holds stays, and a file that is not there is none afterwards.
-    """
-    is_new = not path.exists()
-    if not (is_new or path.is_file() or path.is_dir()):
-        return  # A pipe or a device would notice.
-    path.open("ab").close()
-    if is_new:
-        path.unlink()
 
 
 def in_a_line(text: str, most: int = 60) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import stencilm
-from endpoints.scripted import UNCOUNTED, Script, fault, served
+from endpoints.scripted import UNCOUNTED, Fault, Script, fault, served
 from stencilm.endpoints.api_model import ResponseFailed
 from stencilm.endpoints.capabilities import PRESETS
 
@@ -22,7 +23,7 @@ PROVIDERS = ("compatible", "vllm", "openai-responses", "anthropic")
 
 @contextmanager
 def endpoint(
-    preset: str, answer: Callable[[dict[str, Any], int], Any]
+    preset: str | stencilm.Capabilities, answer: Callable[[dict[str, Any], int], Any]
 ) -> Iterator[tuple[Any, Script]]:
     with served(answer) as (address, script):
         if preset == "anthropic":
@@ -124,7 +125,7 @@ def test_an_answer_of_nothing_but_an_error_says_it() -> None:
 
     capabilities = stencilm.Capabilities(stream=False)
     with (
-        endpoint(capabilities, answer) as (model, _),  # type: ignore[arg-type]
+        endpoint(capabilities, answer) as (model, _),
         pytest.raises(stencilm.EndpointError, match="no credits"),
     ):
         model("How many?", int)
@@ -147,6 +148,22 @@ def test_halves_of_characters_are_put_together(pieces: list[str], text: str) -> 
         assert [*model.stream("Well?")][-1] == text
         assert model("Well?", stencilm.Regex(".*")) == text
     assert stencilm.guide(lambda prompt: "".join(pieces), stencilm.Regex(".*"), "").response == text
+
+
+@pytest.mark.parametrize("told", [{"finish_reason": "stop"}, {}])
+def test_choices_may_say_less_than_openai_has_them_say(told: dict[str, str]) -> None:
+    choice = {"message": {"role": "assistant", "content": "12"}, **told}
+    body = {"status": 200, "body": {"id": "x", "choices": [choice]}}
+
+    def answer(asked: dict[str, Any], number: int) -> Any:
+        raise Fault(json.dumps(body))
+
+    with endpoint(stencilm.Capabilities(stream=False), answer) as (model, _):
+        if told:
+            assert model("How many?", int) == 12
+            return
+        with pytest.raises(stencilm.EndpointError, match="without a word why it ends"):
+            model("How many?", int)
 
 
 def test_only_the_first_of_several_choices_is_read() -> None:

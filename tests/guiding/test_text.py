@@ -513,6 +513,15 @@ def test_a_file_that_cannot_be_drawn_to_is_told_before_anything_is_asked(tmp_pat
     with pytest.raises(AssertionError):
         stencilm.guide(never, JSON, "p", save_html=tmp_path / "new.html")
     assert [*tmp_path.iterdir()] == [kept]
+    link = tmp_path / "link.html"
+    try:
+        link.symlink_to(tmp_path / "new.html")
+    except OSError:
+        return  # Windows asks for a right that few have.
+    with pytest.raises(AssertionError):
+        stencilm.guide(never, JSON, "p", save_html=link)
+    assert link.is_symlink()
+    assert not link.exists()
 
 
 @pytest.mark.parametrize("name", ["calls", "tokens", "seconds", "cost"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.python_files import run_file
+from stencilm.files import run_file
 
 if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo

@@ -15,7 +15,7 @@ import typer
 from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED
 from stencilm.cli.options import Tokenizer
-from stencilm.shown import check_writable
+from stencilm.files import check_writable
 from stencilm.views.characters import visible
 
 if TYPE_CHECKING:

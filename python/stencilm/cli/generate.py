@@ -22,7 +22,7 @@ from stencilm.cli.guided import (
 from stencilm.cli.inputs import read_prompt
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.view import print_text, progress, trace_lines
-from stencilm.shown import check_writable
+from stencilm.files import check_writable
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from stencilm.cli.failure import USAGE, Failure
-from stencilm.python_files import run_file
+from stencilm.files import run_file
 
 STANDARD_INPUT = "-"
 

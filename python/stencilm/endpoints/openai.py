@@ -189,19 +189,19 @@ class _Responses:
 def _first_choice(response: Any, part: str) -> Piece:
     """What the first of the choices says; parts of others may come between its own."""
     for choice in response.choices or ():
-        if not choice.index:
-            piece = _piece(choice, part)
-            piece.is_finished = ended_by(choice.finish_reason)
-            return piece
+        if not choice.index:  # Other servers leave it out.
+            return _piece(choice, part)
     return Piece()
 
 
 def _piece(choice: Any, part: str) -> Piece:
     """What a choice says: the text of a completion, or that of a message and its custom tools."""
     is_filtered = choice.finish_reason == "content_filter"
+    is_finished = ended_by(choice.finish_reason)
     said = getattr(choice, part, None)
     if said is None:
-        return Piece(text=getattr(choice, "text", None) or "", is_filtered=is_filtered)
+        text = getattr(choice, "text", None) or ""
+        return Piece(text=text, is_finished=is_finished, is_filtered=is_filtered)
     calls = getattr(said, "tool_calls", None) or ()
     content, reasoning = _content(said)
     text = content + "".join(map(_tool_input, calls))
@@ -210,6 +210,7 @@ def _piece(choice: Any, part: str) -> Piece:
         text=text,
         reasoning=reasoning,
         refusal=refusal if isinstance(refusal, str) else "",
+        is_finished=is_finished,
         is_filtered=is_filtered,
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stencilm.errors import MatcherError
+from stencilm.files import check_writable
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Event, Trace
 from stencilm.grammars.grammar import Grammar
@@ -27,7 +28,7 @@ from stencilm.matching.texts import byte_vocabulary, compiler_of
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
-from stencilm.shown import check_writable, name_of
+from stencilm.shown import name_of
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -1,7 +1,8 @@
-"""Python files that somebody names, run as modules."""
+"""Files that somebody names: to be run as a module, or to be written at the end."""
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -25,3 +26,17 @@ def run_file(name: str) -> ModuleType:
     sys.modules[name] = module  # pydantic looks there for forward references
     spec.loader.exec_module(module)
     return module
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError where a file cannot be written, while nothing is there yet that would be lost.
+
+    What it holds stays, and a file that is not there is none afterwards.
+    """
+    file = Path(os.path.realpath(path))  # A link to no file stays one.
+    is_new = not file.exists()
+    if not (is_new or file.is_file() or file.is_dir()):
+        return  # A pipe or a device would notice.
+    file.open("ab").close()
+    if is_new:
+        file.unlink()
