@@ -473,6 +473,28 @@ def test_processors_that_know_their_rows_count_in_custom_generate(
         assert re.fullmatch(pattern, text)
 
 
+def test_custom_generate_shows_a_warper_each_row_once(
+    model: stencilm.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However different their lengths are, which forced text makes them be."""
+    shown: list[int] = []
+    whole = transformers.TopKLogitsWarper.__call__
+
+    def counted(self: Any, input_ids: Any, scores: Any) -> Any:
+        shown.append(len(input_ids))
+        return whole(self, input_ids, scores)
+
+    monkeypatch.setattr(transformers.TopKLogitsWarper, "__call__", counted)
+    patterns = ["[0-9]x{0}[0-9]", "[0-9]xx[0-9]", "[0-9]xxxxx[0-9]", "[0-9]xxxxxxxx[0-9]"]
+    grammars = [model.compile(stencilm.Regex(pattern)) for pattern in patterns]
+    custom = stencilm.CustomGenerate(grammars)
+    drawing = {"do_sample": True, "top_k": 5}
+    texts = written_rows(model, ["A:", "B:", "C:", "D:"], custom_generate=custom, **drawing)
+    for pattern, text in zip(patterns, texts, strict=True):
+        assert re.fullmatch(pattern, text)
+    assert sum(shown) <= len(patterns) * custom.forward_passes
+
+
 def test_custom_generate_tells_a_prefix_function_the_row(model: stencilm.Model) -> None:
     """Each row is restricted by what the function says of it, not of the first one."""
     backend: Any = model.backend

@@ -32,6 +32,17 @@ _READ = {
     "logits_to_keep", "num_logits_to_keep", "synced_gpus", "streamer", "assistant_model",
 }  # fmt: skip
 """What `generate` prepares that this loop reads or makes anew for itself."""
+_ROW_BY_ROW = {
+    "EpsilonLogitsWarper", "EtaLogitsWarper", "ExponentialDecayLengthPenalty",
+    "ForcedBOSTokenLogitsProcessor", "ForcedEOSTokenLogitsProcessor", "InfNanRemoveLogitsProcessor",
+    "LogitNormalization", "MinLengthLogitsProcessor", "MinNewTokensLengthLogitsProcessor",
+    "MinPLogitsWarper", "NoBadWordsLogitsProcessor", "NoRepeatNGramLogitsProcessor",
+    "SequenceBiasLogitsProcessor", "SuppressTokensAtBeginLogitsProcessor",
+    "SuppressTokensLogitsProcessor", "TemperatureLogitsWarper", "TopHLogitsWarper",
+    "TopKLogitsWarper", "TopPLogitsWarper", "TypicalLogitsWarper",
+}  # fmt: skip
+"""Processors of transformers that keep nothing for single rows. To show them a row for each place
+of the batch would take as many passes over it as there are lengths."""
 
 
 class CustomGenerate:
@@ -344,27 +355,43 @@ class _Row:
 
 
 def _processed(
-    logits_processor: Any, rows: list[_Row], masked: dict[int, Any], device: Any
+    logits_processor: Sequence[Any], rows: list[_Row], masked: dict[int, Any], device: Any
 ) -> dict[int, Any]:
     """What the processors make of the scores of each live row.
 
-    They are shown as many rows as the batch has, each at its own place, because some keep something
-    for each row, such as where its padding ends. But rows differ in length here, and a tensor holds
-    rows of one length only: the places of others are filled with a row of that length.
+    Rows differ in length here, and a tensor holds rows of one length only, so those of one length
+    are shown together. Some processors keep something for each row, such as where its padding ends:
+    to them each row is shown at its own place among as many as the batch has, and the places of
+    others are filled with a row of its length.
     """
     import torch
 
     of_length: dict[int, list[int]] = {}
     for number in masked:
         of_length.setdefault(len(rows[number].ids), []).append(number)
-    found = {}
-    for numbers in of_length.values():
-        shown = [place if place in numbers else numbers[0] for place in range(len(rows))]
-        ids = torch.tensor([rows[number].ids for number in shown], device=device)
-        scores = torch.cat([masked[number] for number in shown]).to(device)
-        scores = logits_processor(ids, scores)
-        found.update({number: scores[number : number + 1] for number in numbers})
-    return found
+    scores = {number: each.to(device) for number, each in masked.items()}
+    for processor in logits_processor:
+        is_alone = _looks_at_each_row_alone(processor)
+        for numbers in of_length.values():
+            places, shown = range(len(numbers)), numbers
+            if not is_alone:
+                places = numbers
+                shown = [one if one in numbers else numbers[0] for one in range(len(rows))]
+            ids = torch.tensor([rows[number].ids for number in shown], device=device)
+            given = processor(ids, torch.cat([scores[number] for number in shown]))
+            for place, number in zip(places, numbers, strict=True):
+                scores[number] = given[place : place + 1]
+    return scores
+
+
+def _looks_at_each_row_alone(processor: Any) -> bool:
+    """Whether it is known of a processor that it keeps nothing for single rows."""
+    kind = type(processor)
+    if kind.__module__ != "transformers.generation.logits_process":
+        return False
+    if kind.__name__ == "RepetitionPenaltyLogitsProcessor":
+        return not hasattr(getattr(processor, "prompt_ignore_length", None), "shape")
+    return kind.__name__ in _ROW_BY_ROW
 
 
 def _masked(row: _Row, scores: Any) -> Any:
