@@ -367,13 +367,15 @@ def _check_logits(logits: Logits) -> None:
     _check_shape(logits, "logits", "tokens")
     if isinstance(logits, np.ndarray):
         _check_writable(logits, "logits")
-        _check_apart(logits.shape, [step / logits.itemsize for step in logits.strides], "copy")
+        if not logits.flags.c_contiguous:
+            _check_apart(logits.shape, [step / logits.itemsize for step in logits.strides], "copy")
     elif _is_tensor(logits):
         if logits.layout is not sys.modules["torch"].strided:
             raise TypeError(
                 f"logits has the layout {logits.layout}, but must be dense: logits.to_dense()"
             )
-        _check_apart(logits.shape, logits.stride(), "clone")
+        if not logits.is_contiguous():
+            _check_apart(logits.shape, logits.stride(), "clone")
 
 
 def _check_bitmask(bitmask: Bitmask) -> None:
