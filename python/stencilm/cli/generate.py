@@ -226,7 +226,7 @@ def _reasoning(given: str) -> Any:
 
 def _check_options(drawing: dict[str, Any]) -> None:
     """Refuse what is out of range as wrong usage, before anything is loaded."""
-    from stencilm.models.typed_model import Options
+    from stencilm.models.options import Options
 
     try:
         Options(**drawing)

@@ -43,7 +43,8 @@ from stencilm.guiding.task import Options as GuideOptions
 from stencilm.guiding.text import TextGuide
 from stencilm.guiding.values import generation_of
 from stencilm.matching.texts import byte_matcher
-from stencilm.models.typed_model import Drawing, Job, OnEvent, TypedModel, options_of
+from stencilm.models.options import Drawing, options_of
+from stencilm.models.typed_model import Job, OnEvent, TypedModel
 from stencilm.models.typed_model import Piece as TextPiece
 from stencilm.tokenizers import TokenizerInfo
 

@@ -41,6 +41,7 @@ from stencilm.models.loading import (
     wrap_mlx,
     wrap_transformers,
 )
+from stencilm.models.options import Drawing, Options, options_of
 from stencilm.models.protocol import LanguageModel, Prompt, checked_prompt
 from stencilm.models.reasoning import (
     Reasoned,
@@ -51,17 +52,7 @@ from stencilm.models.reasoning import (
     format_of,
     reason,
 )
-from stencilm.models.typed_model import (
-    Drawing,
-    Job,
-    OnEvent,
-    Options,
-    Piece,
-    T,
-    TypedModel,
-    complaint_of,
-    options_of,
-)
+from stencilm.models.typed_model import Job, OnEvent, Piece, T, TypedModel, complaint_of
 from stencilm.tokenizers import TokenizerInfo
 
 if TYPE_CHECKING:

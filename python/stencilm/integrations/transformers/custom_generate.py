@@ -373,7 +373,8 @@ def _processed(
     for processor in logits_processor:
         is_alone = _looks_at_each_row_alone(processor)
         for numbers in of_length.values():
-            places, shown = range(len(numbers)), numbers
+            places: Sequence[int] = range(len(numbers))
+            shown = numbers
             if not is_alone:
                 places = numbers
                 shown = [one if one in numbers else numbers[0] for one in range(len(rows))]
