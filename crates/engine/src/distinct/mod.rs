@@ -13,6 +13,7 @@
 
 pub(crate) mod cardinality;
 pub(crate) mod elements;
+pub(crate) mod exponents;
 pub(crate) mod fresh_keys;
 pub(crate) mod lasting;
 pub(crate) mod new_values;

@@ -4,6 +4,7 @@ use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::bounded::{FEW, SEARCHED};
+use crate::distinct::exponents::{exponents_behind_mark, is_spelled_freely};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::IN_BLANKS;
@@ -20,11 +21,13 @@ pub(crate) enum Goal {
     End,
 }
 
-/// A place in a search: threads, the text so far, and the bytes to try, the best one last.
-pub(crate) struct Level {
+/// A place in a search: threads, the text so far, and what to go on with, the best last.
+struct Level {
     threads: Vec<Entry>,
     text: u32,
-    bytes: Vec<u8>,
+    /// What led here: nothing where the search began.
+    last: Vec<u8>,
+    ways: Vec<Vec<u8>>,
     string: Quoting,
 }
 
@@ -55,11 +58,11 @@ impl Run<'_> {
             self.pending(thread, &mut pending);
         }
         let string = self.quoting(text, &pending);
-        let first = Level { threads: threads.to_vec(), text, bytes: Vec::new(), string };
-        let mut levels = vec![self.with_bytes(first)?];
+        let first = Level { threads: threads.to_vec(), text, last: Vec::new(), ways: Vec::new(), string };
+        let mut levels = vec![self.with_ways(first)?];
         let mut steps = 0;
         while let Some(level) = levels.last_mut() {
-            let Some(byte) = level.bytes.pop() else {
+            let Some(way) = level.ways.pop() else {
                 levels.pop();
                 continue;
             };
@@ -67,20 +70,24 @@ impl Run<'_> {
             if steps > SEARCHED {
                 return Err(EngineError::UniqueTooCostly(SEARCHED));
             }
-            let (before, string) = (level.threads.clone(), level.string.after(byte));
-            let text = self.stacks.append(level.text, u32::from(byte));
-            self.text = Some(text);
-            let mut threads = Vec::new();
-            for thread in before {
-                self.step_thread(thread, byte, &mut threads)?;
+            let (mut threads, mut text, mut string) = (level.threads.clone(), level.text, level.string);
+            for &byte in &way {
+                string = string.after(byte);
+                text = self.stacks.append(text, u32::from(byte));
+                self.text = Some(text);
+                let mut behind = Vec::new();
+                for thread in threads {
+                    self.step_thread(thread, byte, &mut behind)?;
+                }
+                self.stacks.join(&mut behind)?;
+                threads = behind;
             }
-            self.stacks.join(&mut threads)?;
             if goal == Goal::Safe && string == Quoting::Within && self.are_new(&threads, text) {
                 return Ok(true);
             }
-            let mut go_on = false;
-            for &thread in &threads {
-                let left = if goal == Goal::Safe { self.has_counted_left(thread, text)? } else { None };
+            let mut open = Vec::with_capacity(threads.len());
+            for thread in threads {
+                let left = self.has_counted_left(thread, text)?;
                 let is_there = match (goal, left) {
                     (Goal::End, _) => thread == Entry::BOTTOM,
                     (Goal::Safe, Some(is_left)) => is_left,
@@ -89,18 +96,22 @@ impl Run<'_> {
                 if is_there {
                     return Ok(true);
                 }
-                go_on |= left.is_none();
+                // Where none is left, nothing that comes is new.
+                if left != Some(false) {
+                    open.push(thread);
+                }
             }
-            if go_on {
-                let next = self.with_bytes(Level { threads, text, bytes: Vec::new(), string })?;
+            if !open.is_empty() {
+                let next = Level { threads: open, text, last: way, ways: Vec::new(), string };
+                let next = self.with_ways(next)?;
                 levels.push(next);
             }
         }
         Ok(false)
     }
 
-    /// The level with the bytes that lead on and may lead to a new value.
-    pub(crate) fn with_bytes(&mut self, mut level: Level) -> Result<Level, EngineError> {
+    /// The level with what leads on and may lead to a new value.
+    fn with_ways(&mut self, mut level: Level) -> Result<Level, EngineError> {
         let mut alive = ByteSet::EMPTY;
         let mut is_complete = false;
         for &thread in &level.threads {
@@ -137,6 +148,14 @@ impl Run<'_> {
             if is_alike || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
                 bytes.retain(|&byte| byte != b'0');
             }
+            // An exponent was chosen with all its digits.
+            if level.last.len() > 1 {
+                bytes.retain(|byte| !byte.is_ascii_digit());
+            }
+        }
+        let exponents = self.exponents_to_try(&level)?;
+        if exponents.is_some() {
+            bytes.retain(|byte| !b".eE".contains(byte));
         }
         // The last one is tried first: within a string, what no element seen goes on with. A number that may end is gone on
         // with when all else was tried.
@@ -161,8 +180,51 @@ impl Run<'_> {
             0x80.. => 1,
             _ => 7,
         });
-        level.bytes = bytes;
+        // Exponents are tried behind all else where the number may end, and before its digits where it may not.
+        let ways = bytes.into_iter().map(|byte| vec![byte]);
+        let exponents = exponents.into_iter().flatten();
+        level.ways = if is_number { exponents.chain(ways).collect() } else { ways.chain(exponents).collect() };
         Ok(level)
+    }
+
+    /// The exponents, with their marks, that a number under way may have which exists in every spelling, where its value
+    /// hangs on them: of all spellings of a value one is tried, without a point, and without zeros behind the digits if there is an
+    /// exponent. `None` elsewhere.
+    fn exponents_to_try(&mut self, level: &Level) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
+        let mut residuals = Vec::new();
+        if level.string != Quoting::Outside {
+            return Ok(None);
+        }
+        for &thread in &level.threads {
+            if thread == Entry::BOTTOM || offers_tokens(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            let mut goes_on = false;
+            for byte in *b"0123456789.eE" {
+                goes_on |= expansion.step(self.lexeme_cache, thread.state, byte)?.0 != StateId::DEAD.0;
+            }
+            // Where the number may have ended, others wait for what comes behind it.
+            if !goes_on {
+                continue;
+            }
+            let Some(dfa) = expansion.dfa().filter(|_| thread.state & IN_BLANKS == 0) else { return Ok(None) };
+            let state = StateId(thread.state);
+            residuals.extend(self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual));
+        }
+        let deriver = self.lexeme_cache.deriver();
+        let residual = deriver.exprs.or(&residuals);
+        if residuals.is_empty() || !is_spelled_freely(&deriver.exprs, residual) {
+            return Ok(None);
+        }
+        if level.last == b"0" {
+            return Ok(Some(Vec::new()));
+        }
+        let behind = deriver.after(residual, b'e')?;
+        let exponents = exponents_behind_mark(deriver, behind)?;
+        let texts =
+            |exponents: Vec<i64>| exponents.into_iter().map(|exponent| format!("e{exponent}").into_bytes()).collect();
+        Ok(exponents.map(texts))
     }
 
     /// Whether a byte leads from some threads to where they are already, if anywhere.

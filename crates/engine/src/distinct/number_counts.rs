@@ -2,11 +2,15 @@
 //!
 //! A number without an exponent has one spelling but for zeros behind its point. So of an element that has begun as one, a new one can
 //! come exactly where more values go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
+//! Where an exponent may come, the plain spellings of what can become of the number are counted ([`exponents`]).
+//!
+//! [`exponents`]: crate::distinct::exponents
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
 use crate::bounded::{FEW, SEARCHED};
+use crate::distinct::exponents::{WithExponents, values_in_exponent};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::extensions::Extension;
@@ -15,6 +19,7 @@ use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
+use crate::state::plain_number::plain_number;
 use crate::state::stacks::{Entry, ItemsState};
 use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::tokens::Tokens;
@@ -44,7 +49,7 @@ impl Part {
     }
 }
 
-/// How many values go on from what is left of a number; of those with an exponent it is not told.
+/// How many values go on from what is left of a number without an exponent.
 #[derive(Default)]
 pub(crate) struct NumberCounts(Cardinalities<(ExprId, Part)>);
 
@@ -62,7 +67,7 @@ struct Begun<'t> {
 }
 
 impl<'t> Begun<'t> {
-    /// The number at the end of an element's text; `None` where it is none, or has an exponent.
+    /// The number that an element's text is, without an exponent; `None` where it is none.
     fn of(text: &'t [u8]) -> Option<Begun<'t>> {
         let digits = text.strip_prefix(b"-").unwrap_or(text);
         let part = digits.iter().try_fold(Part::First, |part, &byte| part.after(byte)).filter(|_| !text.is_empty())?;
@@ -229,7 +234,7 @@ impl Run<'_> {
 }
 
 impl NumberCounts {
-    /// Whether more numbers go on from a residual, behind these digits, than were seen; `None` where that is not told by counting.
+    /// Whether more numbers go on from a residual, behind this text, than were seen; `None` where that is not told by counting.
     fn is_left(
         &mut self,
         deriver: &mut Deriver,
@@ -237,11 +242,47 @@ impl NumberCounts {
         written: &[u8],
         seen: &UsedStrings,
     ) -> Result<Option<bool>, LimitExceeded> {
-        let Some(begun) = Begun::of(written).filter(|_| seen.has_plain_numbers()) else { return Ok(None) };
+        if !seen.has_plain_numbers() {
+            return Ok(None);
+        }
+        let mark = written.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e'));
+        let mantissa = &written[..mark.unwrap_or(written.len())];
+        let Some(begun) = Begun::of(mantissa) else { return Ok(None) };
+        if let Some(mark) = mark {
+            let mantissa = std::str::from_utf8(mantissa).unwrap_or_default();
+            let values = values_in_exponent(deriver, residual, mantissa, &written[mark + 1..])?;
+            let plain = values.and_then(|all| all.iter().map(|value| plain_number(value.as_bytes())).collect());
+            return Ok(plain.map(|all: Vec<_>| all.iter().any(|value| !seen.has_number(value))));
+        }
         // JSON has no number that ends with its point.
         if written.ends_with(b".") && deriver.exprs.is_nullable(residual) {
             return Ok(None);
         }
+        let Some(split) = WithExponents::of(deriver, residual, written)? else {
+            return self.is_counted_left(deriver, residual, begun, seen);
+        };
+        // Endlessly many are not counted.
+        if self.count(deriver, split.members, Part::First)?.is_none() {
+            return Ok(None);
+        }
+        match split.values(deriver, written)? {
+            Some(values) => {
+                let sign = Begun { text: &written[..usize::from(written.starts_with(b"-"))], part: Part::First };
+                self.is_counted_left(deriver, values, sign, seen)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Whether more numbers without an exponent go on from a residual than were seen.
+    fn is_counted_left(
+        &mut self,
+        deriver: &mut Deriver,
+        residual: ExprId,
+        begun: Begun<'_>,
+        seen: &UsedStrings,
+    ) -> Result<Option<bool>, LimitExceeded> {
+        let written = begun.text;
         let Some(count) = self.count(deriver, residual, begun.part)? else { return Ok(None) };
         // The number as it is may be written with more zeros than what was seen.
         let this = Some(begun.value()).filter(|value| seen.has_number(value));
@@ -358,10 +399,9 @@ mod tests {
     use proptest::prelude::*;
     use stencilm_grammar::canonical_json;
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
-    use stencilm_regex::{ExprSet, Limits};
+    use stencilm_regex::{Decimal, ExprSet, Limits, NumberSet};
 
     use super::*;
-    use crate::state::plain_number::plain_number;
     use crate::state::used_strings::Strings;
 
     const PATTERNS: [&str; 7] = [
@@ -423,6 +463,103 @@ mod tests {
                 }
             }
             prop_assert!(told > 0 || index == 6);
+        }
+    }
+
+    /// Sets of numbers, some in forms that have exponents.
+    const SETS: [&[&str]; 8] = [
+        &[">=1 <=3 *1 any"],
+        &[">=5 <=5 any", ">=-2 <=2 *1 any", ">=1e-2 <=1e-2 any"],
+        &[">=-0.3 <=0.3 *0.1 any"],
+        &[">=98 <=110 *1 !*2 any"],
+        &[">=0 <=1e-6 *1e-7 plain", ">=0 <=1e-6 *1e-7 scientific"],
+        &[">=8e12 <=3e13 *1e12 plain", ">=8e12 <=3e13 *1e12 scientific"],
+        &[">=1e13 <=3e13 *5e12 scientific", ">=-2e-5 <-1e-6 *2e-6 scientific"],
+        &[">=0 <=20 *5 any", ">=5 <=15 *2.5 plain"],
+    ];
+
+    /// Many texts of a canonical number above 0: with zeros around its digits, the point at all places and exponents that
+    /// make up for it.
+    fn spellings(value: &str) -> Vec<String> {
+        let (sign, size) = value.split_at(usize::from(value.starts_with('-')));
+        let (digits, power) = size.split_once('e').unwrap_or((size, "0"));
+        let power: i64 = power.parse().unwrap();
+        let mut found = Vec::new();
+        // All of 0 are zeros anyway: as many as others have before their digits.
+        let (before, behind) = if digits == "0" { (0, 7) } else { (8, 3) };
+        for (before, behind) in (0..=before).flat_map(|before| (0..=behind).map(move |behind| (before, behind))) {
+            let all = format!("{}{digits}{}", "0".repeat(before), "0".repeat(behind));
+            for point in 1..=all.len() {
+                let (int, fraction) = all.split_at(point);
+                if int.len() > 1 && int.starts_with('0') {
+                    continue;
+                }
+                let point = if fraction.is_empty() { "" } else { "." };
+                let mantissa = format!("{sign}{int}{point}{fraction}");
+                let exponent = power - behind as i64 + fraction.len() as i64;
+                let size = exponent.unsigned_abs();
+                let signs: &[&str] = if exponent < 0 {
+                    &["-"]
+                } else if exponent == 0 {
+                    &["", "+", "-"]
+                } else {
+                    &["", "+"]
+                };
+                let zeros: &[&str] = if exponent == 0 { &[""] } else { &["", "0"] };
+                for (sign, zeros) in signs.iter().flat_map(|sign| zeros.iter().map(move |zeros| (sign, zeros))) {
+                    found.extend(["e", "E"].map(|mark| format!("{mantissa}{mark}{sign}{zeros}{size}")));
+                }
+                found.extend((exponent == 0).then_some(mantissa));
+            }
+        }
+        if digits == "0" {
+            found = found.iter().flat_map(|text| [text.clone(), format!("-{text}")]).collect();
+        }
+        found
+    }
+
+    #[test]
+    fn values_of_numbers_with_exponents_are_counted() {
+        let numbers =
+            "0 1 2 3 5 -1 -2 10 1e-2 0.1 0.3 -0.2 7.5 99 101 105 20 1e13 8e12 29e12 1.5e13 -4e-6 -1e-5 2e-7 1e-6 9e-7";
+        for set_texts in SETS {
+            let sets: Vec<NumberSet> = set_texts.iter().map(|set| NumberSet::parse(set).unwrap()).collect();
+            let is_member = |value: &[u8]| {
+                let number = Decimal::parse(std::str::from_utf8(value).unwrap()).unwrap();
+                sets.iter().any(|set| set.contains(&number))
+            };
+            let candidates = (-400..=400).flat_map(|count| [-7, -2, -1, 0, 12].map(|power| format!("{count}e{power}")));
+            let values: BTreeSet<Vec<u8>> =
+                candidates.map(|text| canonical_json(text.as_bytes())).filter(|value| is_member(value)).collect();
+            let mut exprs = ExprSet::new();
+            let parts: Vec<ExprId> = sets.iter().map(|set| exprs.numbers(set.clone())).collect();
+            let expr = exprs.or(&parts);
+            let mut deriver = Deriver::over(exprs, Limits::default());
+            let mut texts: Vec<(String, &[u8])> = Vec::new();
+            for value in &values {
+                for text in spellings(std::str::from_utf8(value).unwrap()) {
+                    if deriver.matches(expr, text.as_bytes()).unwrap() {
+                        assert_eq!(canonical_json(text.as_bytes()), *value);
+                        texts.push((text, value));
+                    }
+                }
+            }
+            let mut counts = NumberCounts::default();
+            let one_left =
+                values.iter().map(|left| values.iter().filter(move |&value| value != left).cloned().collect());
+            let some: Vec<Vec<u8>> = numbers.split(' ').map(|text| canonical_json(text.as_bytes())).collect();
+            for used in one_left.chain([some, values.iter().cloned().collect::<Vec<_>>()]) {
+                let seen = UsedStrings::new(vec![Strings::default().with(used.clone())]);
+                for beginning in
+                    texts.iter().flat_map(|(text, _)| (1..=text.len()).map(|end| &text[..end])).collect::<BTreeSet<_>>()
+                {
+                    let rest = beginning.bytes().fold(expr, |rest, byte| deriver.after(rest, byte).unwrap());
+                    let going_on = texts.iter().filter(|(text, _)| text.starts_with(beginning));
+                    let is_left = going_on.into_iter().any(|(_, value)| !used.iter().any(|used| used == value));
+                    let found = counts.is_left(&mut deriver, rest, beginning.as_bytes(), &seen).unwrap();
+                    assert_eq!(found, Some(is_left), "{} {beginning:?} {used:?}", set_texts.join(" "));
+                }
+            }
         }
     }
 

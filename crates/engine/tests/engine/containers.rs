@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stencilm_engine::{EngineError, GrammarMatcher, Status, TokenSet, Vocabulary, naive};
-use stencilm_grammar::{Grammar, JsonSchemaOptions, Spelling, from_json_schema};
+use stencilm_grammar::{ErrorKind, Grammar, JsonSchemaOptions, Spelling, from_json_schema};
 
 use crate::common::matcher;
 
@@ -574,11 +574,35 @@ fn masks_within_unique_objects_are_exact_in_a_large_vocabulary() {
     ]);
 }
 
-/// Elements of which few are left, or endlessly many behind some that look as if there were few: every byte has a mask, which is what
-/// completing the text says.
+/// Arrays whose elements must differ: every byte of these texts has a mask, which is what completing the text says.
+fn check_unique_elements(items: &str, options: &JsonSchemaOptions, texts: &[&str]) {
+    let vocabulary = bytes_as_tokens();
+    let schema = format!(r#"{{"type":"array","uniqueItems":true,"items":{items}}}"#);
+    let grammar = from_json_schema(&schema, options).expect("a plain schema");
+    let fresh = matcher(grammar, vocabulary.clone());
+    for text in texts {
+        let mut matcher = fresh.fork();
+        for byte in text.bytes().map(Some).chain([None]) {
+            let mut mask = TokenSet::empty(vocabulary.vocab_size());
+            matcher.fill_mask(mask.words_mut()).expect("within the limits");
+            assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "{items} within {text}");
+            let mut fork = matcher.fork();
+            let completion = fork.shortest_completion(1_000).expect("there is no dead end");
+            assert!(
+                fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
+                "{items} {text}"
+            );
+            let Some(byte) = byte else { break };
+            if !matcher.accept_token(u32::from(byte)).expect("within the limits") {
+                break;
+            }
+        }
+    }
+}
+
+/// Elements of which few are left, or endlessly many behind some that look as if there were few.
 #[test]
 fn small_unique_elements_have_masks() {
-    let vocabulary = bytes_as_tokens();
     for (items, texts) in [
         (r#"{"type":"object","maxProperties":1}"#, &[r#"[{},{"a":1},{"a":2},{"#, "[ {},{ "][..]),
         (r#"{"type":"object","minProperties":1,"maxProperties":2}"#, &[r#"[{"a":1},{"a":1,"b":2},{"b":2,"a":"#]),
@@ -604,33 +628,51 @@ fn small_unique_elements_have_masks() {
         (r#"{"enum":[[1,20,3.5],[4]]}"#, &["[[1,20,3.5],[4.0]", "[[4],[1.0,20,3.50"]),
         (r#"{"const":{"x":1,"y":2,"z":3}}"#, &[r#"[{"x":1,"y":2,"z":3}"#]),
     ] {
-        let schema = format!(r#"{{"type":"array","uniqueItems":true,"items":{items}}}"#);
-        let grammar = from_json_schema(&schema, &JsonSchemaOptions::default()).expect("a plain schema");
-        let fresh = matcher(grammar, vocabulary.clone());
-        for text in texts {
-            let mut matcher = fresh.fork();
-            for byte in text.bytes().map(Some).chain([None]) {
-                let mut mask = TokenSet::empty(vocabulary.vocab_size());
-                matcher.fill_mask(mask.words_mut()).expect("within the limits");
-                assert_eq!(mask, naive::mask(&matcher).expect("within the limits"), "{items} within {text}");
-                let mut fork = matcher.fork();
-                let completion = fork.shortest_completion(1_000).expect("there is no dead end");
-                assert!(
-                    fork.accept_bytes(&completion).expect("within the limits") && fork.is_completed(),
-                    "{items} {text}"
-                );
-                let Some(byte) = byte else { break };
-                if !matcher.accept_token(u32::from(byte)).expect("within the limits") {
-                    break;
-                }
-            }
-        }
+        check_unique_elements(items, &JsonSchemaOptions::default(), texts);
     }
     let numbers = |bounds: &str| format!("root ::= %array {{ unique; rest: %number(\"{bounds}\"); }}");
     dies_at(&numbers(">=0 <12 *1 plain"), "[1,10,11,1", 9);
     dies_at(&numbers(">=0 <12 *1 plain"), "[1.0,10,11,1", 11);
     dies_at(&numbers(">=0 <2 *1 plain"), "[1,0,", 4);
     dies_at(&numbers(">=0 <=1 *0.5 plain"), "[0.5,0,0.", 7);
+}
+
+/// Numbers with exponents, of which few are left: their values run out, and their spellings do not.
+#[test]
+fn unique_numbers_run_out_in_every_spelling() {
+    let any = JsonSchemaOptions { spelling: Spelling::Any, ..JsonSchemaOptions::default() };
+    for (items, texts) in [
+        (
+            r#"{"type":"integer","minimum":1,"maximum":12}"#,
+            &["[1,2,3,4,5,6,7,8,9,100e-1,0.11e2,1200E-02", "[1e0,12,11,10,0.1", "[1e1,1"][..],
+        ),
+        (
+            r#"{"type":"number","multipleOf":0.5,"minimum":0,"maximum":1}"#,
+            &["[0.0,10e-1,5", "[0.5,0e7,0.0", "[50e-2,1,-0", "[1,0.5e+0,0."],
+        ),
+        (r#"{"enum":[1,10,2.5,1e-7,-3]}"#, &["[1,10,2.5,1e-07,-3e0", "[1.0,25e-1,10000", "[-3,-", "[1,0.0000001"]),
+        (r#"{"type":["integer","boolean"],"minimum":1,"maximum":2}"#, &["[2,true,10e-1,false", "[1,2,t"]),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"integer","minimum":1,"maximum":2},"b":{"enum":[0,0.5]}},
+                "required":["a","b"],"additionalProperties":false}"#,
+            &[r#"[{"a":1,"b":0},{"a":10e-1,"b":5e-1},{"a":2,"b":0.0},{"a":"#, r#"[{"a":2,"b":0},{"a":2.0,"b":0"#],
+        ),
+    ] {
+        check_unique_elements(items, &any, texts);
+    }
+    let small = r#"{"type":"number","multipleOf":1e-7,"minimum":1e-7,"maximum":5e-7}"#;
+    check_unique_elements(
+        small,
+        &JsonSchemaOptions::default(),
+        &["[1e-7,2e-07,0.0000003,4e-7,5", "[1e-7,1", "[5e-7,5e-0"],
+    );
+    let all = |count: u32| {
+        let schema = format!(r#"{{"type":"array","uniqueItems":true,"minItems":{count},"items":{{"enum":[1,2,3]}}}}"#);
+        from_json_schema(&schema, &any)
+    };
+    let mut matcher = matcher(all(3).expect("there are three"), bytes_as_tokens());
+    assert_eq!(matcher.shortest_completion(1_000).as_deref(), Ok(&b"[1,2,3]"[..]));
+    assert_eq!(all(4).map(|_| ()).map_err(|error| error.kind), Err(ErrorKind::Unsatisfiable));
 }
 
 /// A thousand numbers of which one is left after the other.

@@ -25,6 +25,17 @@ impl ExprSet {
         self.intern(Expr::Number(Box::new(number)))
     }
 
+    /// The plain texts, behind the sign, of all members that have the sign of a number which has begun, whatever else was read of
+    /// it; `None` where no exponent can follow.
+    pub fn members_without_exponent(&mut self, number: &Number) -> Option<ExprId> {
+        if !number.set().form().has_exponent() {
+            return None;
+        }
+        let members = number.set().plain().into_iter().filter_map(|set| number.behind_same_sign(set));
+        let members: Vec<ExprId> = members.map(|number| self.number(number)).collect();
+        Some(self.or(&members))
+    }
+
     /// What is left of a set of numbers after some text.
     pub(crate) fn number_rest(&mut self, rest: Rest) -> ExprId {
         match rest {

@@ -41,6 +41,11 @@ impl Decimal {
         Decimal { negative: value < 0, digits, point }
     }
 
+    /// A power of ten, or its negative.
+    pub(super) fn power_of_ten(power: i64, negative: bool) -> Decimal {
+        Decimal { negative, digits: [1].into(), point: power + 1 }
+    }
+
     /// Reads a well-formed JSON number. `None` when the exponent is beyond every use.
     pub fn parse(text: &str) -> Option<Decimal> {
         let (negative, text) = match text.strip_prefix('-') {

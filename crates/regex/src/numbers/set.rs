@@ -38,7 +38,7 @@ pub enum NumberForm {
 
 impl NumberForm {
     /// Whether an exponent can still move the point.
-    pub(super) fn has_exponent(self) -> bool {
+    pub(crate) fn has_exponent(self) -> bool {
         matches!(self, NumberForm::Any | NumberForm::Scientific)
     }
 }
@@ -154,30 +154,51 @@ impl NumberSet {
                 counted = common_multiple(counted, Step { scale: other.scale - step.scale, ..other })?;
             }
         }
-        let only_zero = step.is_some_and(|step| others.contains(&step));
-        let mut set = NumberSet {
+        let set = NumberSet {
             fingerprint: 0,
             form,
-            lower: lower.cloned(),
-            upper: upper.cloned(),
-            zero: form != NumberForm::Scientific && others.is_empty() && fits(&Decimal::zero(), lower, upper),
+            lower: None,
+            upper: None,
+            zero: false,
+            others: others.into(),
             sides: [None, None],
             step,
-            others: others.into(),
             modulus,
             counted,
         };
-        if !only_zero {
-            set.sides = [false, true].map(|negative| magnitudes(negative, lower, upper));
+        Ok(set.between(lower.cloned(), upper.cloned()))
+    }
+
+    /// The numbers between two ends that divide as the members do and are spelled as they are.
+    fn between(mut self, lower: Option<End>, upper: Option<End>) -> NumberSet {
+        let fits_zero = fits(&Decimal::zero(), lower.as_ref(), upper.as_ref());
+        self.zero = self.form != NumberForm::Scientific && self.others.is_empty() && fits_zero;
+        let only_zero = self.step.is_some_and(|step| self.others.contains(&step));
+        let sides = if only_zero { [None, None] } else { [false, true].map(|sign| magnitudes(sign, &lower, &upper)) };
+        self.sides = match (&lower, &upper) {
+            (Some(low), Some(high)) if low.value == high.value && !self.divides_as_asked(&low.value) => [None, None],
+            _ => sides,
+        };
+        (self.lower, self.upper) = (lower, upper);
+        self.fingerprint = self.hashed();
+        self
+    }
+
+    /// The members in the form [`NumberForm::Plain`]: sets that have each of them once.
+    pub(crate) fn plain(&self) -> Vec<NumberSet> {
+        let plain = NumberSet { form: NumberForm::Plain, ..self.clone() };
+        if self.form != NumberForm::Scientific {
+            return vec![plain.between(self.lower.clone(), self.upper.clone())];
         }
-        if let (Some(low), Some(high)) = (lower, upper)
-            && low.value == high.value
-            && !set.divides_as_asked(&low.value)
-        {
-            set.sides = [None, None];
-        }
-        set.fingerprint = set.hashed();
-        Ok(set)
+        // One digit stands before the point, so an exponent is the power of ten of the first digit.
+        let ranges = [SMALL_EXPONENTS, LARGE_EXPONENTS].into_iter().flat_map(|(least, most)| {
+            let end = |order, negative, exclusive| End { value: Decimal::power_of_ten(order, negative), exclusive };
+            [
+                (end(least, false, false), end(most + 1, false, true)),
+                (end(most + 1, true, true), end(least, true, false)),
+            ]
+        });
+        ranges.map(|(low, high)| plain.clone().between(above(&self.lower, low), below(&self.upper, high))).collect()
     }
 
     fn hashed(&self) -> u64 {
@@ -275,8 +296,21 @@ fn fits(number: &Decimal, lower: Option<&End>, upper: Option<&End>) -> bool {
     lower.is_none_or(above) && upper.is_none_or(below)
 }
 
+/// The greater one of two lower ends.
+fn above(one: &Option<End>, other: End) -> Option<End> {
+    let is_greater = |one: &&End| one.value > other.value || (one.value == other.value && one.exclusive);
+    one.as_ref().filter(is_greater).cloned().or(Some(other))
+}
+
+/// The lesser one of two upper ends.
+fn below(one: &Option<End>, other: End) -> Option<End> {
+    let is_less = |one: &&End| one.value < other.value || (one.value == other.value && one.exclusive);
+    one.as_ref().filter(is_less).cloned().or(Some(other))
+}
+
 /// The magnitudes above 0 of one sign between two ends.
-fn magnitudes(negative: bool, lower: Option<&End>, upper: Option<&End>) -> Option<Magnitudes> {
+fn magnitudes(negative: bool, lower: &Option<End>, upper: &Option<End>) -> Option<Magnitudes> {
+    let (lower, upper) = (lower.as_ref(), upper.as_ref());
     let (near, far) = if negative { (upper, lower) } else { (lower, upper) };
     let same_sign = |end: &&End| end.value.negative == negative && !end.value.is_zero();
     // An end on the other side of 0, or 0 itself, rules out this sign if it is the far one, and says nothing else.

@@ -96,6 +96,12 @@ impl Number {
         (number.set.zero || number.may_start()).then_some(number)
     }
 
+    /// The members of another set that have the same sign, behind it; `None` when there are none.
+    pub(crate) fn behind_same_sign(&self, set: NumberSet) -> Option<Number> {
+        let number = Number::new(Arc::new(set), self.negative);
+        (number.set.zero || number.may_start()).then_some(number)
+    }
+
     fn new(set: Arc<NumberSet>, negative: bool) -> Number {
         Number {
             set,
@@ -111,6 +117,11 @@ impl Number {
             remainder: 0,
             settled: false,
         }
+    }
+
+    /// The set that this is left of.
+    pub fn set(&self) -> &NumberSet {
+        &self.set
     }
 
     /// The set, where nothing was read of it.

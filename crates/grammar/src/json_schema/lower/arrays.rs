@@ -1,10 +1,11 @@
 //! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of their
 //! own.
 
-use rustc_hash::FxHashSet;
+use stencilm_regex::Cardinality;
 
 use super::explain::{Branch, Need, What};
 use super::lowering::Lowering;
+use super::value_counts::ValueCounts;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
 use crate::json::surface::Surface;
@@ -12,7 +13,7 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merge::merge;
 use crate::json_schema::normal_form::merged::{Clash, Contains, Merged, with};
 use crate::json_schema::read::document::JsonId;
-use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
+use crate::json_schema::read::schema::{Keyword, SchemaId};
 
 /// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
 const ELEMENTS_PER_RULE: usize = 16;
@@ -104,7 +105,7 @@ impl Lowering<'_> {
             return self.plain_or_counted(merged, asked, at, depth);
         }
         if let Some(count) = self.count_values(&asked.rest)?
-            && count.saturating_add(asked.prefix.len()) < asked.min as usize
+            && count.saturating_add(asked.prefix.len() as u64) < u64::from(asked.min)
         {
             return self.plain_or_counted(merged, asked, at, depth);
         }
@@ -548,7 +549,7 @@ impl Lowering<'_> {
             }
             let terms = terms.into_iter().fold(asked.rest.clone(), with);
             if let Some(count) = self.count_values(&terms)?
-                && count + leading < min as usize
+                && count.saturating_add(leading as u64) < u64::from(min)
             {
                 let message = format!(
                     "uniqueItems allows each value once, and there are fewer values than the {min} elements that {keyword} asks for"
@@ -560,22 +561,10 @@ impl Lowering<'_> {
     }
 
     /// How many values meet these terms, at most; `None` where they are not counted.
-    fn count_values(&mut self, all: &[Term]) -> Result<Option<usize>, GrammarError> {
-        let document = self.schemas.document;
-        let (mut count, mut listed) = (0, FxHashSet::default());
-        for alternative in self.alternatives_or_more(all)?.iter() {
-            let inner = merge(&self.normal, alternative);
-            count += match &inner.values {
-                Some(values) => {
-                    listed.extend(values.value.iter().map(|&value| document.value_id(value)));
-                    0
-                }
-                None if inner.types.without(Types::NULL.or(Types::BOOLEAN)).is_empty() => {
-                    usize::from(inner.types.meets(Types::NULL)) + 2 * usize::from(inner.types.meets(Types::BOOLEAN))
-                }
-                None => return Ok(None),
-            };
+    fn count_values(&mut self, all: &[Term]) -> Result<Option<u64>, GrammarError> {
+        match self.number_of_values(all, &mut ValueCounts::default(), 0)? {
+            Cardinality::Finite(count) => Ok(Some(count)),
+            Cardinality::Infinite | Cardinality::Unknown => Ok(None),
         }
-        Ok(Some(count + listed.len()))
     }
 }

@@ -105,11 +105,12 @@ impl<'a> Lowering<'a> {
         let Some(alternatives) = self.alternatives_if_few(all)? else { return Ok(Cardinality::Unknown) };
         for alternative in alternatives.iter() {
             let merged = merge(&self.normal, alternative);
-            if !merged.name_uses.is_empty() || self.is_told_by_its_point(&merged) {
+            let is_listing = merged.values.is_some();
+            if !merged.name_uses.is_empty() || (!is_listing && self.is_told_by_its_point(&merged)) {
                 return Ok(Cardinality::Unknown);
             }
             if !merged.is_impossible() {
-                if merged.values.is_some() { &mut listing } else { &mut others }.push(merged);
+                if is_listing { &mut listing } else { &mut others }.push(merged);
             }
         }
         let listed = self.count_listed(&listing, &others)?;

@@ -1,0 +1,194 @@
+//! Numbers that may have an exponent, by the values that can come of them.
+//!
+//! An exponent moves the point. So of digits that were read every number can come that has them first, wherever its point is;
+//! and behind the mark of an exponent the digits are settled, and each exponent makes one value.
+
+use rustc_hash::FxHashSet;
+use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, LimitExceeded, NumberForm};
+
+use crate::bounded::{LOOKED_AT, SEARCHED};
+
+/// What is left of numbers behind some text, sorted by whether an exponent may follow.
+pub(crate) struct WithExponents {
+    /// The plain texts of all members of the sets of those in which one may, behind the sign that was read.
+    pub members: ExprId,
+    /// What is left of the others.
+    others: ExprId,
+}
+
+impl WithExponents {
+    /// Sorts what is left of a number behind a text without an exponent; `None` where no set of numbers that may have one is
+    /// among it.
+    pub(crate) fn of(
+        deriver: &mut Deriver,
+        residual: ExprId,
+        written: &[u8],
+    ) -> Result<Option<WithExponents>, LimitExceeded> {
+        let parts = match deriver.exprs.get(residual) {
+            Expr::Or(parts) => parts.to_vec(),
+            _ => vec![residual],
+        };
+        let (mut members, mut others) = (Vec::new(), Vec::new());
+        for part in parts {
+            let number = match deriver.exprs.get(part) {
+                Expr::Number(number) => Some(number.clone()),
+                _ => None,
+            };
+            let of_set = number.and_then(|number| {
+                let plain = deriver.exprs.members_without_exponent(&number)?;
+                Some((plain, deriver.exprs.numbers(number.set().clone())))
+            });
+            match of_set {
+                // The text may have begun before the number did.
+                Some((plain, whole)) if behind(deriver, whole, written)? == part => members.push(plain),
+                _ => others.push(part),
+            }
+        }
+        if members.is_empty() {
+            return Ok(None);
+        }
+        let exprs = &mut deriver.exprs;
+        Ok(Some(WithExponents { members: exprs.or(&members), others: exprs.or(&others) }))
+    }
+
+    /// The plain texts, behind the sign, of all values that can come of these; `None` where they are too long.
+    pub(crate) fn values(&self, deriver: &mut Deriver, written: &[u8]) -> Result<Option<ExprId>, LimitExceeded> {
+        let (members, unsigned) = (self.members, written.strip_prefix(b"-").unwrap_or(written));
+        let read = deriver.exprs.literal(unsigned);
+        let mut ways = vec![deriver.exprs.concat(read, self.others)];
+        let digits: Vec<u8> = unsigned.iter().copied().filter(u8::is_ascii_digit).collect();
+        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+        let digits = &digits[zeros..];
+        if digits.is_empty() {
+            ways.push(members);
+            return Ok(Some(deriver.exprs.or(&ways)));
+        }
+        // Behind the last digit come those of larger numbers, too.
+        let mut places: Vec<Vec<u8>> = vec![digits.to_vec()];
+        places.extend((1..digits.len()).map(|point| [&digits[..point], b".", &digits[point..]].concat()));
+        let mut small = b"0.".to_vec();
+        let mut rest = behind(deriver, members, &small)?;
+        while rest != ExprId::NOTHING {
+            if small.len() > LOOKED_AT {
+                return Ok(None);
+            }
+            places.push([&small, digits].concat());
+            small.push(b'0');
+            // Where zeros lead nowhere else, digits behind them would be of endlessly many numbers.
+            rest = Some(deriver.after(rest, b'0')?).filter(|&next| next != rest).unwrap_or(ExprId::NOTHING);
+        }
+        for place in places {
+            let rest = behind(deriver, members, &place)?;
+            if rest != ExprId::NOTHING {
+                let read = deriver.exprs.literal(&place);
+                ways.push(deriver.exprs.concat(read, rest));
+            }
+        }
+        Ok(Some(deriver.exprs.or(&ways)))
+    }
+}
+
+/// What is left behind some bytes.
+fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
+    bytes.iter().try_fold(expr, |rest, &byte| deriver.after(rest, byte))
+}
+
+/// The values that can come of a number behind the mark of its exponent, as canonical JSON texts; `None` where the exponent can
+/// be too large.
+pub(crate) fn values_in_exponent(
+    deriver: &mut Deriver,
+    residual: ExprId,
+    mantissa: &str,
+    exponent: &[u8],
+) -> Result<Option<Vec<String>>, LimitExceeded> {
+    let (sign, unsigned) = mantissa.split_at(usize::from(mantissa.starts_with('-')));
+    let places = unsigned.split_once('.').map_or(0, |(_, fraction)| fraction.len()) as i64;
+    let digits = unsigned.replace('.', "");
+    let significant = digits.trim_end_matches('0');
+    let zeros = (digits.len() - significant.len()) as i64;
+    let significant = significant.trim_start_matches('0');
+    if significant.is_empty() {
+        return Ok(Some(vec!["0".to_owned()]));
+    }
+    let value = |exponent: i64| match exponent + zeros - places {
+        0 => format!("{sign}{significant}"),
+        power => format!("{sign}{significant}e{power}"),
+    };
+    let exponents = Exponent::after(exponent).map(|begun| begun.ways_on(deriver, residual)).transpose()?.flatten();
+    Ok(exponents.map(|exponents| exponents.into_iter().map(value).collect()))
+}
+
+/// Whether all that is left is of sets that have each of their numbers in every spelling.
+pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
+    match exprs.get(residual) {
+        Expr::Or(parts) => parts.iter().all(|&part| is_spelled_freely(exprs, part)),
+        Expr::Number(number) => number.set().form() == NumberForm::Any,
+        _ => false,
+    }
+}
+
+/// The exponents other than 0 that can come behind the mark, in order; `None` where they are too many or too large.
+pub(crate) fn exponents_behind_mark(
+    deriver: &mut Deriver,
+    residual: ExprId,
+) -> Result<Option<Vec<i64>>, LimitExceeded> {
+    let found = Exponent::default().ways_on(deriver, residual)?;
+    let sorted = |found: FxHashSet<i64>| {
+        let mut exponents: Vec<i64> = found.into_iter().filter(|&exponent| exponent != 0).collect();
+        exponents.sort_unstable();
+        exponents
+    };
+    Ok(found.map(sorted))
+}
+
+/// What was read of an exponent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct Exponent {
+    /// Whether a sign or a digit was read.
+    has_begun: bool,
+    has_digits: bool,
+    is_negative: bool,
+    size: i64,
+}
+
+impl Exponent {
+    /// One of which these characters were read; `None` where they are too many, or none of an exponent.
+    fn after(read: &[u8]) -> Option<Exponent> {
+        read.iter().try_fold(Exponent::default(), |begun, &byte| begun.with(byte))
+    }
+
+    fn with(self, byte: u8) -> Option<Exponent> {
+        match byte {
+            b'+' | b'-' if !self.has_begun => Some(Exponent { has_begun: true, is_negative: byte == b'-', ..self }),
+            b'0'..=b'9' => {
+                let size = self.size * 10 + i64::from(byte - b'0');
+                let is_small = size <= LOOKED_AT as i64;
+                is_small.then_some(Exponent { has_begun: true, has_digits: true, size, ..self })
+            }
+            _ => None,
+        }
+    }
+
+    /// The exponents that can come of it; `None` where they are too many or too large.
+    fn ways_on(self, deriver: &mut Deriver, residual: ExprId) -> Result<Option<FxHashSet<i64>>, LimitExceeded> {
+        let (mut found, mut known) = (FxHashSet::default(), FxHashSet::from_iter([(residual, self)]));
+        let mut work = vec![(residual, self)];
+        while let Some((rest, begun)) = work.pop() {
+            if begun.has_digits && deriver.exprs.is_nullable(rest) {
+                found.insert(if begun.is_negative { -begun.size } else { begun.size });
+            }
+            for &(bytes, next) in deriver.derivatives(rest)?.iter() {
+                if !deriver.is_live(next)? {
+                    continue;
+                }
+                for byte in bytes.iter() {
+                    let Some(begun) = begun.with(byte).filter(|_| known.len() < SEARCHED) else { return Ok(None) };
+                    if known.insert((next, begun)) {
+                        work.push((next, begun));
+                    }
+                }
+            }
+        }
+        Ok(Some(found))
+    }
+}
