@@ -104,7 +104,8 @@ impl Lowering<'_> {
         if asked.max.is_some_and(|max| max < asked.min) {
             return self.plain_or_counted(merged, asked, at, depth);
         }
-        if let Some(count) = self.count_values(&asked.rest)?
+        // Where no value is possible, that two are needed is the better reason.
+        if let Some(count) = self.count_values(&asked.rest)?.filter(|&count| count > 0)
             && count.saturating_add(asked.prefix.len() as u64) < u64::from(asked.min)
         {
             return self.plain_or_counted(merged, asked, at, depth);
