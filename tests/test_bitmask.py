@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -360,12 +361,12 @@ def test_a_bitmask_whose_rows_share_memory_is_refused_before_a_byte_is_written()
         as_strided(one_row[1:], (2, 2), (-4, 4)),
     ):
         fills: list[Callable[[], object]] = [
-            lambda bitmask=bitmask: matcher.fill_next_token_bitmask(bitmask, 0),
-            lambda bitmask=bitmask: batch.batch_fill_next_token_bitmask([matcher], bitmask),
-            lambda bitmask=bitmask: batch.batch_accept_and_fill([matcher], [None], bitmask),
-            lambda bitmask=bitmask: matcher.traverse_draft_tree(*tree, bitmask),
-            lambda bitmask=bitmask: index.fill_bitmask(index.initial_state, bitmask, 1),
-            lambda bitmask=bitmask: info.fill_mask_row(row, bitmask, 1),
+            partial(matcher.fill_next_token_bitmask, bitmask, 0),
+            partial(batch.batch_fill_next_token_bitmask, [matcher], bitmask),
+            partial(batch.batch_accept_and_fill, [matcher], [None], bitmask),
+            partial(matcher.traverse_draft_tree, *tree, bitmask=bitmask),
+            partial(index.fill_bitmask, index.initial_state, bitmask, 1),
+            partial(info.core.fill_mask_row, row, bitmask, 1),
         ]
         for fill in fills:
             with pytest.raises(ValueError, match="rows of the bitmask share memory"):

@@ -22,7 +22,7 @@ pytest.importorskip("jsonschema")
 import stencilm
 from audit import toy_engines
 from stencilm import TokenizerInfo
-from stencilm.audit import Finding, Report, SchemaCase, audit, read_schemas
+from stencilm.audit import Finding, Report, SchemaCase, audit, read_schemas, run
 from stencilm.audit import engines as given
 from stencilm.cli import main
 
@@ -139,6 +139,33 @@ def test_an_engine_that_fails_does_not_end_the_audit(status: str) -> None:
     assert report.statuses(name) == {status: 2}
     assert report.statuses("stencilm") == {"clean": 2}
     assert report.outcomes["one"][name].why
+
+
+def test_what_an_engine_writes_beside_python_is_no_answer() -> None:
+    cases = [SchemaCase(name, json.dumps(LIST)) for name in ("one", "two")]
+    report = audit(cases, engines=[toy_engines.Chatters])
+    assert next(iter(report.outcomes.values())).keys() == report.engines.keys()
+    assert report.statuses(next(iter(report.engines))) == {"clean": 2}
+
+
+def test_the_end_of_a_crashed_engine_is_what_it_said_last() -> None:
+    report = audit([OBJECT], engines=[toy_engines.Dies])
+    assert "RuntimeWarning" not in report.outcomes["schema 0"][next(iter(report.engines))].why
+
+
+def test_a_validator_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that had no texts to read has not been found clean."""
+    ask = run._Process.ask
+
+    def fails_to_prepare(process: Any, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        if process.name == "-":
+            return {"status": "crash", "why": "SIGSEGV", "findings": []}
+        return ask(process, request, seconds)
+
+    monkeypatch.setattr(run._Process, "ask", fails_to_prepare)
+    outcome = audit([LIST]).outcomes["schema 0"]["stencilm"]
+    assert outcome.status == "unjudged" and "SIGSEGV" in outcome.why
+    assert outcome.counts["walks"] > 0
 
 
 def test_an_interrupt_ends_all_processes() -> None:

@@ -560,10 +560,6 @@ def test_custom_generate_tells_a_prefix_function_the_row(model: stencilm.Model) 
     assert found == ["red", "blue", "red"]
 
 
-class OwnWatermark(transformers.SynthIDTextWatermarkLogitsProcessor):
-    """As a user makes it to change something."""
-
-
 def synth_id(kind: Any) -> Any:
     return kind(
         ngram_len=3,
@@ -579,6 +575,8 @@ def test_custom_generate_refuses_what_has_to_see_every_token(model: stencilm.Mod
     """SynthID's context would lack the tokens that take no pass, so no detector would find it."""
     custom = stencilm.CustomGenerate(model.compile(Person))
     backend: Any = model.backend
+    # As a user makes it to change something.
+    own = type("Own", (transformers.SynthIDTextWatermarkLogitsProcessor,), {})
     refused: list[tuple[str, dict[str, Any]]] = [
         ("guidance_scale", {"guidance_scale": 1.5}),
         (
@@ -606,7 +604,7 @@ def test_custom_generate_refuses_what_has_to_see_every_token(model: stencilm.Mod
                 ]
             },
         ),
-        ("SynthID", {"logits_processor": [synth_id(OwnWatermark)]}),
+        ("SynthID", {"logits_processor": [synth_id(own)]}),
     ]
     for name, options in refused:
         with pytest.raises(ValueError, match=rf"{name}.*use stencilm\.LogitsProcessor"):
