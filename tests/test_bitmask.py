@@ -364,7 +364,7 @@ def test_a_bitmask_whose_rows_share_memory_is_refused_before_a_byte_is_written()
             partial(matcher.fill_next_token_bitmask, bitmask, 0),
             partial(batch.batch_fill_next_token_bitmask, [matcher], bitmask),
             partial(batch.batch_accept_and_fill, [matcher], [None], bitmask),
-            partial(matcher.traverse_draft_tree, *tree, bitmask=bitmask),
+            partial(matcher.traverse_draft_tree, tree[0], tree[1], tree[2], bitmask),
             partial(index.fill_bitmask, index.initial_state, bitmask, 1),
             partial(info.core.fill_mask_row, row, bitmask, 1),
         ]
