@@ -37,8 +37,23 @@ def read_json(text: str, *, strict: bool = True) -> Any:
     )
 
 
+def read_json_exactly(text: str) -> Any:
+    """The value of a JSON text such that `write_json` writes one that says the same.
+
+    Numbers with a point or an exponent are Decimals, with all their digits. Raises ValueError also
+    for a name that stands twice in an object, of which a dict would keep the last alone.
+    """
+    return json.loads(
+        text,
+        parse_int=_read_int,
+        parse_float=_read_decimal,
+        parse_constant=_no_constant,
+        object_pairs_hook=_members,
+    )
+
+
 def write_json(value: Any) -> str:
-    """A value of `read_json` as a JSON text, its numbers with all their digits."""
+    """A value that was read here as a JSON text, its numbers with all their digits."""
     match value:
         case dict():
             names = (name if isinstance(name, str) else json.dumps(name) for name in value)
@@ -84,14 +99,23 @@ def _read_int(text: str) -> int:
     return -value if text.startswith("-") else value
 
 
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return members
+
+
 def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON number")
 
 
 def _read_float(text: str) -> float | decimal.Decimal:
     value = float(text)
-    if math.isfinite(value):
-        return value
+    return value if math.isfinite(value) else _read_decimal(text)
+
+
+def _read_decimal(text: str) -> decimal.Decimal:
     try:
         return decimal.Decimal(text)
     except decimal.InvalidOperation:
