@@ -278,6 +278,32 @@ def test_schemas_come_from_files_and_folders(tmp_path: Path) -> None:
     assert [case.name for case in read_schemas(tmp_path / "below" / "a.json")] == ["a.json"]
 
 
+def test_a_file_that_cannot_be_read_says_where(tmp_path: Path) -> None:
+    good = json.dumps({"id": "a", "schema": True}).encode()
+    long = b'{"id": "a", "schema": {"const": [1e400, %b]}}' % (b"7" * 5_000)
+    bad = {
+        b"[1]": "line 2 is no object with id and schema",
+        b'{"id": 1}': "line 2 is no object with id and schema",
+        b'{"id": 1, "schema": {}, "tests": 5}': "line 2: tests is no list",
+        b'{"id": 1, "schema": {}, "tests": [{}]}': "line 2: tests is no list",
+        b'{"id": 1, "schema": {"const": NaN}}': "line 2: NaN is no JSON number",
+        b"[" * 100_000: "line 2: maximum recursion",
+        b"\xff": "utf-8",
+    }
+    file = tmp_path / "a.jsonl"
+    for line, said in bad.items():
+        file.write_bytes(good + b"\n" + line + b"\n")
+        with pytest.raises(ValueError, match=f"a.jsonl' cannot be read as schemas: .*{said}"):
+            read_schemas(file)
+    packed = tmp_path / "b.jsonl.gz"
+    for data in (b"no gzip", gzip.compress(good * 99)[:-9], gzip.compress(good)[:12] + b"\xff" * 9):
+        packed.write_bytes(data)
+        with pytest.raises(ValueError, match=r"b.jsonl.gz' cannot be read as schemas"):
+            read_schemas(packed)
+    file.write_bytes(long)
+    assert read_schemas(file)[0].schema == '{"const": [1E+400, %s]}' % ("7" * 5_000)
+
+
 def test_a_larger_sample_has_the_smaller_one() -> None:
     cases = [SchemaCase(str(number), "true") for number in range(50)]
     names = [
