@@ -70,7 +70,7 @@ def test_a_record_of_no_event_is_refused(record: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ["{}", "[1]", json.dumps([{"event": "x"}]), "[" * 100_000])
 def test_text_that_is_no_trace_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="event|nested"):
+    with pytest.raises(ValueError, match=r"event|nested"):
         Trace.loads(text)
 
 

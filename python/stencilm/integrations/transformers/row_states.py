@@ -8,7 +8,7 @@ forward and back by any number of tokens, be reordered, repeated and dropped.
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict, deque
+from collections import ChainMap, OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from copy import copy
 from hashlib import blake2b
@@ -266,9 +266,10 @@ class RowStates:
             ValueError: The set has lost rows, and several grammars, so that it cannot be told
                 which row has which.
         """
-        origins = dict(self._remembered)
+        kept: dict[bytes, _Origin] = {}
         for known in reversed(self._known):
-            origins |= _origins(known)
+            kept |= _origins(known)
+        origins = ChainMap(kept, self._remembered)
         for steps in (1, 0):
             found = {origins.get(_digest(row[: len(row) - steps])) for row in rows}
             starts = {None if one is None else one.start for one in found}
