@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import stencilm
 from stencilm import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
@@ -338,6 +341,39 @@ def test_a_bitmask_is_a_tensor_only_where_torch_is_already_in_use() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.split() == ["numpy", "torch"], run.stderr
+
+
+@needs_torch
+def test_a_bitmask_whose_rows_share_memory_is_refused_before_a_byte_is_written() -> None:
+    """Also where one row is filled at a time: it would change the others."""
+    info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"] + [b"c"] * 61, stop_token_ids=[2])
+    compiled = stencilm.GrammarCompiler(info).compile_regex("ab")
+    matcher, index = stencilm.GrammarMatcher(compiled), stencilm.TokenIndex.from_regex("ab", info)
+    batch, row = stencilm.BatchGrammarMatcher(), matcher.find_mask_patch().row
+    tree = [np.array(one, dtype=np.int64) for one in ([1, -1], [-1, -1], [0, 1])]
+    one_row = np.full(3, 7, dtype=np.int32)
+    as_strided = np.lib.stride_tricks.as_strided
+    for bitmask in (
+        torch.from_numpy(one_row[:2]).expand(2, 2),
+        torch.from_numpy(one_row).as_strided((2, 2), (1, 1)),
+        as_strided(one_row, (2, 2), (0, 4)),
+        as_strided(one_row, (2, 2), (4, 4)),
+        as_strided(one_row[1:], (2, 2), (-4, 4)),
+    ):
+        fills: list[Callable[[], object]] = [
+            partial(matcher.fill_next_token_bitmask, bitmask, 0),
+            partial(batch.batch_fill_next_token_bitmask, [matcher], bitmask),
+            partial(batch.batch_accept_and_fill, [matcher], [None], bitmask),
+            partial(matcher.traverse_draft_tree, tree[0], tree[1], tree[2], bitmask),
+            partial(index.fill_bitmask, index.initial_state, bitmask, 1),
+            partial(info.core.fill_mask_row, row, bitmask, 1),
+        ]
+        for fill in fills:
+            with pytest.raises(ValueError, match="rows of the bitmask share memory"):
+                fill()
+        assert one_row.tolist() == [7, 7, 7]
+    # One row has nobody to share with.
+    matcher.fill_next_token_bitmask(torch.from_numpy(one_row[:2]).expand(1, 2))
 
 
 def test_logits_that_share_memory_are_refused() -> None:

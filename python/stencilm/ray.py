@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -238,8 +239,11 @@ class _Worker:
                 continue
             known = None if self._finished is None else self._finished.get(digest)
             if known is not None:
-                found[number] = self._answered(known, is_resumed=True)
-                continue
+                answered = self._answered(known, is_resumed=True)
+                # What a validator refuses by now is written again.
+                if answered.error is None:
+                    found[number] = answered
+                    continue
             open_rows.append(number)
             prompts.append(prompt)
             digests.append(digest)
@@ -284,14 +288,15 @@ class _Worker:
 
     def _value(self, answer: Answer) -> tuple[Any, str | None]:
         """The value of an answer in its column's type, and the error where there is none."""
-        import json
+        from stencilm.integrations.ray.arrow_types import dumped, dumped_text
 
         if answer.error is not None:
             return None, _well_formed(answer.error)
         try:
-            data = self._output.dump(self._output.parse(answer.text))
+            value = self._output.parse(answer.text)
             if self._type is None:
-                return json.dumps(data), None
+                return dumped_text(self._output, value), None
+            data = dumped(self._output, value)
             _arrow().array([data], self._type)  # a number may be too large for its type
             return data, None
         except Exception as error:
@@ -378,26 +383,27 @@ def _digest(*parts: Any) -> str:
 
 def _sameness(job: _Job) -> Any:
     """All that a text follows from beside its prompt and its key, as data."""
-    model = job.model
-    if callable(model):
-        name = getattr(model, "__qualname__", type(model).__qualname__)
-        model = f"{getattr(model, '__module__', '')}:{name}"
+    model = _function_text(job.model) if callable(job.model) else str(job.model)
     told = {name: repr(value) for name, value in sorted(job.model_options.items())}
     kind = _type_text(job.output_type)
-    return [job.engine, str(model), told, kind, dict(job.options), job.seed]
+    return [job.engine, model, told, kind, dict(job.options), job.seed]
+
+
+def _function_text(function: Any) -> str:
+    """A function by its name, with the arguments that are bound to it."""
+    if isinstance(function, partial):
+        named = sorted(function.keywords.items())
+        return f"{_function_text(function.func)}{function.args!r}{named!r}"
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '')}:{name}"
 
 
 def _type_text(output_type: Any) -> str:
-    """An output type as text that is the same in every process and on every day."""
-    from stencilm.grammars.python_types import type_adapter
+    """What texts an output type has, in words that are the same in every process and on every day.
 
-    output = resolve(output_type)
-    if output.is_json and isinstance(output.json_type, type):
-        try:
-            return f"{output.name} {type_adapter(output_type).json_schema()}"
-        except Exception:  # what pydantic has no schema for has its name
-            return output.name
-    return f"{output.name} {output_type!r}"
+    Its values need not be known: they are read anew from the texts that are kept.
+    """
+    return repr(resolve(output_type).grammar().source)
 
 
 def _key_of(row: Row, key: str) -> Any:

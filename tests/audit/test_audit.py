@@ -22,7 +22,7 @@ pytest.importorskip("jsonschema")
 import stencilm
 from audit import toy_engines
 from stencilm import TokenizerInfo
-from stencilm.audit import Finding, Report, SchemaCase, audit, read_schemas
+from stencilm.audit import Finding, Report, SchemaCase, audit, read_schemas, run
 from stencilm.audit import engines as given
 from stencilm.cli import main
 
@@ -141,6 +141,33 @@ def test_an_engine_that_fails_does_not_end_the_audit(status: str) -> None:
     assert report.outcomes["one"][name].why
 
 
+def test_what_an_engine_writes_beside_python_is_no_answer() -> None:
+    cases = [SchemaCase(name, json.dumps(LIST)) for name in ("one", "two")]
+    report = audit(cases, engines=[toy_engines.Chatters])
+    assert next(iter(report.outcomes.values())).keys() == report.engines.keys()
+    assert report.statuses(next(iter(report.engines))) == {"clean": 2}
+
+
+def test_the_end_of_a_crashed_engine_is_what_it_said_last() -> None:
+    report = audit([OBJECT], engines=[toy_engines.Dies])
+    assert "RuntimeWarning" not in report.outcomes["schema 0"][next(iter(report.engines))].why
+
+
+def test_a_validator_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that had no texts to read has not been found clean."""
+    ask = run._Process.ask
+
+    def fails_to_prepare(process: Any, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        if process.name == "-":
+            return {"status": "crash", "why": "SIGSEGV", "findings": []}
+        return ask(process, request, seconds)
+
+    monkeypatch.setattr(run._Process, "ask", fails_to_prepare)
+    outcome = audit([LIST]).outcomes["schema 0"]["stencilm"]
+    assert outcome.status == "unjudged" and "SIGSEGV" in outcome.why
+    assert outcome.counts["walks"] > 0
+
+
 def test_an_interrupt_ends_all_processes() -> None:
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
@@ -249,6 +276,32 @@ def test_schemas_come_from_files_and_folders(tmp_path: Path) -> None:
     assert [case.name for case in found] == ["of a line", str(Path("below", "a.json"))]
     assert found[0].instances == ("[1]",)
     assert [case.name for case in read_schemas(tmp_path / "below" / "a.json")] == ["a.json"]
+
+
+def test_a_file_that_cannot_be_read_says_where(tmp_path: Path) -> None:
+    good = json.dumps({"id": "a", "schema": True}).encode()
+    long = b'{"id": "a", "schema": {"const": [1e400, %b]}}' % (b"7" * 5_000)
+    bad = {
+        b"[1]": "line 2 is no object with id and schema",
+        b'{"id": 1}': "line 2 is no object with id and schema",
+        b'{"id": 1, "schema": {}, "tests": 5}': "line 2: tests is no list",
+        b'{"id": 1, "schema": {}, "tests": [{}]}': "line 2: tests is no list",
+        b'{"id": 1, "schema": {"const": NaN}}': "line 2: NaN is no JSON number",
+        b"[" * 100_000: "line 2: maximum recursion",
+        b"\xff": "utf-8",
+    }
+    file = tmp_path / "a.jsonl"
+    for line, said in bad.items():
+        file.write_bytes(good + b"\n" + line + b"\n")
+        with pytest.raises(ValueError, match=f"a.jsonl' cannot be read as schemas: .*{said}"):
+            read_schemas(file)
+    packed = tmp_path / "b.jsonl.gz"
+    for data in (b"no gzip", gzip.compress(good * 99)[:-9], gzip.compress(good)[:12] + b"\xff" * 9):
+        packed.write_bytes(data)
+        with pytest.raises(ValueError, match=r"b.jsonl.gz' cannot be read as schemas"):
+            read_schemas(packed)
+    file.write_bytes(long)
+    assert read_schemas(file)[0].schema == '{"const": [1E+400, %s]}' % ("7" * 5_000)
 
 
 def test_a_larger_sample_has_the_smaller_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from typing import Any
 
@@ -28,6 +29,15 @@ class AllowsLess(Stencilm):
         changed = json.loads(schema)
         changed["maximum"] -= 1
         return super().compile(json.dumps(changed))
+
+
+class Chatters(Stencilm):
+    """Has programs write and read beside Python, as libraries below it do."""
+
+    def compile(self, schema: str) -> Any:
+        os.write(1, b"compiling\n")
+        subprocess.run(["cat"], check=True)
+        return super().compile(schema)
 
 
 class EndsTooEarly(Stencilm):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -236,3 +239,27 @@ def test_a_stop_token_without_a_score_is_not_written() -> None:
     rows = processor.prepare_tensor_args([state([9], [0, 2])])
     scores = torch.zeros((1, 2))
     assert processor(scores, rows).tolist() == scores.tolist()
+
+
+def test_managers_in_several_threads_share_a_processor(model: stencilm.Model) -> None:
+    """Their requests have the same names, and each manager has a thread of its own."""
+    backend: Any = model.backend
+    patterns = ["(red|blue)( red| blue){9}", "[0-9]{20}"]
+    processor = stencilm.ContinuousBatchingLogitsProcessor()
+
+    def written(pattern: str) -> list[str]:
+        results = processor.generate_batch(
+            copy.deepcopy(backend.model),
+            [backend.tokenizer(text)["input_ids"] for text in ("A:", "A colour:")],
+            [model.compile(stencilm.Regex(pattern))] * 2,
+            **settings(),
+        )
+        assert [one.error for one in results] == [None, None]
+        return [
+            backend.tokenizer.decode(one.generated_tokens, skip_special_tokens=True)
+            for one in results
+        ]
+
+    with ThreadPoolExecutor(2) as pool:
+        for pattern, texts in zip(patterns, pool.map(written, patterns), strict=True):
+            assert all(re.fullmatch(pattern, text) for text in texts), texts

@@ -144,6 +144,55 @@ def test_rows_are_reordered_repeated_and_dropped(model: stencilm.Model) -> None:
         ]
 
 
+def test_any_number_of_sets_of_prompts_in_turn(model: stencilm.Model) -> None:
+    """More than keep their matchers: a set that comes again is read anew from its prompt's end."""
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    other = model.tokenizer_info.tokenize_bytes(b'{"name": "Bo')
+    for length in (0, 1, 2, 2, 3, 4):
+        for number in range(30):
+            prompt = [50, 60 + number]
+            rows = [tokens[:length], other[:length]][:: -1 if length % 2 else 1]
+            assert allowed(processor, *(prompt + row for row in rows)) == [
+                expected_after(model, row) for row in rows
+            ], (length, number)
+
+
+def test_a_prompt_that_goes_on_from_another_leaves_that_as_it_was(model: stencilm.Model) -> None:
+    """Two conversations in turn, of which one is the other's beginning."""
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    shorter, longer = [50], [50, 2, 51, 52]
+    for length in range(6):
+        for prompt in (shorter, longer):
+            assert allowed(processor, prompt + tokens[:length]) == [
+                expected_after(model, tokens[:length])
+            ], (prompt, length)
+
+
+def test_a_batch_that_loses_rows(model: stencilm.Model) -> None:
+    """As loops do that leave out the rows that have ended."""
+    processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
+    prompts = [[50, 60], [50, 61], [50, 62]]
+    allowed(processor, *prompts)
+    for length, left in ((1, (0, 1, 2)), (2, (0, 2)), (3, (0, 2)), (4, (2,)), (5, (2,))):
+        rows = [prompts[number] + tokens[:length] for number in left]
+        assert allowed(processor, *rows) == [expected_after(model, tokens[:length])] * len(left)
+
+    grammars = [model.compile(Person), model.compile(stencilm.Regex("red|blue"))]
+    processor = stencilm.LogitsProcessor(grammars)
+    prompts = [[50, 60], [50, 61], [50, 62], [50, 63]]
+    allowed(processor, *prompts)
+    with pytest.raises(ValueError, match=r"2 rows are no whole batch.*2 grammars"):
+        allowed(processor, prompts[0] + tokens[:1], prompts[1] + tokens[:1])
+
+
+def test_a_prompt_a_token_longer_than_an_old_one(model: stencilm.Model) -> None:
+    processor, _ = walk(model, "")
+    first = expected_after(model, [])
+    for number in range(20):
+        assert allowed(processor, [50, 60 + number]) == [first]
+    assert allowed(processor, [50, 60, 77]) == [first]  # the grammar does not take token 77 there
+
+
 def test_an_ended_row_may_only_end(model: stencilm.Model) -> None:
     processor, tokens = walk(model, '{"name": "Ada", "job": "pilot"}')
     (stop,) = model.tokenizer_info.stop_token_ids
@@ -511,10 +560,69 @@ def test_custom_generate_tells_a_prefix_function_the_row(model: stencilm.Model) 
     assert found == ["red", "blue", "red"]
 
 
-def test_custom_generate_refuses_guidance_which_needs_every_pass(model: stencilm.Model) -> None:
+def synth_id(kind: Any) -> Any:
+    return kind(
+        ngram_len=3,
+        keys=[5, 7],
+        sampling_table_size=64,
+        sampling_table_seed=0,
+        context_history_size=16,
+        device=torch.device("cpu"),
+    )
+
+
+def test_custom_generate_refuses_what_has_to_see_every_token(model: stencilm.Model) -> None:
+    """SynthID's context would lack the tokens that take no pass, so no detector would find it."""
     custom = stencilm.CustomGenerate(model.compile(Person))
-    with pytest.raises(ValueError, match=r"guidance_scale.*use stencilm\.LogitsProcessor"):
-        write(model, PROMPT, custom_generate=custom, guidance_scale=1.5)
+    backend: Any = model.backend
+    # As a user makes it to change something.
+    own = type("Own", (transformers.SynthIDTextWatermarkLogitsProcessor,), {})
+    refused: list[tuple[str, dict[str, Any]]] = [
+        ("guidance_scale", {"guidance_scale": 1.5}),
+        (
+            "guidance_scale",
+            {
+                "logits_processor": [
+                    transformers.UnbatchedClassifierFreeGuidanceLogitsProcessor(2, backend.model)
+                ]
+            },
+        ),
+        (
+            "SynthID",
+            {
+                "watermarking_config": transformers.SynthIDTextWatermarkingConfig(
+                    ngram_len=3, keys=[5, 7]
+                ),
+                "do_sample": True,
+            },
+        ),
+        (
+            "SynthID",
+            {
+                "logits_processor": [
+                    synth_id(transformers.SynthIDTextWatermarkLogitsProcessor),
+                ]
+            },
+        ),
+        ("SynthID", {"logits_processor": [synth_id(own)]}),
+    ]
+    for name, options in refused:
+        with pytest.raises(ValueError, match=rf"{name}.*use stencilm\.LogitsProcessor"):
+            write(model, PROMPT, custom_generate=custom, **options)
+
+
+def test_watermarks_beside_a_grammar(model: stencilm.Model) -> None:
+    """SynthID's goes with `LogitsProcessor`, the older one, which looks at the text, with both."""
+    synthid = transformers.SynthIDTextWatermarkingConfig(ngram_len=3, keys=[5, 7])
+    older = transformers.WatermarkingConfig()
+    compiled = model.compile(Person)
+    for options in (
+        {"logits_processor": [stencilm.LogitsProcessor(compiled)], "watermarking_config": synthid},
+        {"logits_processor": [stencilm.LogitsProcessor(compiled)], "watermarking_config": older},
+        {"custom_generate": stencilm.CustomGenerate(compiled), "watermarking_config": older},
+    ):
+        text = write(model, PROMPT, do_sample=True, **options)
+        assert Person.model_validate_json(text)
 
 
 def test_custom_generate_of_no_rows_and_without_an_end(model: stencilm.Model) -> None:

@@ -185,7 +185,15 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
         address = server.stdout.readline().split()[4].rstrip(";")
         with urllib.request.urlopen(address, timeout=60) as page:  # answered: it serves
             assert b"stencilm playground" in page.read()
-        server.send_signal(signal.SIGINT)
+        host = address.removeprefix("http://").rstrip("/")
+        name, _, port = host.partition(":")
+        with socket.create_connection((name, int(port))) as slow:
+            # A question that never comes whole.
+            head = f"POST /api/read HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json"
+            slow.sendall(f"{head}\r\nContent-Length: 99\r\n\r\n{{".encode())
+            with urllib.request.urlopen(address, timeout=60) as page:  # read after it
+                assert page.status == 200
+            server.send_signal(signal.SIGINT)
+            assert server.wait(60) == 130
         errors = server.stderr.read()
-        assert server.wait(60) == 130
     assert "Traceback" not in errors

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -156,6 +157,39 @@ def test_calls_are_run_until_there_is_an_answer(
     told = json.dumps(found.messages)
     assert "noon" in told and "2026-05-01" in told
     assert all(turn.generation.text for turn in found.turns)
+
+
+SCALE = {
+    "type": "function",
+    "function": {
+        "name": "scale",
+        "parameters": {"type": "object", "properties": {"x": {"type": "number"}}},
+    },
+}
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_numbers_that_python_has_no_float_for(is_local: bool) -> None:
+    def text(number: str) -> str:
+        arguments = f'{{"x": {number}}}'
+        if is_local:
+            return HERMES % ("scale", arguments)
+        return f'{{"turn": {{"tool_calls": [{{"name": "scale", "arguments": {arguments}}}]}}}}'
+
+    tokenizer = TemplateTokenizer() if is_local else None
+    found = chat(Scripted([text("1e400")], tokenizer), "Scale.", tools=[SCALE])
+    assert found.pending[0].arguments == {"x": Decimal("1e400")}
+    assert json.dumps(found.messages)
+    with pytest.raises(stencilm.InvalidOutput, match="1e99999999999999999999 has too large"):
+        chat(Scripted([text("1e99999999999999999999")], tokenizer), "Scale.", tools=[SCALE])
+
+
+def test_an_answer_with_a_number_beyond_a_float() -> None:
+    answer = '{"turn": {"answer": {"far": [1e400, true, "é"]}}}'
+    found = chat(
+        Scripted([answer]), "How far?", tools=[clock], output_type=stencilm.JsonSchema(True)
+    )
+    assert found.value == {"far": [Decimal("1e400"), True, "é"]}
 
 
 def test_a_local_model_is_told_of_the_tools_by_its_template() -> None:

@@ -95,6 +95,8 @@ def test_random_walks_through_the_grammar_come_back(compiler: GrammarCompiler, f
     for seed in range(12):
         text = random_text(GrammarMatcher(compiled), info, random.Random(f"{family} {seed}"))
         answer = tools.parse(text)
+        if any("too large an exponent" in problem for problem in answer.problems):
+            continue  # a number of JSON that Python has no value for
         assert answer.problems == (), text
         assert answer.calls, text
         # Some families write a text before their calls.

@@ -148,13 +148,8 @@ impl<'py> Rows<'py> {
     /// These rows, in this order.
     ///
     /// # Errors
-    /// `IndexError` for a row that does not exist, `ValueError` for one that is named twice or for rows that share memory.
+    /// `IndexError` for a row that does not exist, `ValueError` for one that is named twice.
     pub fn rows(&mut self, indices: &[isize]) -> PyResult<Vec<&mut [u32]>> {
-        if self.rows > 1 && self.row_stride.unsigned_abs() < self.words {
-            return Err(PyValueError::new_err(
-                "the rows of the bitmask share memory; give an array with rows of their own",
-            ));
-        }
         let mut taken = vec![false; self.rows];
         let mut rows = Vec::with_capacity(indices.len());
         for &index in indices {
@@ -164,7 +159,7 @@ impl<'py> Rows<'py> {
                     "row {row} of the bitmask is named twice; give every sequence a row of its own"
                 )));
             }
-            // SAFETY: see `slice`; no row is taken twice, rows do not overlap, and all of them borrow `self`.
+            // SAFETY: see `slice`; no row is taken twice, rows do not overlap (`layout`), and all of them borrow `self`.
             rows.push(unsafe { self.slice(row) });
         }
         Ok(rows)
@@ -294,7 +289,14 @@ fn layout(shape: &[usize], strides: &[isize], unit: usize, words: usize) -> PyRe
              give a contiguous array"
         )));
     }
-    Ok((rows, row_stride / unit))
+    let row_stride = row_stride / unit;
+    if row_stride.unsigned_abs() < words {
+        // As `expand` and broadcasting make them. A row that is written would change others, also where one is at a time.
+        return Err(PyValueError::new_err(
+            "the rows of the bitmask share memory; give an array with rows of their own",
+        ));
+    }
+    Ok((rows, row_stride))
 }
 
 fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {

@@ -191,8 +191,12 @@ class _Team:
         if reading:
             walked = sorted(set(walked), key=lambda text: (len(text), text))[:_TEXTS_OF_OTHERS]
             more = {"do": "prepare", "instances": case.instances, "walked": walked}
-            texts = self.validator.ask({**request, **more}, seconds).get("texts", [])
+            prepared = self.validator.ask({**request, **more}, seconds)
+            texts = prepared.get("texts", [])
             for name in reading:
+                if prepared["status"] != "clean":
+                    why = f"no texts to read, the validator: {prepared['why']}"
+                    outcomes[name].worsen("unjudged", why)
                 answer = self.engines[name].ask({**request, "do": "read", "texts": texts}, seconds)
                 _add(outcomes[name], answer)
         return outcomes
@@ -225,7 +229,8 @@ class _Process:
 
     def __init__(self, name: str, source: str, memory_limit: int) -> None:
         self.name, self.memory_limit = name, memory_limit
-        self._command = [sys.executable, "-m", "stencilm.audit.worker", name, source]
+        program = "from stencilm.audit.worker import main; main()"
+        self._command = [sys.executable, "-c", program, name, source]
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors: Any = None

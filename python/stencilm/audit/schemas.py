@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from stencilm.grammars.json_values import read_json, write_json
 
 
 class SchemaCase(NamedTuple):
@@ -27,7 +30,7 @@ def read_schemas(source: str | Path) -> list[SchemaCase]:
     has `data`; what it says of the data being valid is not looked at.
 
     Raises:
-        ValueError: There is no such file, it is not JSON, or there is no schema in it.
+        ValueError: There is no such file, it cannot be read, is not JSON, or has no schema in it.
     """
     path = Path(source)
     if path.is_dir():
@@ -54,12 +57,26 @@ def _of_file(file: Path, name: Path) -> Iterator[SchemaCase]:
             return
         opened = gzip.open if file.name.endswith(".gz") else open
         with opened(file, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                instances = tuple(_dump(test["data"]) for test in row.get("tests", ()))
-                yield SchemaCase(str(row["id"]), _dump(row["schema"]), instances)
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+            for number, line in enumerate(lines, 1):
+                yield _of_row(line, number)
+    except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{str(file)!r} cannot be read as schemas: {error}") from None
+
+
+def _of_row(line: str, number: int) -> SchemaCase:
+    try:
+        row = read_json(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"line {number}: {error}") from None
+    if not isinstance(row, dict) or not {"id", "schema"} <= row.keys():
+        raise ValueError(f"line {number} is no object with id and schema")
+    tests = row.get("tests", [])
+    if not isinstance(tests, list) or not all(
+        isinstance(test, dict) and "data" in test for test in tests
+    ):
+        raise ValueError(f"line {number}: tests is no list of objects with data")
+    instances = tuple(write_json(test["data"]) for test in tests)
+    return SchemaCase(str(row["id"]), write_json(row["schema"]), instances)
 
 
 def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:

@@ -1,14 +1,15 @@
 """The process of one engine, or of the validator alone: reads a request a line, answers in lines.
 
-`python -m stencilm.audit.worker ENGINE TOKENIZER`, where ENGINE is "-" for the validator. A request
-names what to do with a schema: "walk" and "read" ask the engine, "prepare" makes texts and has them
-judged. Each finding is a line of its own, so that none is lost where the process ends; the last
-line of an answer has `done`.
+Its `main` is given ENGINE and TOKENIZER as a program is, where ENGINE is "-" for the validator. A
+request names what to do with a schema: "walk" and "read" ask the engine, "prepare" makes texts and
+has them judged. Each finding is a line of its own, so that none is lost where the process ends; the
+last line of an answer has `done`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -212,17 +213,20 @@ def _is_text(text: str) -> bool:
 def main() -> None:
     """Answer requests until there are no more."""
     name, source = sys.argv[1:]
-    answers = sys.stdout
-    sys.stdout = sys.stderr  # what a library prints is no answer
+    # What a library prints is no answer, nor what it writes below Python or has a program write;
+    # and a program that it runs reads no request.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout = sys.stderr
 
     def write(line: dict[str, Any]) -> None:
         print(json.dumps(line), file=answers, flush=True)
 
     answer = prepare if name == "-" else EngineWorker(name, source, write).answer
     write({"done": True, "status": "ready"})
-    for line in sys.stdin:
+    for line in requests:
         write({"done": True, **answer(json.loads(line))})
-
-
-if __name__ == "__main__":
-    main()

@@ -42,13 +42,16 @@ class Event:
         """The event that `to_json` wrote. Raises ValueError for any other record."""
         values = dict(record)
         kind = values.pop("event", None)
-        if kind not in _KINDS:
+        if not isinstance(kind, str) or kind not in _KINDS:
             known = ", ".join(sorted(_KINDS))
             raise ValueError(f"unknown trace event {kind!r}: known events are {known}")
         types = _field_types(_KINDS[kind])
         if set(values) != set(types):
             raise ValueError(f"a {kind!r} event has fields {sorted(types)}, not {sorted(values)}")
-        return _KINDS[kind](**{name: _from_json(values[name], types[name]) for name in types})
+        try:
+            return _KINDS[kind](**{name: _from_json(values[name], types[name]) for name in types})
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"a {kind!r} event has bytes of another form: {error}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +260,10 @@ class Trace(Shown):
     @classmethod
     def loads(cls, text: str) -> Trace:
         """The trace that `dumps` wrote. Raises ValueError for text that is not a trace."""
-        records = json.loads(text)
+        try:
+            records = json.loads(text)
+        except RecursionError:
+            raise ValueError("a trace is no JSON that is nested so deeply") from None
         if not isinstance(records, list) or not all(isinstance(item, dict) for item in records):
             raise ValueError("a trace is a JSON list of event objects")
         return cls(Event.from_json(record) for record in records)

@@ -1,7 +1,8 @@
 """JSON text to Python values, whatever its numbers are.
 
-`json.loads` refuses integers of more than 4,300 digits (`sys.set_int_max_str_digits`) and reads a
-number beyond the range of a float as infinity. A grammar bounds neither, so both are read here.
+`json.loads` refuses integers of more than 4,300 digits (`sys.set_int_max_str_digits`), reads a
+number beyond the range of a float as infinity, and takes `NaN` and `Infinity`, which are no JSON. A
+grammar bounds no number and has none of these words, so all of it is read here.
 """
 
 from __future__ import annotations
@@ -9,20 +10,65 @@ from __future__ import annotations
 import decimal
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 _CHUNK = 600  # digits; the limit cannot be set below 640
 _BITS = 2_000  # of integers with fewer digits than that limit can be
 
 
-def read_json(text: str) -> Any:
+class NumberTooLarge(ValueError):
+    """A number of JSON whose exponent no number of Python has."""
+
+
+def read_json(text: str, *, strict: bool = True) -> Any:
     """The value of a JSON text, as `json.loads` reads it, except for large numbers.
 
     An integer may have any number of digits. A number with a point or an exponent that is beyond
     the range of a float is a `decimal.Decimal`. Raises ValueError for text that is not JSON, and
-    for an exponent of more than 18 digits.
+    NumberTooLarge for an exponent of more than 18 digits. Where not `strict`, strings may hold
+    line breaks and other control characters as they are.
     """
-    return json.loads(text, parse_int=_read_int, parse_float=_read_float)
+    return json.loads(
+        text,
+        parse_int=_read_int,
+        parse_float=_read_float,
+        parse_constant=_no_constant,
+        strict=strict,
+    )
+
+
+def read_json_exactly(text: str) -> Any:
+    """The value of a JSON text such that `write_json` writes one that says the same.
+
+    Numbers with a point or an exponent are Decimals, with all their digits. Raises ValueError also
+    for a name that stands twice in an object, of which a dict would keep the last alone.
+    """
+    return json.loads(
+        text,
+        parse_int=_read_int,
+        parse_float=_read_decimal,
+        parse_constant=_no_constant,
+        object_pairs_hook=_members,
+    )
+
+
+def write_json(value: Any) -> str:
+    """A value that was read here as a JSON text, its numbers with all their digits."""
+    match value:
+        case dict():
+            names = (name if isinstance(name, str) else json.dumps(name) for name in value)
+            members = (
+                f"{json.dumps(name, ensure_ascii=False)}: {write_json(member)}"
+                for name, member in zip(names, value.values(), strict=True)
+            )
+            return f"{{{', '.join(members)}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(write_json, value))}]"
+        case decimal.Decimal():
+            return str(value)
+        case int() if value.bit_length() > _BITS:
+            return f"{decimal.Decimal(value):f}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def json_ready(value: Any) -> Any:
@@ -53,11 +99,24 @@ def _read_int(text: str) -> int:
     return -value if text.startswith("-") else value
 
 
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return members
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON number")
+
+
 def _read_float(text: str) -> float | decimal.Decimal:
     value = float(text)
-    if math.isfinite(value):
-        return value
+    return value if math.isfinite(value) else _read_decimal(text)
+
+
+def _read_decimal(text: str) -> decimal.Decimal:
     try:
         return decimal.Decimal(text)
     except decimal.InvalidOperation:
-        raise ValueError(f"the number {text[:60]} has too large an exponent") from None
+        raise NumberTooLarge(f"the number {text[:60]} has too large an exponent") from None

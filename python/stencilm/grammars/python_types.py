@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from stencilm.errors import UnsupportedFeature
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def json_schema_of(tp: Any) -> dict[str, Any]:
+def json_schema_of(
+    tp: Any, mode: Literal["validation", "serialization"] = "validation"
+) -> dict[str, Any]:
     """The JSON Schema of a Python type, as pydantic describes it for validation.
+
+    With `mode="serialization"` that of what its values are written as, under their aliases.
 
     It differs from pydantic's own text where that allows what pydantic does not read, or refuses
     what it writes: objects with declared fields are closed unless the type asks for extra ones,
@@ -32,7 +36,7 @@ def json_schema_of(tp: Any) -> dict[str, Any]:
 
     adapter = type_adapter(tp)
     try:
-        return adapter.json_schema(schema_generator=schema_generator())
+        return adapter.json_schema(schema_generator=schema_generator(), mode=mode)
     except PydanticUserError as error:
         raise UnsupportedFeature(
             f"{type_name(tp)} has no JSON form: {_first_line(error)}"

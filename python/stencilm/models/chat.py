@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from stencilm.characters import whole_characters
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.grammars.json_values import json_ready, read_json, write_json
 from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import (
@@ -340,6 +341,9 @@ class _Family:
 
         def read(generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
             found = written.parse(generation.text, prompt=prompt, first_id=first_id)
+            if found.problems:
+                # The grammar leaves none but numbers that Python cannot read as what they are.
+                raise InvalidOutput("; ".join(found.problems), text=generation.text)
             reasoning = found.reasoning or generation.reasoning or ""
             turn = Turn(generation, found.content, reasoning, found.calls)
             return turn, None if found.calls else found.content
@@ -355,7 +359,7 @@ class _Family:
                 {
                     "type": "function",
                     "id": call.id,
-                    "function": {"name": call.name, "arguments": dict(call.arguments)},
+                    "function": {"name": call.name, "arguments": json_ready(dict(call.arguments))},
                 }
                 for call in turn.calls
             ]
@@ -402,10 +406,13 @@ class _Json:
         return asked, self._read
 
     def _read(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
-        written = json.loads(generation.text)["turn"]
+        try:
+            written = read_json(generation.text)["turn"]
+        except ValueError as error:
+            raise InvalidOutput(f"the turn cannot be read: {error}", text=generation.text) from None
         if "answer" in written:
             answer = written["answer"]
-            text = json.dumps(answer, ensure_ascii=False) if self.output.is_json else answer
+            text = write_json(answer) if self.output.is_json else answer
             return Turn(generation, text, generation.reasoning or "", ()), text
         calls = tuple(
             ToolCall(call["name"], call["arguments"], f"call_{first_id + number}")

@@ -6,7 +6,9 @@ thread of its own, and the answer goes out as JSON.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -104,9 +106,20 @@ def serve(session: Session, listening: socket.socket, *, host: str) -> None:
     import uvicorn
 
     config = uvicorn.Config(
-        create_app(session, host=host), log_level="warning", ws="none", server_header=False
+        create_app(session, host=host),
+        log_level="warning",
+        ws="none",
+        server_header=False,
+        # A request that never comes whole must not keep Ctrl-C from ending the server.
+        timeout_graceful_shutdown=1,
     )
+    # That it is given up then is no error to show.
+    logging.getLogger("uvicorn.error").addFilter(_is_no_end_of_a_request)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _is_no_end_of_a_request(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 def _refused(status: int, sentence: str) -> Response:

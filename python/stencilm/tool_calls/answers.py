@@ -13,7 +13,8 @@ class ToolCall:
 
     Attributes:
         name: The tool.
-        arguments: Its arguments by name, as JSON values.
+        arguments: Its arguments by name, as JSON values; a number beyond the range of a float is a
+            `decimal.Decimal`.
         id: By what the answer of the tool refers to the call: what the model wrote before the
             arguments, or "call_" and a number. The first delta has it, so one that is written after
             them comes too late.

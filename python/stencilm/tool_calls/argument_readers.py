@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from stencilm.grammars.json_values import read_json, write_json
 from stencilm.tool_calls.literals import read_gemma, read_python
 from stencilm.tool_calls.reading import Malformed, Text
 from stencilm.tool_calls.schema_types import (
@@ -154,10 +155,10 @@ def parse_object(raw: str) -> dict[str, Any]:
     """
     try:
         # Models write line breaks into strings as they are.
-        value = json.loads(raw, strict=False)
+        value = read_json(raw, strict=False)
         if isinstance(value, str):
             # Arguments that were written as a JSON text within a JSON text.
-            value = json.loads(value, strict=False)
+            value = read_json(value, strict=False)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"the arguments {raw[:40]!r} are no JSON: {error}") from None
     if not isinstance(value, dict):
@@ -244,11 +245,11 @@ class _Marked:
             value = raw
         else:
             try:
-                value = json.loads(raw, strict=False)
+                value = read_json(raw, strict=False)
             except ValueError as error:
                 raise Malformed(f"the value {raw[:40]!r} is no JSON: {error}") from None
         if emit is not None:
-            emit(json.dumps(value, ensure_ascii=False))
+            emit(write_json(value))
         return value
 
     def _string(self, emit: Emit) -> Generator[None, None, str]:
@@ -278,7 +279,7 @@ class _Marked:
                 value.append((yield from self._value("", match["word"], of_part, None)))
         yield from self.text.expect(self.markers.close)
         if emit is not None:
-            emit(json.dumps(value, ensure_ascii=False))
+            emit(write_json(value))
         return value
 
     def _nested(self, name: str, schema: Any, emit: Emit | None) -> Generator[None, None, Any]:
@@ -318,7 +319,7 @@ class _Marked:
         else:
             value = read_value(raw, types)
         if emit is not None:
-            emit(json.dumps(value, ensure_ascii=False))
+            emit(write_json(value))
         return value
 
 
@@ -328,5 +329,5 @@ def _read_literals(text: Text, style: str, end: str, emit: Emit) -> Arguments:
     else:
         quote = "<escape>" if style == "functiongemma" else '<|"|>'
         arguments = yield from read_gemma(text, quote, end)
-    emit(json.dumps(arguments, ensure_ascii=False))
+    emit(write_json(arguments))
     return arguments

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Generator
 from typing import Any
 
 from stencilm.characters import whole_characters
+from stencilm.grammars.json_values import NumberTooLarge, read_json
 from stencilm.tool_calls.reading import Malformed, Text
 
 _PYTHON_STEP = re.compile(r"""[()\[\]{}"'\\,]""")
@@ -86,8 +88,8 @@ def _python_string(text: Text, quote: str) -> Generator[None, None, None]:
 def _literal(raw: str) -> Any:
     try:
         # Line breaks within a string are written as they are.
-        node = ast.parse(_one_line(raw.strip()), mode="eval").body
-        return _value(node, 0)
+        source = _one_line(raw.strip())
+        return _value(ast.parse(source, mode="eval").body, source)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         shown = raw.strip()[:40]
         raise Malformed(f"the value {shown!r} is no literal of Python: {error}") from None
@@ -100,14 +102,16 @@ def _one_line(raw: str) -> str:
     return raw.replace("\r", "\\r").replace("\n", "\\n") if raw[:1] in "\"'" else raw
 
 
-def _value(node: ast.expr, depth: int) -> Any:
+def _value(node: ast.expr, source: str) -> Any:
     if isinstance(node, ast.Name) and node.id.lower() in _WORDS:
         return _WORDS[node.id.lower()]
     if isinstance(node, ast.List | ast.Tuple):
-        return [_value(part, depth + 1) for part in node.elts]
+        return [_value(part, source) for part in node.elts]
     if isinstance(node, ast.Dict):
-        keys = [_value(key, depth + 1) if key else None for key in node.keys]
-        values = [_value(part, depth + 1) for part in node.values]
+        if None in node.keys:
+            raise ValueError("`**` within a dict has no counterpart in JSON")
+        keys = [_value(key, source) for key in node.keys if key is not None]
+        values = [_value(part, source) for part in node.values]
         return {
             key if isinstance(key, str) else json.dumps(key): value
             for key, value in zip(keys, values, strict=True)
@@ -118,6 +122,8 @@ def _value(node: ast.expr, depth: int) -> Any:
         value = node
     if not isinstance(value, (str, int, float, bool, type(None))):
         raise ValueError(f"{ast.unparse(node)} has no counterpart in JSON")
+    if isinstance(value, float) and not math.isfinite(value):
+        value = read_json(ast.get_source_segment(source, node) or "")
     if isinstance(value, str):
         # Two escapes of a pair of surrogates are one character, as in JSON.
         value = whole_characters(value)
@@ -203,7 +209,9 @@ class _Gemma:
         if word.lower() in _WORDS:
             return _WORDS[word.lower()]
         try:
-            return json.loads(word)
+            return read_json(word)
+        except NumberTooLarge as error:
+            raise Malformed(str(error)) from None
         except ValueError:
             return word
 

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stencilm.grammars.json_values import write_json
 from stencilm.tool_calls.answers import (
     CallDelta,
     CallDone,
@@ -200,7 +201,7 @@ class Output:
         """The call is complete."""
         name, call_id = self.current
         if self.handed_on != "{":
-            text = json.dumps(arguments, ensure_ascii=False)
+            text = write_json(arguments)
             self.deltas.append(CallDelta(self.begun, arguments=text))
         call = ToolCall(name, arguments, call_id)
         self.is_open = False
@@ -428,11 +429,11 @@ class TemplateReader:
                     out.problems.append("the text ends within a call")
                 raise
             # What was handed on of a call that is none is no part of the next one.
-            out.is_open = False
+            is_begun, out.is_open = out.is_open, False
             if len(out.calls) > known:
                 out.problems.append(str(error))
                 return
-            if not self.is_soft:
+            if is_begun or not self.is_soft:
                 out.problems.append(str(error))
             out.blanks, out.is_fresh = blanks, fresh
             self.text.at = begin + len(self.trigger)

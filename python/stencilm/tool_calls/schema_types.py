@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
+
+from stencilm.grammars.json_values import NumberTooLarge, read_json
+from stencilm.tool_calls.reading import Malformed
 
 ALL_TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})
 _MAX_DEPTH = 32
@@ -18,7 +22,7 @@ def type_of(value: Any) -> str:
         return "boolean"
     if value is None:
         return "null"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return "number"
     if isinstance(value, str):
         return "string"
@@ -109,6 +113,9 @@ def read_value(text: str, types: frozenset[str]) -> Any:
     """A value that is written without a mark of its type: a string as it is, anything else as JSON.
 
     Where a string and something else may be meant, a text that reads as something else is that.
+
+    Raises:
+        Malformed: It is a number that Python has no value for.
     """
     if types == {"string"}:
         return text
@@ -119,7 +126,11 @@ def read_value(text: str, types: frozenset[str]) -> Any:
         if known is not word and type_of(known) in types:
             return known
     try:
-        value = json.loads(word)
+        value = read_json(word)
+    except NumberTooLarge as error:
+        if "string" not in types:
+            raise Malformed(str(error)) from None
+        value = text
     except ValueError:
         value = text
         if not types & {"string"}:
@@ -131,6 +142,6 @@ def _python_value(word: str, text: str) -> Any:
     """A list or dict that a template printed as Python does, else the text."""
     try:
         value = ast.literal_eval(word)
-        return json.loads(json.dumps(value))
+        return json.loads(json.dumps(value, allow_nan=False))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from stencilm.grammars.json_values import write_json
 from stencilm.tool_calls.argument_readers import MARKERS, Markers
 from stencilm.tool_calls.schema_types import property_schema, type_of
 from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
@@ -53,7 +53,7 @@ def write_arguments(
 ) -> str:
     """The arguments in a style, on one line or each on lines of its own."""
     if style == "json":
-        return json.dumps(arguments, ensure_ascii=False)
+        return write_json(arguments)
     if style == "python":
         return ", ".join(f"{name}={_python(value)}" for name, value in arguments.items())
     if style in ("gemma", "functiongemma"):
@@ -75,9 +75,7 @@ def _python(value: Any) -> str:
         return (
             "{" + ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items()) + "}"
         )
-    if isinstance(value, float) and not math.isfinite(value):
-        return "-1e999" if value < 0 else "1e999"
-    return repr(value)
+    return repr(value) if value is None or isinstance(value, bool) else write_json(value)
 
 
 def _gemma(value: Any, quote: str) -> str:
@@ -87,7 +85,7 @@ def _gemma(value: Any, quote: str) -> str:
         return "[" + ",".join(_gemma(part, quote) for part in value) + "]"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{_gemma(part, quote)}" for key, part in value.items()) + "}"
-    return json.dumps(value)
+    return write_json(value)
 
 
 def _marked(markers: Markers, arguments: Mapping[str, Any], schema: Any, line: str = "\n") -> str:
@@ -102,7 +100,7 @@ def _marked(markers: Markers, arguments: Mapping[str, Any], schema: Any, line: s
         word = ""
         if markers.string is not None:
             word = _word(markers, value, property_schema(schema, name, schema))
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = value if isinstance(value, str) else write_json(value)
         if markers.own_lines:
             text = f"\n{text}\n"
         written += (
@@ -125,5 +123,5 @@ def _nested(markers: Markers, name: str, value: Any) -> str:
     elif isinstance(value, list):
         text = "".join(_nested(markers, markers.nested or "", part) for part in value)
     else:
-        text = value if isinstance(value, str) else json.dumps(value)
+        text = value if isinstance(value, str) else write_json(value)
     return markers.open + name + markers.middle + text + markers.close.replace("{}", name)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, computed_field, create_model
 
 import stencilm
 
@@ -335,3 +337,96 @@ def test_the_prompt_names_a_column_that_is_missing() -> None:
 def test_vllm_is_told_the_whole_grammar(output_type: Any, name: str) -> None:
     constraint = _constraint(resolve(output_type).grammar())
     assert list(constraint) == [name]
+
+
+class Named(BaseModel):
+    """Read and written under other names than its fields have, and with a field that is made."""
+
+    user_name: str = Field(alias="userName", max_length=3)
+    size: int = Field(validation_alias="sizeIn", serialization_alias="sizeOut", ge=0, le=9)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def twice(self) -> int:
+        return 2 * self.size
+
+
+@pytest.mark.parametrize("output_type", [Named, stencilm.JsonSchema(Named), list[Named]], ids=str)
+def test_a_value_is_in_its_column_under_the_names_that_it_is_written_by(output_type: Any) -> None:
+    """Under others Arrow took each field for missing, and wrote null."""
+    if output_type == list[Named]:
+        output_type = Annotated[list[Named], Field(min_length=1, max_length=1)]
+    (row,) = answered([{"text": "x"}], output_type=output_type)
+    text, found = json.loads(row["output_text"]), row["output"]
+    if isinstance(text, list):
+        (text,), (found,) = text, found
+    size = text["sizeIn"]
+    assert found == {"userName": text["userName"], "sizeOut": size, "twice": 2 * size}
+
+
+def test_json_text_has_the_numbers_that_were_written() -> None:
+    far = stencilm.JsonSchema('{"enum": [[1e400, "é"]]}')
+    (row,) = answered([{"text": "x"}], output_type=far, max_tokens=500)
+    assert json.loads(row["output"], parse_int=Decimal, parse_float=Decimal) == [
+        Decimal("1e400"),
+        "é",
+    ]
+
+
+def test_a_type_within_another_that_has_changed_is_other_work(tmp_path: Path) -> None:
+    def kind(most: int) -> Any:
+        return list[create_model("Inner", n=(int, Field(ge=0, le=most)))]  # type: ignore[misc]
+
+    rows = [{"id": 1, "text": "x"}]
+    for most, is_known in ((3, False), (3, True), (5, False)):
+        (row,) = answered(rows, output_type=kind(most), key="id", resume=tmp_path)
+        assert row["output_stats"]["resumed"] is is_known
+
+
+def test_a_validator_does_not_hide_finished_rows(tmp_path: Path) -> None:
+    """The text of a type with a function in it has the function's address."""
+    rows = [{"id": 1, "text": "x"}]
+    for is_known in (False, True):
+        kind = Annotated[int, AfterValidator(lambda value: value)]
+        (row,) = answered(rows, output_type=kind, key="id", resume=tmp_path)
+        assert row["output_stats"]["resumed"] is is_known
+
+
+def test_what_a_new_validator_refuses_is_written_again(tmp_path: Path) -> None:
+    def refuse(value: int) -> int:
+        raise ValueError("no more")
+
+    rows = [{"id": 1, "text": "x"}]
+    answered(rows, output_type=int, key="id", resume=tmp_path)
+    refused = Annotated[int, AfterValidator(refuse)]
+    (row,) = answered(rows, output_type=refused, key="id", resume=tmp_path)
+    assert "no more" in row["output_error"] and not row["output_stats"]["resumed"]
+
+
+def test_a_function_with_other_arguments_is_another_model(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    for number, is_known in ((1, False), (1, True), (2, False)):
+        (row,) = answered(
+            rows,
+            model=partial(numbered_model, number),
+            output_type=int,
+            key="id",
+            resume=tmp_path,
+        )
+        assert row["output_stats"]["resumed"] is is_known
+
+
+def numbered_model(number: int) -> Any:
+    return byte_model()
+
+
+@pytest.mark.parametrize("line", [b'{"digest": []}\n', b'{"digest": "%b", "more": 1}\n', b"5\n"])
+def test_a_line_of_another_form_is_a_row_that_is_done_again(tmp_path: Path, line: bytes) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    options: dict[str, Any] = {"output_type": int, "key": "id", "resume": tmp_path}
+    answered(rows, **options)
+    (path,) = tmp_path.iterdir()
+    digest = json.loads(path.read_bytes())["digest"].encode()
+    path.write_bytes(line.replace(b"%b", digest))
+    (row,) = answered(rows, **options)
+    assert row["output_error"] is None and not row["output_stats"]["resumed"]

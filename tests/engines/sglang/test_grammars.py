@@ -477,3 +477,35 @@ def test_reasoning_comes_before_the_grammar(waiting: Any, tokenizer: Any) -> Non
     mask.fill_(-1)
     grammar.fill_vocab_mask(mask, 0)
     assert (mask == -1).all()
+
+
+def test_any_json_is_written_as_the_flags_say(tokenizer: Any) -> None:
+    compact = StencilmBackend(tokenizer, WIDTH, {STOP}, any_whitespace=False)
+    for key in ("$$ANY$$", "true"):
+        written(compact.dispatch_json(key), tokenizer, '{"a": [1, 2]}')
+        with pytest.raises(ValueError, match="refuses"):
+            written(compact.dispatch_json(key), tokenizer, '{ "a":[1,2]}')
+
+
+def test_the_numbers_of_a_tag_are_left_as_they_are(
+    backend: StencilmBackend, tokenizer: Any
+) -> None:
+    schema = '{"type": "number", "minimum": 1e400}'
+    value = f'{{"type": "json_schema", "json_schema": {schema}}}'
+    tag = f'{{"type": "structural_tag", "format": {value}}}'
+    written(backend.dispatch_structural_tag(tag), tokenizer, "2" + "0" * 400)
+    twice = tag.replace('"type": "number"', '"type": "number", "type": "string"')
+    refused = backend.dispatch_structural_tag(twice)
+    assert "stands twice" in refused.error_message
+
+
+def test_a_grammar_that_cannot_be_framed_is_refused(
+    backend: StencilmBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unprintable(grammar: Any) -> str:
+        raise stencilm.LimitExceeded("too large to print")
+
+    inner = backend.dispatch_regex("a")
+    monkeypatch.setattr(type(inner.compiled.grammar), "__str__", unprintable)
+    refused = backend.compile_framed_grammar(inner, lambda content: content)
+    assert "too large to print" in refused.error_message

@@ -11,7 +11,7 @@ import pytest
 
 from stencilm import Grammar, GrammarMatcher, StructuralTag, TokenizerInfo
 from stencilm.errors import StencilError
-from stencilm.integrations.vllm.requests import Kind, grammar_of
+from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json
 from stencilm.integrations.vllm.settings import OPTIONS, SWITCH, Options, is_switched_on
 from stencilm.matching.compiler import GrammarCompiler
 
@@ -155,3 +155,39 @@ def test_the_tags_of_vllm_s_tool_parsers_compile_as_they_come() -> None:
         grammar = grammar_of(Kind.STRUCTURAL_TAG, text, Options())
         assert str(Grammar.from_structural_tag(StructuralTag.from_json(text))) == str(grammar), name
         grammar_of(Kind.STRUCTURAL_TAG, text, Options(max_whitespace=1, strict_mode=True))
+
+
+def test_options_leave_the_numbers_of_a_tag_as_they_are(compiler: GrammarCompiler) -> None:
+    """A schema's numbers are decimals; read as floats, `1e400` would be written as Infinity."""
+    text = (
+        '{"type": "structural_tag", "format": {"type": "json_schema", "json_schema": '
+        '{"type": "integer", "minimum": 1e400, "maximum": 100000000000000000000000001e374}}}'
+    )
+    for options in (Options(), Options(max_whitespace=0)):
+        grammar = grammar_of(Kind.STRUCTURAL_TAG, text, options)
+        assert not fits(compiler, grammar, "5")
+        assert fits(compiler, grammar, "100000000000000000000000001" + "0" * 374)
+        assert not fits(compiler, grammar, "100000000000000000000000002" + "0" * 374)
+
+
+def test_options_hide_no_name_that_stands_twice() -> None:
+    text = (
+        '{"type": "structural_tag", "format": {"type": "json_schema", "json_schema": '
+        '{"type": "integer", "type": "string"}}}'
+    )
+    for options in (Options(), Options(max_whitespace=0)):
+        with pytest.raises(StencilError, match='"type" stands twice'):
+            grammar_of(Kind.STRUCTURAL_TAG, text, options)
+
+
+def test_which_texts_are_json_as_a_whole() -> None:
+    def tag(**value: Any) -> str:
+        return json.dumps({"type": "structural_tag", "format": value})
+
+    assert is_json(Kind.JSON_SCHEMA, "{}") and is_json(Kind.JSON_OBJECT, "")
+    assert not is_json(Kind.REGEX, "a") and not is_json(Kind.STRUCTURAL_TAG, "[")
+    # As the front end writes `disable_additional_properties` of a request.
+    assert is_json(Kind.STRUCTURAL_TAG, tag(type="json_schema", json_schema={}, strict_mode=True))
+    assert not is_json(Kind.STRUCTURAL_TAG, tag(type="any_text"))
+    styled = tag(type="json_schema", json_schema={}, style="qwen_xml")
+    assert not is_json(Kind.STRUCTURAL_TAG, styled)

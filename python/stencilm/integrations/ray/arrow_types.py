@@ -1,20 +1,23 @@
 """The Arrow type of an output type's values, decided once for a whole dataset.
 
 One idea: a column has one type in every block, whatever the rows of a block happen to hold. So the
-type is read from the schema, not from values. Where a schema has no Arrow type, such as a union or
-an object with free keys, the column holds JSON text.
+type is read from the schema of what values are written as, not from values, and they are written
+under the names of that schema: under others Arrow would take them for missing. Where a schema has
+no Arrow type, such as a union or an object with free keys, the column holds JSON text.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from stencilm.grammars.json_values import write_json
 from stencilm.grammars.output_types import Choice, JsonSchema
 from stencilm.grammars.outputs import Output
-from stencilm.grammars.python_types import json_schema_of
+from stencilm.grammars.python_types import json_schema_of, type_adapter
 
 _SCALARS: dict[str, Any] = {
     "boolean": pa.bool_(),
@@ -32,9 +35,23 @@ def arrow_type(output_type: Any, output: Output) -> Any:
     if not output.is_json:
         return pa.string()
     schema = output_type.schema if isinstance(output_type, JsonSchema) else None
-    if schema is None:
-        schema = json_schema_of(output_type)
+    if output.json_type is not Any:
+        schema = json_schema_of(output.json_type, "serialization")
     return _read(schema, schema, 0) if isinstance(schema, Mapping) else None
+
+
+def dumped(output: Output, value: Any) -> Any:
+    """A value as the data of its column, JSON-ready."""
+    if output.is_json and output.json_type is not Any:
+        return type_adapter(output.json_type).dump_python(value, mode="json", by_alias=True)
+    return output.dump(value)
+
+
+def dumped_text(output: Output, value: Any) -> str:
+    """A value as the JSON text of its column, its numbers as they were written."""
+    if output.is_json and output.json_type is Any:
+        return write_json(value)
+    return json.dumps(dumped(output, value))
 
 
 def _read(schema: Any, document: Mapping[str, Any], depth: int) -> Any:

@@ -28,6 +28,7 @@ from stencilm.grammars.sources import (
 )
 from stencilm.integrations.ray.rows import Answer, described, failed
 from stencilm.integrations.transformers.row_states import new_matcher
+from stencilm.integrations.vllm.settings import Options as VllmOptions
 from stencilm.models.protocol import Prompt
 
 
@@ -181,6 +182,7 @@ class VllmEngine:
                     "out, or give the output type `max_whitespace`"
                 )
             # The engine takes it for all its requests, in a process that inherits this.
+            VllmOptions.from_environment()  # says what is wrong with them
             known = json.loads(os.environ.get("STENCILM_VLLM_OPTIONS") or "{}")
             os.environ["STENCILM_VLLM_OPTIONS"] = json.dumps({**known, "whitespace_budget": blanks})
         self._llm = LLM(model=str(model), **model_options)

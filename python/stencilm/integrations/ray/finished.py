@@ -22,6 +22,7 @@ from stencilm.integrations.ray.rows import Answer
 
 _LOG = logging.getLogger("stencilm.ray")
 _ENDING = ".rows.jsonl"
+_NO_ROW = "%s holds a line that is no row, so that row is done again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,13 @@ class FinishedRows:
             # Rows that were done together mostly come together again.
             self._open = (place.file, self._read(place.file))
         line = self._open[1][place.start : place.start + place.length]
-        kept = json.loads(line)
-        del kept["digest"]
-        return Answer(**kept)
+        try:
+            kept = json.loads(line)
+            del kept["digest"]
+            return Answer(**kept)
+        except (ValueError, KeyError, TypeError):
+            _LOG.warning(_NO_ROW, place.file)
+            return None
 
     def add(self, rows: Iterable[tuple[str, Answer]]) -> None:
         """Keep some rows, as one file."""
@@ -98,11 +103,9 @@ class FinishedRows:
         start = 0
         for line in self._read(path).splitlines(keepends=True):
             try:
-                digest = json.loads(line)["digest"]
+                self._places[json.loads(line)["digest"]] = _Place(path, start, len(line))
             except (ValueError, KeyError, TypeError):
-                _LOG.warning("%s holds a line that is no row, so that row is done again", path)
-            else:
-                self._places[digest] = _Place(path, start, len(line))
+                _LOG.warning(_NO_ROW, path)
             start += len(line)
 
 

@@ -26,6 +26,7 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.runtime_context import get_serving
 
 import stencilm
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.integrations.sglang.grammars import (
     StencilmGrammar,
     WaitingGrammar,
@@ -208,7 +209,7 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         """JSON that is valid under a schema, or any JSON."""
         if key_string == ANY_JSON:
-            return self._grammar("json", self._compiler.compile_builtin_json_grammar)
+            key_string = "true"  # the schema of any JSON, which is written as the flags say, too
         return self._grammar(
             "json", lambda: self._compiler.compile_json_schema(key_string, **self._json_options)
         )
@@ -247,11 +248,12 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         self, grammar: StencilmGrammar, frame: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> BaseGrammarObject:
         """The grammar as the content of a structural tag."""
-        content = {"type": "grammar", "grammar": str(grammar.compiled.grammar)}
-        return self._grammar(
-            "structural_tag",
-            lambda: self._framing.compile_structural_tag(json.dumps(frame(content))),
-        )
+
+        def compile_it() -> stencilm.CompiledGrammar:
+            content = {"type": "grammar", "grammar": str(grammar.compiled.grammar)}
+            return self._framing.compile_structural_tag(json.dumps(frame(content)))
+
+        return self._grammar("structural_tag", compile_it)
 
     def reset(self) -> None:
         """Forgets all grammars."""
@@ -285,7 +287,7 @@ def with_schemas(tag: str) -> str:
     The engine writes null for tools without parameters.
     """
     try:
-        value = json.loads(tag)
+        value = read_json_exactly(tag)
     except ValueError:
         return tag  # compiling it says where the fault is
 
@@ -305,4 +307,4 @@ def with_schemas(tag: str) -> str:
                 made[name] = walk(one)
         return made
 
-    return json.dumps(walk(value))
+    return write_json(walk(value))

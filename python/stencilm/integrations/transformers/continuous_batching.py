@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from copy import copy
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
@@ -90,13 +91,26 @@ class ContinuousBatchingLogitsProcessor:
         self._closes = finish == "valid"
         _transformers().Processor.register(type(self))
         self._compiled = compiled
+        self._begin()
+
+    def _begin(self) -> None:
+        """Knows no request of a manager yet."""
         self._texts: OrderedDict[str, tuple[CompiledGrammar, Written]] = OrderedDict()
         self._states: list[Any] = []
         self._rows: list[Written | None] = []
         self._bitmask: Any = None
 
+    def __copy__(self) -> ContinuousBatchingLogitsProcessor:
+        """A processor of the same grammar that has met no request yet."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._begin()
+        return made
+
     def attach(self, manager: Any) -> None:
         """Make a `ContinuousBatchingManager` that has not started use this processor.
+
+        What is known of requests stays with their manager, so several may share a processor.
 
         Raises:
             ModelError: The manager has started, works one batch ahead, or replays recorded passes.
@@ -114,7 +128,8 @@ class ContinuousBatchingLogitsProcessor:
             (at for at, one in enumerate(processors) if "Warper" in type(one).__name__),
             len(processors),
         )
-        processors.insert(place, self)
+        # Two managers have threads of their own, and may have requests of one name.
+        processors.insert(place, copy(self))
         joined = theirs.ProcessorsOfRequests(
             theirs.Processors(processors),
             drop_unsupported_processors=False,
@@ -192,7 +207,6 @@ class ContinuousBatchingLogitsProcessor:
         finally:
             manager.stop(block=True)
             manager.destroy()
-            self._texts.clear()
 
     # What follows is called by transformers.
 

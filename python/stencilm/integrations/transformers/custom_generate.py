@@ -43,6 +43,12 @@ _ROW_BY_ROW = {
 }  # fmt: skip
 """Processors of transformers that keep nothing for single rows. To show them a row for each place
 of the batch would take as many passes over it as there are lengths."""
+_AT_EVERY_TOKEN = {
+    "SynthIDTextWatermarkLogitsProcessor": "the watermark of SynthID",
+    "UnbatchedClassifierFreeGuidanceLogitsProcessor": "guidance_scale",
+}
+"""Processors of transformers that have to be asked at every token, since they count on seeing the
+token before by each call, and what asks for them."""
 
 
 class CustomGenerate:
@@ -144,9 +150,9 @@ class CustomGenerate:
 
         Raises:
             ValueError: Something is asked for that only `generate`'s own loops do: beams, an
-                assistant, guidance, dictionaries, inputs other than tokens, encoders, models
-                without a cache that can be masked. Use `LogitsProcessor` with them. Or the rows
-                cannot be shared out among the grammars.
+                assistant, guidance, watermarks of SynthID, dictionaries, inputs other than
+                tokens, encoders, models without a cache that can be masked. Use `LogitsProcessor`
+                with them. Or the rows cannot be shared out among the grammars.
             TokenizerError: The model has another vocabulary than the grammar.
             MatcherError: The logits processors forbid all tokens that the grammar allows, or force
                 one that it refuses.
@@ -158,7 +164,7 @@ class CustomGenerate:
         handed = _handed_to_generate(self, sys._getframe(1))
         streamer = model_kwargs.get("streamer", handed.get("streamer"))
         assistant = model_kwargs.get("assistant_model", handed.get("assistant_model"))
-        _check_request(model, generation_config, model_kwargs, assistant)
+        _check_request(model, generation_config, model_kwargs, assistant, logits_processor)
         if not len(input_ids):
             return input_ids
         if streamer is not None and len(input_ids) > 1:
@@ -243,12 +249,22 @@ def _handed_to_generate(custom: CustomGenerate, caller: Any) -> dict[str, Any]:
 
 
 def _check_request(
-    model: Any, generation_config: Any, model_kwargs: dict[str, Any], assistant: Any
+    model: Any,
+    generation_config: Any,
+    model_kwargs: dict[str, Any],
+    assistant: Any,
+    logits_processor: Sequence[Any],
 ) -> None:
     """Raises ValueError for what this loop would have to ignore."""
     others = sorted(
         name for name, value in model_kwargs.items() if name not in _READ and value is not None
     )
+    at_every_token = [
+        _AT_EVERY_TOKEN[kind.__name__]
+        for processor in logits_processor
+        for kind in type(processor).__mro__
+        if kind.__name__ in _AT_EVERY_TOKEN
+    ]
     mode = str(getattr(generation_config.get_generation_mode(assistant), "value", ""))
     if (generation_config.num_beams or 1) > 1 or generation_config.return_dict_in_generate:
         found = "neither searches with beams nor returns a dictionary"
@@ -256,8 +272,8 @@ def _check_request(
         found = f"does not do {mode.replace('_', ' ')}"
     elif getattr(model.config, "is_encoder_decoder", False):
         found = f"knows no encoder, which {type(model).__name__} has"
-    elif generation_config.guidance_scale not in (None, 1):
-        found = "cannot show guidance_scale every token, since some need no pass"
+    elif at_every_token:
+        found = f"cannot show {at_every_token[0]} every token, since some need no pass"
     elif others:
         found = f"reads tokens only, not {', '.join(others)}"
     else:

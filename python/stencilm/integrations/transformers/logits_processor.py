@@ -51,8 +51,9 @@ class LogitsProcessor:
     It may be used for one `generate` after another. Rows that do not begin with a known prompt are
     new prompts, and so are those that go on with several tokens that the grammar refuses; call
     `reset` before a prompt that goes on from an earlier one with what the grammar would take.
-    Threads may share it, with at most eight sets of prompts in work at a time; `copy.copy` makes
-    another.
+    Threads may share it. Of more than eight sets of prompts in work at a time, those that come
+    again are read anew from the end of their prompts, which takes longer the longer they are;
+    `copy.copy` makes another processor. A batch may lose rows, where it has one grammar.
 
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch; beams and

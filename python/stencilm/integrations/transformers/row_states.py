@@ -7,8 +7,12 @@ forward and back by any number of tokens, be reordered, repeated and dropped.
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
+from collections import ChainMap, OrderedDict, deque
 from collections.abc import Iterable, Sequence
+from copy import copy
+from hashlib import blake2b
+from typing import NamedTuple
 
 from stencilm.errors import TokenizerError
 from stencilm.matching.compiler import CompiledGrammar
@@ -21,7 +25,11 @@ from stencilm.matching.reasoning import (
 )
 
 _MOST_KEPT = 8
-"""How many sets of prompts are kept, for a loop may call with several of them in turn."""
+"""How many sets of prompts have matchers, for a loop may call with several of them in turn."""
+
+_MOST_REMEMBERED = 1 << 16
+"""How many rows are known again without a matcher: more than any machine has in work at once, and
+each takes some hundred bytes."""
 
 
 class Written:
@@ -147,6 +155,24 @@ class Rows:
         self._texts_of = texts_of
         return [self._texts[text] for text in texts_of]
 
+    def fork(self) -> Rows:
+        """The same rows with matchers of their own."""
+        made = copy(self)
+        made._texts = [text.fork() for text in self._texts]
+        return made
+
+    def latest(self) -> list[list[int]]:
+        """The rows as they were shown last."""
+        return [
+            prompt + self._texts[text].tokens
+            for prompt, text in zip(self._prompts, self._texts_of, strict=True)
+        ]
+
+    @property
+    def start(self) -> int:
+        """How many tokens the prompts have."""
+        return self._start
+
     def _nearest(self, number: int, tokens: list[int]) -> tuple[int, int]:
         """The known text of this row's prompt that shares most with these tokens, and how much."""
         best, most = self._texts_of[number], -1
@@ -158,7 +184,11 @@ class Rows:
 
 
 class RowStates:
-    """The rows of one call after another: which prompts they come from, and what they wrote."""
+    """The rows of one call after another: which prompts they come from, and what they wrote.
+
+    Only the latest sets of prompts keep their matchers. Of the others the rows are remembered as
+    they were shown last; one that goes on from there is read anew from the end of its prompt.
+    """
 
     def __init__(
         self,
@@ -171,11 +201,14 @@ class RowStates:
         self._reasoning = reasoning
         self.max_new_tokens = max_new_tokens
         self.whitespace_budget = whitespace_budget
-        self._known: deque[Rows] = deque(maxlen=_MOST_KEPT)
+        self._known: deque[Rows] = deque()
+        # Of rows without a matcher, by their digest.
+        self._remembered: OrderedDict[bytes, _Origin] = OrderedDict()
 
     def forget(self) -> None:
         """What comes next are new prompts."""
         self._known.clear()
+        self._remembered.clear()
 
     def go_to(self, rows: list[list[int]]) -> tuple[Rows, list[Written]]:
         """The rows' texts; they are new prompts where they go on with nothing that is known.
@@ -190,23 +223,82 @@ class RowStates:
             steps = known.steps(rows)
             if steps > 1 and not is_latest:
                 continue
-            written = known.go_to(rows)
+            # What takes several steps at once is tried on a copy, for it may be another prompt.
+            gone_on = known if steps <= 1 else known.fork()
+            written = gone_on.go_to(rows)
             if steps > 1 and any(one.is_refused or has_more(one) for one in written):
                 # No loop writes several tokens unseen that the grammar refuses: it is another
                 # prompt that begins as the one before.
                 continue
             self._known.remove(known)
-            self._known.appendleft(known)
-            return known, written
+            self._known.appendleft(gone_on)
+            return gone_on, written
         if len(rows) % len(self.grammars):
             raise ValueError(
                 f"{len(rows)} rows cannot be shared out among {len(self.grammars)} grammars: give "
                 "one grammar for all, or one for each prompt of the batch"
             )
-        bounds = (self.max_new_tokens, self.whitespace_budget)
-        new = Rows(rows, self.grammars, self._reasoning, *bounds)
+        start = self._start_of(rows)
+        new, written = self._begun(rows, start)
+        if start < len(rows[0]) and all(one.is_refused for one in written):
+            # Other prompts, which are a token longer than what was shown before.
+            new, written = self._begun(rows, len(rows[0]))
         self._known.appendleft(new)
+        while len(self._known) > _MOST_KEPT:
+            self._remembered |= _origins(self._known.pop())
+        while len(self._remembered) > _MOST_REMEMBERED:
+            self._remembered.popitem(last=False)
+        return new, written
+
+    def _begun(self, rows: list[list[int]], start: int) -> tuple[Rows, list[Written]]:
+        """A set whose prompts have so many tokens, gone to these rows."""
+        bounds = (self.max_new_tokens, self.whitespace_budget)
+        new = Rows([row[:start] for row in rows], self.grammars, self._reasoning, *bounds)
         return new, new.go_to(rows)
+
+    def _start_of(self, rows: list[list[int]]) -> int:
+        """How long the prompts of rows are that no set goes on with as it is.
+
+        They are prompts as a whole, unless each of them is one that was shown before, or goes a
+        step on from it: then its set has lost its matchers, or lost rows.
+
+        Raises:
+            ValueError: The set has lost rows, and several grammars, so that it cannot be told
+                which row has which.
+        """
+        kept: dict[bytes, _Origin] = {}
+        for known in reversed(self._known):
+            kept |= _origins(known)
+        origins = ChainMap(kept, self._remembered)
+        for steps in (1, 0):
+            found = {origins.get(_digest(row[: len(row) - steps])) for row in rows}
+            starts = {None if one is None else one.start for one in found}
+            if len(starts) == 1 and (start := starts.pop()) is not None:
+                if len(self.grammars) > 1 and found != {_Origin(start, len(rows))}:
+                    raise ValueError(
+                        f"these {len(rows)} rows are no whole batch, so it cannot be told which of "
+                        f"the {len(self.grammars)} grammars each has: show all rows of a batch at "
+                        "every step, or use a processor for each grammar"
+                    )
+                return start
+        return len(rows[0])
+
+
+class _Origin(NamedTuple):
+    """Where a row comes from: a set of so many rows, whose prompts have so many tokens."""
+
+    start: int
+    rows: int
+
+
+def _origins(known: Rows) -> dict[bytes, _Origin]:
+    """Of each row of a set, by its digest."""
+    latest = known.latest()
+    return {_digest(row): _Origin(known.start, len(latest)) for row in latest}
+
+
+def _digest(row: list[int]) -> bytes:
+    return blake2b(array("q", row).tobytes(), digest_size=16).digest()
 
 
 def has_more(written: Written) -> bool:

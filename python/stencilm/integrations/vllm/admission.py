@@ -7,7 +7,6 @@ out.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from vllm.sampling_params import SamplingParams
 from vllm.v1.structured_output.request import get_structured_output_key
 
 from stencilm.errors import StencilError
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.integrations.vllm.backend import RequestCompiler, kind_of
 from stencilm.integrations.vllm.requests import grammar_of
 from stencilm.integrations.vllm.sequences import RequestSequence
@@ -142,10 +142,10 @@ def _set_wishes(params: Any) -> None:
         return
     schema = params.json if params.json is not None else {"type": "object"}
     if isinstance(schema, str):
-        schema = json.loads(schema)
+        schema = read_json_exactly(schema)
     value = {"type": "json_schema", "json_schema": schema, **wishes}
     params.json, params.json_object = None, None
-    params.structural_tag = json.dumps({"type": "structural_tag", "format": value})
+    params.structural_tag = write_json({"type": "structural_tag", "format": value})
 
 
 def _wishes(params: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 import stencilm
 from stencilm.bitmask.arrays import allocate_token_bitmask
-from stencilm.integrations.vllm.requests import Kind, grammar_of
+from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json
 from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks, tokens_left
 from stencilm.integrations.vllm.settings import Options
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
@@ -132,11 +132,11 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
         Raises:
             StencilError: It cannot be enforced; this request alone fails.
         """
-        is_json = kind_of(request_type, grammar_spec) in (Kind.JSON_SCHEMA, Kind.JSON_OBJECT)
+        is_bounded = is_json(kind_of(request_type, grammar_spec), grammar_spec)
         return RequestSequence(
             self._requests.compile(request_type, grammar_spec),
             stop_token_ids,
-            whitespace_budget=self._requests.options.whitespace_budget if is_json else None,
+            whitespace_budget=self._requests.options.whitespace_budget if is_bounded else None,
         )
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_types import Choice
 from stencilm.integrations.vllm.settings import Options
 
@@ -63,6 +64,25 @@ def grammar_of(kind: Kind, text: str, options: Options) -> Grammar:
             return Grammar.from_structural_tag(_with_options(text, options), limits=limits)
 
 
+def is_json(kind: Kind, text: str) -> bool:
+    """Whether the whole text of a request is JSON.
+
+    The front end writes what a request wishes beside its schema as a structural tag.
+    """
+    if kind is not Kind.STRUCTURAL_TAG:
+        return kind in (Kind.JSON_SCHEMA, Kind.JSON_OBJECT)
+    try:
+        tag = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    whole = tag.get("format") if isinstance(tag, dict) else None
+    return (
+        isinstance(whole, dict)
+        and whole.get("type") == "json_schema"
+        and whole.get("style", "json") == "json"
+    )
+
+
 def _choice(text: str) -> Choice:
     try:
         texts = json.loads(text)
@@ -88,8 +108,8 @@ def _with_options(text: str, options: Options) -> str:
     if all(getattr(options, name) == getattr(_DEFAULTS, name) for name in written):
         return text
     try:
-        tag = json.loads(text)
-    except json.JSONDecodeError:
+        tag = read_json_exactly(text)
+    except ValueError:
         return text  # What is wrong is said where the tag is read.
     except RecursionError:
         raise LimitExceeded("the structural tag is nested too deeply; flatten it") from None
@@ -104,7 +124,7 @@ def _with_options(text: str, options: Options) -> str:
             if value.get("type") == "json_schema":
                 _set_options(value, options)
             work.extend(inner for name, inner in value.items() if name != "json_schema")
-    return json.dumps(tag)
+    return write_json(tag)
 
 
 def _set_options(value: dict[str, Any], options: Options) -> None:
