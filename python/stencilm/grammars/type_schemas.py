@@ -25,6 +25,7 @@ from stencilm.grammars.time_patterns import (
     duration_patterns,
     time_patterns,
 )
+from stencilm.grammars.type_configurations import ConfiguredSchemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,7 +157,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
     return _TypeSchemas
 
 
-class _TypeSchemas(GenerateJsonSchema):
+class _TypeSchemas(ConfiguredSchemas):
     def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
         described = super().generate(schema, mode)
         formats = _formats() if _has_unknown(described) else {}
@@ -165,16 +166,11 @@ class _TypeSchemas(GenerateJsonSchema):
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().model_schema(schema))
 
-    # These are read by the configuration of the model around them, also where they stand apart
-    # from it, among the definitions.
-
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        with self._config_wrapper_stack.push(schema.get("config")):
-            return _closed(super().dataclass_schema(schema))
+        return _closed(super().dataclass_schema(schema))
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        with self._config_wrapper_stack.push(schema.get("config")):
-            return _closed(super().typed_dict_schema(schema))
+        return _closed(super().typed_dict_schema(schema))
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
@@ -275,7 +271,12 @@ class _TypeSchemas(GenerateJsonSchema):
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
-        # The configuration of a model counts where the type itself says nothing.
+        # The configuration of a model counts where the type itself says nothing. Before 2.13
+        # pydantic leaves its lengths out.
+        if self._config.str_min_length:
+            described.setdefault("minLength", self._config.str_min_length)
+        if self._config.str_max_length is not None:
+            described.setdefault("maxLength", self._config.str_max_length)
         is_stripped = schema.get("strip_whitespace", self._config.str_strip_whitespace)
         if is_stripped and described.keys() & {"minLength", "pattern"}:
             # What is taken away must not be counted, or looked at.
