@@ -57,6 +57,13 @@ def test_bytes_that_are_no_text_are_written_in_hexadecimal() -> None:
         {"token_id": 1},
         {"event": "prompt", "token_ids": [1]},
         {"event": "prompt", "token_ids": [1], "text": "a", "colour": "red"},
+        {"event": "prompt", "token_ids": [1], "text": 5},
+        {"event": "prompt", "token_ids": [1], "text": {"hexa": ""}},
+        {"event": "prompt", "token_ids": [1], "text": "\ud800"},
+        {"event": "prompt", "token_ids": ["1"], "text": "a"},
+        {"event": "prompt", "token_ids": 10**5, "text": "a"},
+        {"event": "ended", "status": None, "reason": "x"},
+        {"event": []},
     ],
 )
 def test_a_record_of_no_event_is_refused(record: dict[str, Any]) -> None:
@@ -64,7 +71,7 @@ def test_a_record_of_no_event_is_refused(record: dict[str, Any]) -> None:
         Event.from_json(record)
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", json.dumps([{"event": "x"}])])
+@pytest.mark.parametrize("text", ["{}", "[1]", json.dumps([{"event": "x"}]), "[" * 100_000])
 def test_text_that_is_no_trace_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="event"):
         Trace.loads(text)

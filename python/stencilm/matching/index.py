@@ -251,18 +251,32 @@ class TokenIndex:
         """The stretches where every continuation agrees, in the order of their states.
 
         A stretch begins where the start, or a choice, leads into it, and is told once.
+
+        Raises:
+            MatcherError: The text that the index was read from was changed by somebody.
         """
         stretches = []
         for state in self._core.forced_states():
             text, spans = self._core.forced_spans(state, MAX_SPANNING)
             tokens, left_over = self._tokenizer_info.joint.split(text, [], spans)
-            behind: int | None = state
-            for token_id in tokens:
-                assert behind is not None, "forced tokens are allowed"
-                behind = self._core.next_state(behind, token_id)
-            assert behind is not None, "forced tokens are allowed"
-            stretches.append(Stretch(state, text, tokens, behind, left_over))
+            stretches.append(Stretch(state, text, tokens, self._behind(state, tokens), left_over))
         return stretches
+
+    def _behind(self, state: int, forced: list[int]) -> int:
+        """The state behind tokens that must come.
+
+        That what tokens spell leads where they do is not looked at when an index is read.
+        """
+        here = state
+        for token_id in forced:
+            behind = self._core.next_state(here, token_id)
+            if behind is None:
+                raise MatcherError(
+                    f"token {token_id} must come at state {here} and is not allowed there: the "
+                    "text that this index was read from was changed, so build it anew"
+                )
+            here = behind
+        return here
 
     def to_dot(self, *, max_states: int = 60) -> str:
         """A drawing in the language of graphviz; of more states than that, a summary."""
