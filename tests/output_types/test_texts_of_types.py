@@ -12,7 +12,7 @@ import random
 import re
 import uuid
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import pydantic
@@ -550,6 +550,37 @@ def test_what_is_held_is_read_by_the_configuration_that_pydantic_reads_it_by(
                 is_read = False
             is_written = start.fork().longest_valid_prefix(text).status == "complete"
             assert is_written == is_read, (outer, text)
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, None), (5, None), (None, -12), (-130, 1042)])
+def test_keys_that_are_integers_are_written_in_one_way(low: int | None, high: int | None) -> None:
+    bounds = [Field(ge=low)] if low is not None else []
+    bounds += [Field(le=high)] if high is not None else []
+    key: Any = Annotated[(int, *bounds)] if bounds else int
+    start = matcher(dict[key, int])
+    for number in [*range(-150, 150), 999, 1000, 1039, 1042, 1043, 1050, 1100, 2000, 99999]:
+        fits = (low is None or number >= low) and (high is None or number <= high)
+        text = json.dumps({number: 1})
+        assert (start.fork().longest_valid_prefix(text).status == "complete") == fits, text
+    for twice in ("01", "-0", "00", "-01", "+1"):
+        assert start.fork().longest_valid_prefix(f'{{"{twice}": 1}}').status != "complete"
+
+
+def test_dataclasses_are_written_in_their_order() -> None:
+    @dataclass
+    class Ordered:
+        last: int
+        first: int = field(kw_only=True)
+        given: InitVar[int]
+        middle: Annotated[int, Field(alias="mid")] = 3
+
+        def __post_init__(self, given: int) -> None:
+            self.last += given
+
+    start = matcher(list[Ordered])
+    text = '[{"last": 1, "first": 2, "given": 0, "mid": 4}]'
+    assert start.longest_valid_prefix(text).status == "complete"
+    assert resolve(list[Ordered]).parse(text) == [Ordered(1, 0, 4, first=2)]
 
 
 def test_a_type_is_described_as_it_is_read_whatever_its_configuration_shows() -> None:
