@@ -22,7 +22,16 @@ BASE = {
     "grammar": ["error", "word_trie"],
     "engine": ["bounded", "cpus", "error", "extensions", "limits", "locks", "switches"],
     "python": [],
-    "package": ["_core", "characters", "errors", "files", "limits", "renewed_lock", "shown"],
+    "package": [
+        "_core",
+        "characters",
+        "errors",
+        "files",
+        "limits",
+        "renewed_lock",
+        "shown",
+        "whole_numbers",
+    ],
 }
 ORDER = {
     "regex": ["numbers", "expr", "derivative", "analysis", "syntax"],

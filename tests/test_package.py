@@ -519,7 +519,7 @@ def test_a_text_may_end_without_a_stop_token() -> None:
         ({"override_stop_tokens": [-1]}, ValueError, "holds -1"),
         ({"override_stop_tokens": ["a"]}, TypeError, "holds 'a'"),
         ({"override_stop_tokens": 2**80}, ValueError, "holds 1208925819614629174706176, "),
-        ({"override_stop_tokens": 1.5}, TypeError, "float"),
+        ({"override_stop_tokens": 1.5}, TypeError, "holds 1.5, but must hold token ids"),
         ({"max_rollback_tokens": -1}, ValueError, "max_rollback_tokens is -1"),
     ],
 )

@@ -315,14 +315,15 @@ class Matcher:
         Args:
             bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or of one row
                 alone: `allocate_token_bitmask` makes one. Bit `i % 32` of word `i // 32` is 1 where token `i` is allowed.
-            index: The row to write; negative numbers count from the end.
+            index: The row to write, counted from 0.
 
         Returns:
             True where the mask must be applied; False where it allows every token.
 
         Raises:
             TypeError: `bitmask` holds no int32.
-            ValueError: Its shape is another, it is read-only, or there is no such row.
+            ValueError: Its shape is another, or it is read-only.
+            IndexError: There is no such row.
             MatcherError: The text has ended, or another thread is using this matcher.
             LimitExceeded: As in `accept_token`.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn, Self
 
 from stencilm import _core
+from stencilm.whole_numbers import whole_number
 
 _MOST = {"automaton_states": 2**30 - 1, "schema_bytes": 2**30}
 _MOST_ENTRIES = 2**31
@@ -134,14 +135,10 @@ class Limits(_Read):
             ValueError: It is negative, or larger than this library can count.
         """
         for name in BOUNDS:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} is {value!r:.80}, but must be an int")
             usual = _MOST_BYTES if name.endswith("_bytes") else _MOST_ENTRIES
             most = _MOST.get(name, usual)
-            if not 0 <= value <= most:
-                shown = value if abs(value) < 2**64 else "beyond 64 bits"
-                raise ValueError(f"{name} is {shown}, but must be from 0 to {most}")
+            number = whole_number(name, getattr(self, name), least=0, most=most)
+            object.__setattr__(self, name, number)
         if self.cancel is not None and not isinstance(self.cancel, CancelToken):
             raise TypeError(f"cancel is {self.cancel!r:.80}, but must be a CancelToken, or None")
         object.__setattr__(self, "core", _core.Limits(self))

@@ -36,6 +36,7 @@ from stencilm.integrations.ray.rows import (
     prompt_of,
 )
 from stencilm.matching.matcher import checked_whitespace
+from stencilm.whole_numbers import is_whole, shown
 
 if TYPE_CHECKING:
     from stencilm.integrations.ray.engines import Engine
@@ -141,10 +142,8 @@ def Generate(
             "resume needs key=, the column that tells rows apart: without it equal prompts would "
             "be one row"
         )
-    if max_tokens is not None and (
-        isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1
-    ):
-        raise ValueError(f"max_tokens is {max_tokens!r}, but must be at least 1")
+    if max_tokens is not None and (not is_whole(max_tokens, 1)):
+        raise ValueError(f"max_tokens is {shown(max_tokens)}, but must be at least 1")
     drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
     given: dict[str, Any] = {name: value for name, value in drawn.items() if value is not None}
     Sampling(**given, seed=seed)  # checks them

@@ -64,6 +64,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Run:
     for file, text in FILES.values():
         (tmp_path / file).write_text(text)
     (tmp_path / "a.regex").write_text("ab\n")
+    (tmp_path / "exits.py").write_text("raise SystemExit(3)")
     (tmp_path / "a.txt").write_text('start: "ab"')
     (tmp_path / "named_here.py").write_text("from typing import Literal\nWord = Literal['ab']")
 
@@ -120,9 +121,12 @@ def test_all_commands_with_a_grammar_have_the_same_options() -> None:
         (["explain", "-", "--text", "-"], 2, "cannot both read standard input"),
         (["trace", "-", "--ebnf", "-"], 2, "cannot both read standard input"),
         (["check", "--type", "Nothing"], 2, "names no type"),
+        (["index", "a.regex", "--max-states", "0"], 2, "max_states is 0, but must be at least 1"),
+        (["index", "a.regex", "--max-states", "9" * 30], 2, "max_states is beyond 64 bits"),
         # 1: what is named is not there, or does not do.
         (["check", "none.lark"], 1, "there is no file"),
         (["check", "--type", "named_here.py:None_"], 1, "has no 'None_'"),
+        (["check", "--type", "exits.py:X"], 1, "cannot import 'exits.py': SystemExit: 3"),
         (["check", "--structural-tag", "a.lark"], 1, "a.lark:1:1: this is not JSON"),
         (["check", "a.txt"], 1, "give --from for another notation"),
         (["explain", "a.lark", "--token", "not one token"], 1, "no token spells"),

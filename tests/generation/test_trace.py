@@ -58,9 +58,15 @@ def test_bytes_that_are_no_text_are_written_in_hexadecimal() -> None:
         {"event": "prompt", "token_ids": [1]},
         {"event": "prompt", "token_ids": [1], "text": "a", "colour": "red"},
         {"event": ["prompt"], "token_ids": [1], "text": "a"},
-        {"event": "prompt", "token_ids": [1], "text": 5},
         {"event": "prompt", "token_ids": [1], "text": {"hex": 5}},
         {"event": "prompt", "token_ids": [1], "text": {"hexadecimal": "e2"}},
+        {"event": "prompt", "token_ids": [1], "text": 5},
+        {"event": "prompt", "token_ids": [1], "text": {"hexa": ""}},
+        {"event": "prompt", "token_ids": [1], "text": "\ud800"},
+        {"event": "prompt", "token_ids": ["1"], "text": "a"},
+        {"event": "prompt", "token_ids": 10**5, "text": "a"},
+        {"event": "ended", "status": None, "reason": "x"},
+        {"event": []},
     ],
 )
 def test_a_record_of_no_event_is_refused(record: dict[str, Any]) -> None:

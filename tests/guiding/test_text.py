@@ -433,6 +433,8 @@ def test_lark_grammars_are_parsers_too() -> None:
 
 
 def test_patterns_stand_for_what_has_many_texts() -> None:
+    with pytest.raises(TypeError, match="prediction is None, but must be a str"):
+        stencilm.obtain_correction_pairs(None, Grammar.from_regex("a"))  # type: ignore[arg-type]
     _, candidates = stencilm.obtain_correction_pairs("x", Grammar.from_regex("[0-9]+(a|b)"))
     assert len(candidates) == 1 and isinstance(candidates[0], stencilm.Pattern)
 

@@ -136,6 +136,8 @@ def test_what_is_in_the_way_is_named(name: str, notation: Any, words: str) -> No
         GRAMMARS[name][0].converted(notation)
     with pytest.raises(ValueError, match="must be one of ebnf, gbnf"):
         GRAMMARS[name][0].converted("bnf")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"notation is \[\], but must be one of"):
+        GRAMMARS[name][0].converted([])  # type: ignore[arg-type]
 
 
 def test_choices_are_known() -> None:

@@ -209,6 +209,7 @@ def function(x: int) -> int:
         (5, "5 is not an output type"),
         (divmod, "by its position only"),
         (re.compile("a"), "is not an output type"),
+        (JsonSchema(Regex("a")), "is not an output type"),  # type: ignore[call-overload]
     ],
     ids=str,
 )
@@ -230,10 +231,11 @@ def test_a_type_without_a_json_form_is_refused() -> None:
         (lambda: Choice("abc"), "a list of options"),
         (lambda: Choice(["1", 1]), "have the text '1'"),
         (lambda: Choice([["a"]]), "cannot be an option"),  # type: ignore[list-item]
+        (lambda: Choice(5), "options is 5, but must be a list"),  # type: ignore[call-overload]
     ],
 )
 def test_choices_that_are_none_are_refused(make: Callable[[], Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         make()
 
 

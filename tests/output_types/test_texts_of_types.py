@@ -12,8 +12,8 @@ import random
 import re
 import uuid
 from collections import Counter, OrderedDict
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import InitVar, dataclass, field
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import pydantic
 import pytest
@@ -50,7 +50,7 @@ from pydantic import (
     WebsocketUrl,
     condecimal,
 )
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 from stencilm.errors import UnsupportedFeature
@@ -59,6 +59,9 @@ from stencilm.grammars.outputs import resolve
 COMPILER = GrammarCompiler(
     TokenizerInfo([*(bytes([byte]) for byte in range(256)), None], stop_token_ids=[256])
 )
+
+
+T = TypeVar("T")
 
 
 class Level(enum.IntEnum):
@@ -445,19 +448,149 @@ def test_a_model_that_strips_counts_no_blanks() -> None:
 
 @dataclass
 class NamedClass:
-    name: str
+    s: str
 
 
 class NamedDict(TypedDict):
-    name: str
+    s: str
 
 
-@pytest.mark.parametrize("inner", [NamedClass, NamedDict])
-@pytest.mark.parametrize("times", [1, 2])
-def test_what_a_model_holds_twice_is_read_by_its_configuration(inner: Any, times: int) -> None:
-    short = pydantic.ConfigDict(str_max_length=3)
-    held: Any = tuple[(inner,) * times]  # type: ignore[misc]
-    start = matcher(pydantic.create_model("Short", __config__=short, held=(held, ...)))
-    for name, fits in (("abc", True), ("abcd", False)):
-        text = json.dumps({"held": [{"name": name}] * times}).encode()
-        assert (start.fork().longest_valid_prefix(text).status == "complete") == fits
+class NamedPair(NamedTuple):
+    s: str
+
+
+class Pairs(NamedTuple):
+    s: NamedClass
+    t: tuple[NamedPair, NamedPair]
+
+
+class Long(BaseModel, str_max_length=5):
+    s: NamedPair
+    more: NamedPair | None = None
+
+
+class Checked(BaseModel, str_max_length=5):
+    s: NamedPair
+    more: NamedPair | None = None
+
+    @pydantic.model_validator(mode="after")
+    def check(self) -> Checked:
+        return self
+
+
+class Chain(BaseModel):
+    s: NamedPair
+    chain: list[Chain] = []
+
+
+class Boxed(BaseModel, Generic[T]):
+    s: T
+    more: tuple[NamedPair, NamedPair] | None = None
+
+
+ALIAS = TypeAliasType("ALIAS", str)
+NESTED: Any = TypeAliasType("NESTED", "str | list[NESTED]")
+
+
+@pytest.mark.parametrize(
+    ("inner", "written"),
+    [
+        (str, "%s"),
+        (NamedClass, {"s": "%s"}),
+        (NamedDict, {"s": "%s"}),
+        (NamedPair, ["%s"]),
+        (Pairs, [{"s": "%s"}, [["ab"], ["ab"]]]),
+        (Pairs, [{"s": "ab"}, [["ab"], ["%s"]]]),
+        (Long, {"s": ["%s"]}),
+        (Checked, {"s": ["%s"]}),
+        (Chain, {"s": ["%s"]}),
+        (Chain, {"s": ["ab"], "chain": [{"s": ["%s"]}]}),
+        (Boxed[NamedPair], {"s": ["%s"]}),
+        (Boxed[str], {"s": "ab", "more": [["ab"], ["%s"]]}),
+        (ALIAS, "%s"),
+        (NESTED, ["%s"]),
+        (pydantic.RootModel[NamedPair], ["%s"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "configured",
+    [
+        ConfigDict(),
+        ConfigDict(str_max_length=3),
+        ConfigDict(str_min_length=2, str_strip_whitespace=True),
+    ],
+    ids=str,
+)
+def test_what_is_held_is_read_by_the_configuration_that_pydantic_reads_it_by(
+    inner: Any, written: Any, configured: ConfigDict
+) -> None:
+    first = json.loads(json.dumps(written).replace("%s", "ab"))
+    one: Any = pydantic.create_model("One", __config__=configured, x=(inner, ...))
+    two: Any = pydantic.create_model("Two", __config__=configured, x=(inner, ...), y=(inner, ...))
+    short = ConfigDict(str_max_length=2)
+    mixed = pydantic.create_model("Mixed", __config__=short, x=(inner, ...), y=(one, ...))
+    for outer, whole in (
+        (one, {"x": written}),
+        (list[one], [{"x": written}]),
+        (two, {"x": first, "y": written}),
+        (list[two], [{"x": written, "y": first}]),
+        (mixed, {"x": first, "y": {"x": written}}),
+        (mixed, {"x": written, "y": {"x": first}}),
+        (tuple[one, inner], [{"x": first}, written]),
+        (tuple[one, inner], [{"x": written}, first]),
+    ):
+        output, start = resolve(outer), matcher(outer)
+        for name in ("", "a", "abc", "abcd", "abcdef"):
+            text = json.dumps(whole).replace("%s", name)
+            try:
+                output.parse(text)
+                is_read = True
+            except ValueError:
+                is_read = False
+            is_written = start.fork().longest_valid_prefix(text).status == "complete"
+            assert is_written == is_read, (outer, text)
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, None), (5, None), (None, -12), (-130, 1042)])
+def test_keys_that_are_integers_are_written_in_one_way(low: int | None, high: int | None) -> None:
+    bounds = [Field(ge=low)] if low is not None else []
+    bounds += [Field(le=high)] if high is not None else []
+    key: Any = Annotated[(int, *bounds)] if bounds else int
+    start = matcher(dict[key, int])
+    for number in [*range(-150, 150), 999, 1000, 1039, 1042, 1043, 1050, 1100, 2000, 99999]:
+        fits = (low is None or number >= low) and (high is None or number <= high)
+        text = json.dumps({number: 1})
+        assert (start.fork().longest_valid_prefix(text).status == "complete") == fits, text
+    for twice in ("01", "-0", "00", "-01", "+1"):
+        assert start.fork().longest_valid_prefix(f'{{"{twice}": 1}}').status != "complete"
+
+
+def test_dataclasses_are_written_in_their_order() -> None:
+    @dataclass
+    class Ordered:
+        last: int
+        first: int = field(kw_only=True)
+        given: InitVar[int]
+        middle: Annotated[int, Field(alias="mid")] = 3
+
+        def __post_init__(self, given: int) -> None:
+            self.last += given
+
+    start = matcher(list[Ordered])
+    text = '[{"last": 1, "first": 2, "given": 0, "mid": 4}]'
+    assert start.longest_valid_prefix(text).status == "complete"
+    assert resolve(list[Ordered]).parse(text) == [Ordered(1, 0, 4, first=2)]
+
+
+def test_a_type_is_described_as_it_is_read_whatever_its_configuration_shows() -> None:
+    class Shown(BaseModel, json_schema_mode_override="serialization"):
+        given: int = Field(1, validation_alias="read", serialization_alias="written")
+
+        @pydantic.computed_field
+        def double(self) -> int:
+            return 2 * self.given
+
+    for held in (Shown, list[Shown]):
+        start, text = matcher(held), '{"read": 2}' if held is Shown else '[{"read": 2}, {}]'
+        assert start.longest_valid_prefix(text).status == "complete"

@@ -1,12 +1,36 @@
 //! Python values as what the engine takes; whatever does not fit gets one sentence with the value and the way out.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use crate::errors;
+
+/// An argument that may be left out, which `None` is not.
+pub struct Given<'py>(Option<Bound<'py, PyAny>>);
+
+impl Given<'_> {
+    /// It was left out.
+    pub const NOTHING: Self = Given(None);
+}
+
+impl<'py> Given<'py> {
+    /// What was given.
+    pub fn value(&self) -> Option<&Bound<'py, PyAny>> {
+        self.0.as_ref()
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Given(Some(value.to_owned())))
+    }
+}
 
 /// A token id; `None` for an integer that can be none.
 ///
@@ -39,31 +63,24 @@ pub fn token_ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
 /// `TypeError` for anything but ids, `ValueError` for one that the vocabulary does not have.
 pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<u32>> {
     let id = |value: &Bound<'_, PyAny>| {
-        let id = match value.extract::<i64>() {
-            Ok(id) => u32::try_from(id).ok(),
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => None,
-            Err(error) => return Err(error),
-        };
+        let id = token_id(value).map_err(|_| {
+            PyTypeError::new_err(format!("override_stop_tokens holds {}, but must hold token ids", short(value)))
+        })?;
         id.filter(|&id| (id as usize) < vocab_size).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "override_stop_tokens holds {value}, but the vocabulary of {vocab_size} tokens has the ids 0 to {}",
+                "override_stop_tokens holds {}, but the vocabulary of {vocab_size} tokens has the ids 0 to {}",
+                short(value),
                 vocab_size - 1
             ))
         })
     };
-    if value.hasattr("__index__")? {
+    if value.extract::<i64>().is_ok() {
         return Ok(vec![id(value)?]);
     }
-    let each = value.try_iter()?.map(|value| {
-        let value = value?;
-        if !value.hasattr("__index__")? {
-            let shown = value.repr()?;
-            let message = format!("override_stop_tokens holds {shown}, but must hold token ids");
-            return Err(PyTypeError::new_err(message));
-        }
-        id(&value)
-    });
-    each.collect()
+    match value.try_iter() {
+        Ok(each) => each.map(|value| id(&value?)).collect(),
+        Err(_) => Ok(vec![id(value)?]),
+    }
 }
 
 /// A number of things from 0 up.
@@ -71,13 +88,34 @@ pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<
 /// # Errors
 /// `TypeError` for anything but an integer, `MatcherError` for one that is negative or huge.
 pub fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    value.extract::<usize>().map_err(|error| {
-        if error.is_instance_of::<PyTypeError>(value.py()) {
-            return PyTypeError::new_err(format!("{name} is an int, not {}", shown(value)));
-        }
+    whole(name, value)?.ok_or_else(|| {
         let message = format!("{name} is {}; give a number from 0 up that fits in 64 bits", shown(value));
         errors::raise(value.py(), "MatcherError", &message, None)
     })
+}
+
+/// A whole number; `None` for one that is negative or huge.
+///
+/// # Errors
+/// `TypeError` for anything but an integer.
+pub fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    match value.extract::<usize>() {
+        Ok(number) => Ok(Some(number)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
+        Err(_) => Err(PyTypeError::new_err(format!("{name} is an int, not {}", shown(value)))),
+    }
+}
+
+/// A number of seconds or of thousandths; `None` for one that is no time.
+///
+/// # Errors
+/// `TypeError` for anything but a number.
+pub fn time(name: &str, value: &Bound<'_, PyAny>, unit: Duration) -> PyResult<Option<Duration>> {
+    match value.extract::<f64>() {
+        Ok(number) => Ok(Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
+        Err(_) => Err(PyTypeError::new_err(format!("{name} is a number, not {}", shown(value)))),
+    }
 }
 
 /// A text: `str` or `bytes`.
@@ -113,6 +151,16 @@ pub fn shown(value: &Bound<'_, PyAny>) -> String {
     match value.repr() {
         Ok(repr) if repr.len().is_ok_and(|len| len <= 60) => format!("{kind} {repr}"),
         _ => kind,
+    }
+}
+
+/// A value alone as a message shows it; its type where it is long.
+pub fn short(value: &Bound<'_, PyAny>) -> String {
+    // Integers of numpy are shown as what they are.
+    let text = if value.hasattr("__index__").unwrap_or(false) { value.str() } else { value.repr() };
+    match text {
+        Ok(text) if text.len().is_ok_and(|len| len <= 60) => text.to_string(),
+        _ => format!("{} that is too long to be shown", kind(value)),
     }
 }
 

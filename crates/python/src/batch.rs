@@ -65,15 +65,14 @@ impl BatchMatcher {
         &self,
         matchers: Vec<Bound<'_, PyAny>>,
         bitmask: &Bound<'_, PyAny>,
-        indices: Option<Vec<isize>>,
+        indices: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Vec<bool>> {
         let py = bitmask.py();
-        let indices = indices.unwrap_or_else(|| (0..matchers.len() as isize).collect());
-        same_length(&matchers, "indices", indices.len())?;
+        same_length(&matchers, "indices", indices.as_ref().map_or(matchers.len(), Vec::len))?;
         let mut guards = lock_all(py, &matchers)?;
         let Some(words) = words_of_all(&guards)? else { return Ok(Vec::new()) };
         let mut rows = Rows::of(bitmask, words)?;
-        let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(rows.rows(&indices)?);
+        let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(rows.rows(indices.as_deref(), matchers.len())?);
         self.run(py, jobs, |matcher, row| matcher.fill_mask(row).inspect_err(|_| row.fill(0)))
     }
 
@@ -125,17 +124,16 @@ impl BatchMatcher {
         matchers: Vec<Bound<'_, PyAny>>,
         token_ids: Vec<Option<Bound<'_, PyAny>>>,
         bitmask: &Bound<'_, PyAny>,
-        indices: Option<Vec<isize>>,
+        indices: Option<Vec<Bound<'_, PyAny>>>,
     ) -> PyResult<Vec<(bool, bool)>> {
         same_length(&matchers, "token_ids", token_ids.len())?;
         let token_ids = token_ids.iter().map(|id| id.as_ref().map(arguments::token_id).transpose());
         let token_ids = token_ids.collect::<PyResult<Vec<Option<Option<u32>>>>>()?;
-        let indices = indices.unwrap_or_else(|| (0..matchers.len() as isize).collect());
-        same_length(&matchers, "indices", indices.len())?;
+        same_length(&matchers, "indices", indices.as_ref().map_or(matchers.len(), Vec::len))?;
         let mut guards = lock_all(py, &matchers)?;
         let Some(words) = words_of_all(&guards)? else { return Ok(Vec::new()) };
         let mut rows = Rows::of(bitmask, words)?;
-        let arguments = token_ids.into_iter().zip(rows.rows(&indices)?);
+        let arguments = token_ids.into_iter().zip(rows.rows(indices.as_deref(), matchers.len())?);
         // A round may be stopped between the two, and the next goes on there.
         let arguments = arguments.map(|(id, row)| (id, row, None));
         let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(arguments);

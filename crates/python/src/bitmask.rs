@@ -1,11 +1,14 @@
 //! The rows of a caller's bitmask as slices of words: numpy through the buffer protocol, torch and others through DLPack.
 
 use std::ffi::{CStr, c_void};
+use std::fmt::Display;
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyBufferError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyCapsule, PyCapsuleMethods};
+
+use crate::arguments::{self, Given};
 
 /// How a buffer's format names the byte order of this machine.
 const NATIVE_ORDER: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
@@ -139,21 +142,27 @@ impl<'py> Rows<'py> {
     ///
     /// # Errors
     /// `IndexError` for a row that does not exist.
-    pub fn row(&mut self, index: isize) -> PyResult<&mut [u32]> {
-        let index = self.checked(index)?;
+    pub fn row(&mut self, index: &Given<'_>) -> PyResult<&mut [u32]> {
+        let index = match index.value() {
+            Some(index) => self.number(index)?,
+            None => self.checked(0)?,
+        };
         // SAFETY: see `slice`; the slice borrows all of `self`, so there is no other.
         Ok(unsafe { self.slice(index) })
     }
 
-    /// These rows, in this order.
+    /// These rows, in this order, or the first ones.
     ///
     /// # Errors
-    /// `IndexError` for a row that does not exist, `ValueError` for one that is named twice.
-    pub fn rows(&mut self, indices: &[isize]) -> PyResult<Vec<&mut [u32]>> {
+    /// `TypeError` for what is no number, `IndexError` for a row that does not exist, `ValueError` for one that is named twice.
+    pub fn rows(&mut self, indices: Option<&[Bound<'_, PyAny>]>, count: usize) -> PyResult<Vec<&mut [u32]>> {
+        let indices: Vec<usize> = match indices {
+            Some(indices) => indices.iter().map(|index| self.number(index)).collect::<PyResult<_>>()?,
+            None => (0..count).map(|index| self.checked(index)).collect::<PyResult<_>>()?,
+        };
         let mut taken = vec![false; self.rows];
         let mut rows = Vec::with_capacity(indices.len());
-        for &index in indices {
-            let row = self.checked(index)?;
+        for row in indices {
             if std::mem::replace(&mut taken[row], true) {
                 return Err(PyValueError::new_err(format!(
                     "row {row} of the bitmask is named twice; give every sequence a row of its own"
@@ -163,6 +172,21 @@ impl<'py> Rows<'py> {
             rows.push(unsafe { self.slice(row) });
         }
         Ok(rows)
+    }
+
+    fn number(&self, index: &Bound<'_, PyAny>) -> PyResult<usize> {
+        match arguments::whole("a row of a bitmask", index)? {
+            Some(number) => self.checked(number),
+            None => Err(self.outside(&arguments::short(index))),
+        }
+    }
+
+    fn checked(&self, index: usize) -> PyResult<usize> {
+        if index < self.rows { Ok(index) } else { Err(self.outside(&index)) }
+    }
+
+    fn outside(&self, index: &dyn Display) -> PyErr {
+        PyIndexError::new_err(format!("row {index} is outside of a bitmask with {} rows; count from 0", self.rows))
     }
 
     /// All rows one after the other, where they lie like that.
@@ -177,12 +201,6 @@ impl<'py> Rows<'py> {
         }
         // SAFETY: `layout` has found the shape, and there are no gaps between the rows; the slice borrows all of `self`.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.base, self.rows * self.words) })
-    }
-
-    fn checked(&self, index: isize) -> PyResult<usize> {
-        usize::try_from(index).ok().filter(|&index| index < self.rows).ok_or_else(|| {
-            PyIndexError::new_err(format!("row {index} is outside of a bitmask with {} rows; count from 0", self.rows))
-        })
     }
 
     /// # Safety

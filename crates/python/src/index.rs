@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stencilm_engine::{self as engine, IndexError, IndexLimits, MatcherError};
 
-use crate::arguments;
+use crate::arguments::{self, Given};
 use crate::bitmask::Rows;
 use crate::compiled::CompiledGrammar;
 use crate::errors;
@@ -86,7 +86,8 @@ impl TokenIndex {
         match arguments::token_id(value) {
             Ok(Some(state)) if (state as usize) < count => Ok(state),
             _ => {
-                let message = format!("{} is no state of this index; its states are 0 to {}", value.repr()?, count - 1);
+                let message =
+                    format!("{} is no state of this index; its states are 0 to {}", arguments::short(value), count - 1);
                 Err(errors::raise(value.py(), "MatcherError", &message, None))
             }
         }
@@ -145,10 +146,10 @@ impl TokenIndex {
 
     /// Write the mask of a state into a row of a bitmask.
     #[pyo3(signature = (state, bitmask, index))]
-    fn fill_bitmask(&self, state: &Bound<'_, PyAny>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
+    fn fill_bitmask(&self, state: &Bound<'_, PyAny>, bitmask: &Bound<'_, PyAny>, index: Given<'_>) -> PyResult<()> {
         let number = self.state(state)?;
         let mut rows = Rows::of(bitmask, self.inner.vocabulary().mask_words())?;
-        self.inner.fill_mask(number, rows.row(index)?).map_err(|error| errors::matcher(state.py(), &error))
+        self.inner.fill_mask(number, rows.row(&index)?).map_err(|error| errors::matcher(state.py(), &error))
     }
 
     /// The states at which the next byte is forced.

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stencilm_engine::{self as engine, Candidate, DraftTree, Explanation, MatcherError, MatcherOptions, Status};
 
-use crate::arguments;
+use crate::arguments::{self, Given};
 use crate::bitmask::Rows;
 use crate::compiled::CompiledGrammar;
 use crate::errors;
@@ -77,12 +77,15 @@ impl Matcher {
     /// Of a compiled grammar; or the fork of a matcher, where a tuple holds one.
     #[new]
     #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = false,
-                        max_rollback_tokens = 0, canonical = false, token_budget = None, whitespace_budget = None))]
+                        max_rollback_tokens = Given::NOTHING, canonical = false, token_budget = None,
+                        whitespace_budget = None),
+           text_signature = "(compiled_grammar, *, override_stop_tokens=None, terminate_without_stop_token=False, \
+                             max_rollback_tokens=0, canonical=False, token_budget=None, whitespace_budget=None)")]
     fn new(
         compiled_grammar: &Bound<'_, PyAny>,
         override_stop_tokens: Option<&Bound<'_, PyAny>>,
         terminate_without_stop_token: bool,
-        max_rollback_tokens: i64,
+        max_rollback_tokens: Given<'_>,
         canonical: bool,
         token_budget: Option<&Bound<'_, PyAny>>,
         whitespace_budget: Option<&Bound<'_, PyAny>>,
@@ -101,9 +104,15 @@ impl Matcher {
             )));
         };
         let CompiledGrammar { inner: compiled, tokenizer_info, .. } = compiled.get();
-        let max_rollback_tokens = usize::try_from(max_rollback_tokens).map_err(|_| {
-            PyValueError::new_err(format!("max_rollback_tokens is {max_rollback_tokens}, but must be at least 0"))
-        })?;
+        let max_rollback_tokens = match max_rollback_tokens.value() {
+            Some(tokens) => arguments::whole("max_rollback_tokens", tokens)?.ok_or_else(|| {
+                let shown = arguments::short(tokens);
+                PyValueError::new_err(format!(
+                    "max_rollback_tokens is {shown}, but must be at least 0, and fit in 64 bits"
+                ))
+            })?,
+            None => 0,
+        };
         if canonical {
             tokenizer_info.call_method0(py, intern!(py, "learn_encoding"))?;
         }
@@ -182,14 +191,15 @@ impl Matcher {
     /// Args:
     ///     bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or of one row
     ///         alone: `allocate_token_bitmask` makes one. Bit `i % 32` of word `i // 32` is 1 where token `i` is allowed.
-    ///     index: The row to write; negative numbers count from the end.
+    ///     index: The row to write, counted from 0.
     ///
     /// Returns:
     ///     True where the mask must be applied; False where it allows every token.
     ///
     /// Raises:
     ///     TypeError: `bitmask` holds no int32.
-    ///     ValueError: Its shape is another, it is read-only, or there is no such row.
+    ///     ValueError: Its shape is another, or it is read-only.
+    ///     IndexError: There is no such row.
     ///     MatcherError: The text has ended, or another thread is using this matcher.
     ///     LimitExceeded: As in `accept_token`.
     ///
@@ -199,11 +209,11 @@ impl Matcher {
     ///     True
     ///     >>> bin(int(bitmask[0, 0]))  # tokens 0 and 2
     ///     '0b101'
-    #[pyo3(signature = (bitmask, index = 0))]
-    fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
+    #[pyo3(signature = (bitmask, index = Given::NOTHING), text_signature = "($self, bitmask, index=0)")]
+    fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: Given<'_>) -> PyResult<bool> {
         let mut guard = self.lock(bitmask.py())?;
         let mut rows = Rows::of(bitmask, guard.compiled().vocabulary().mask_words())?;
-        let (inner, row) = (&mut *guard, rows.row(index)?);
+        let (inner, row) = (&mut *guard, rows.row(&index)?);
         let py = bitmask.py();
         watch::short(py, || inner.fill_mask(row))?.map_err(|error| errors::matcher(py, &error))
     }
@@ -330,7 +340,7 @@ impl Matcher {
         let vocabulary = self.lock(py)?.compiled().vocabulary().clone();
         let Some(id) = arguments::token_id(token_id)? else {
             let why = Explanation::OutOfRange { vocab_size: vocabulary.vocab_size() };
-            return Ok(format!("token {} {why}", token_id.str()?));
+            return Ok(format!("token {} {why}", arguments::short(token_id)));
         };
         let why = self.with(py, |inner| inner.explain(id))?;
         let text = vocabulary.token_bytes(id).map(|bytes| format!(" {}", engine::shown(bytes)));
@@ -600,9 +610,9 @@ impl Matcher {
     }
 
     /// The mask by the slow twin: every token tried on its own. For tests.
-    fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
+    fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: Given<'_>) -> PyResult<()> {
         let mask = self.with(py, |inner| engine::naive::mask(inner))?;
-        Rows::of(bitmask, mask.words().len())?.row(index)?.copy_from_slice(mask.words());
+        Rows::of(bitmask, mask.words().len())?.row(&index)?.copy_from_slice(mask.words());
         Ok(())
     }
 

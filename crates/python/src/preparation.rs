@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stencilm_engine::{self as engine, PreparationBudget, PreparationEnd, PreparationStep};
 use stencilm_regex as regex;
@@ -130,7 +130,7 @@ impl Preparation {
     fn new(
         py: Python<'_>,
         compiled_grammar: &CompiledGrammar,
-        milliseconds: f64,
+        milliseconds: &Bound<'_, PyAny>,
         bytes: Option<&Bound<'_, PyAny>>,
         background: bool,
     ) -> PyResult<Preparation> {
@@ -138,15 +138,12 @@ impl Preparation {
         if limits.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled) {
             return Err(errors::cancelled(py));
         }
-        let time = Duration::try_from_secs_f64(milliseconds / 1e3).map_err(|_| {
-            PyValueError::new_err(format!("milliseconds is {milliseconds}, but must be a number from 0 up"))
-        })?;
-        let bytes = bytes.map(|bytes| {
-            bytes.extract::<usize>().map_err(|error| match error.is_instance_of::<PyTypeError>(py) {
-                true => PyTypeError::new_err(format!("bytes is an int, not {}", arguments::shown(bytes))),
-                false => PyValueError::new_err(format!("bytes is {bytes}, but must be a number from 0 up")),
-            })
-        });
+        let out_of_range = |name: &str, value: &Bound<'_, PyAny>| {
+            PyValueError::new_err(format!("{name} is {}, but must be a number from 0 up", arguments::short(value)))
+        };
+        let time = arguments::time("milliseconds", milliseconds, Duration::from_millis(1))?
+            .ok_or_else(|| out_of_range("milliseconds", milliseconds))?;
+        let bytes = bytes.map(|bytes| arguments::whole("bytes", bytes)?.ok_or_else(|| out_of_range("bytes", bytes)));
         // Where the cache of masks is full, all of them go.
         let most = limits.mask_cache_bytes / 2;
         let bytes = bytes.transpose()?.map_or(most, |bytes| bytes.min(most));
@@ -187,11 +184,13 @@ impl Preparation {
 
     /// Waits for the end, for at most so many seconds; says whether it has come.
     #[pyo3(signature = (timeout = None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+    fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let timeout = match timeout {
             None => None,
-            Some(seconds) => Some(Duration::try_from_secs_f64(seconds.max(0.0)).map_err(|_| {
-                PyValueError::new_err(format!("timeout is {seconds}, but must be a number of seconds, or None"))
+            Some(seconds) if seconds.lt(0).unwrap_or(false) => Some(Duration::ZERO),
+            Some(seconds) => Some(arguments::time("timeout", seconds, Duration::from_secs(1))?.ok_or_else(|| {
+                let shown = arguments::short(seconds);
+                PyValueError::new_err(format!("timeout is {shown}, but must be a number of seconds, or None"))
             })?),
         };
         let due = timeout.and_then(|timeout| Instant::now().checked_add(timeout));

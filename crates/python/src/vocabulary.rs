@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use stencilm_engine::{self as engine, Alphabet, EncodingSource};
 
+use crate::arguments::Given;
 use crate::bitmask::Rows;
 use crate::errors;
 use crate::watch;
@@ -81,9 +82,9 @@ impl Vocabulary {
     }
 
     /// Write the row of a mask patch; False where the grammars that had it are gone.
-    fn fill_mask_row(&self, row: u32, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<bool> {
+    fn fill_mask_row(&self, row: u32, bitmask: &Bound<'_, PyAny>, index: Given<'_>) -> PyResult<bool> {
         let mut rows = Rows::of(bitmask, self.inner.mask_words())?;
-        Ok(self.inner.write_row(row, rows.row(index)?))
+        Ok(self.inner.write_row(row, rows.row(&index)?))
     }
 
     /// The tokens that span the end of a text, at most `limit` for each place, by where they begin.

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stencilm.whole_numbers import whole_number
+
 if TYPE_CHECKING:
     import mlx.core
     import torch
@@ -43,12 +45,8 @@ def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
         >>> stencilm.get_bitmask_shape(2, 128_256)
         (2, 4008)
     """
-    for name, value in (("batch_size", batch_size), ("vocab_size", vocab_size)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise TypeError(f"{name} is {value!r}, but must be an int")
-        if value < 1:
-            raise ValueError(f"{name} is {value}, but must be at least 1")
-    return int(batch_size), -(-int(vocab_size) // BITS)
+    rows = whole_number("batch_size", batch_size, least=1)
+    return rows, -(-whole_number("vocab_size", vocab_size, least=1) // BITS)
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
@@ -59,6 +57,9 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     one it is only shows when the program runs.) In a program that uses a GPU its memory is pinned,
     so that `bitmask.to("cuda", non_blocking=True)` waits for nothing.
 
+    Raises:
+        MemoryError: There is no room for so many rows.
+
     Examples:
         >>> bitmask = stencilm.allocate_token_bitmask(2, 70)
         >>> tuple(bitmask.shape), int(bitmask[0, 0])
@@ -66,10 +67,16 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     """
     shape = get_bitmask_shape(batch_size, vocab_size)
     torch = sys.modules.get("torch")
-    if torch is not None:
-        is_pinned = torch.cuda.is_initialized()
-        return torch.full(shape, -1, dtype=torch.int32, pin_memory=is_pinned)
-    return np.full(shape, -1, dtype=bitmask_dtype)
+    try:
+        if torch is not None:
+            is_pinned = torch.cuda.is_initialized()
+            return torch.full(shape, -1, dtype=torch.int32, pin_memory=is_pinned)
+        return np.full(shape, -1, dtype=bitmask_dtype)
+    except (MemoryError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise MemoryError(
+            f"there is no memory for a bitmask of {shape[0]} rows for {vocab_size} tokens: give a "
+            "smaller batch_size"
+        ) from error
 
 
 def reset_token_bitmask(bitmask: Bitmask) -> None:

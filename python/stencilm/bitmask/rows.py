@@ -18,6 +18,7 @@ from stencilm.bitmask.arrays import (
     checked_targets,
     sent_to_device,
 )
+from stencilm.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     import torch
@@ -63,10 +64,7 @@ class MaskPatches:
 
     def __init__(self, batch_size: int) -> None:
         """Holds no patch yet."""
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
-            raise TypeError(f"batch_size is {batch_size!r}, but must be an int")
-        if batch_size < 0:
-            raise ValueError(f"batch_size is {batch_size}, but must be at least 0")
+        batch_size = whole_number("batch_size", batch_size, least=0)
         self._rows = np.zeros(batch_size, dtype=np.int32)
         self._offsets = np.zeros(batch_size + 1, dtype=np.int32)
         self._flipped = np.zeros(_FLIPPED_TOKENS * batch_size, dtype=np.int32)

@@ -15,6 +15,7 @@ from stencilm.cli.grammars import EMBEDDED, read_tokenizer
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.options import Tokenizer
 from stencilm.views.characters import json_text, visible
+from stencilm.whole_numbers import whole_number
 
 _MAX_LISTED = 60
 _MAX_TOKENS = 12
@@ -49,8 +50,10 @@ def index(
 
     Exits with 1 when the grammar nests, or has more than max-states states.
     """
-    if max_states < 1:
-        raise Failure(f"max_states is {max_states}, but must be at least 1", USAGE)
+    try:
+        whole_number("max_states", max_states, least=1)
+    except ValueError as error:
+        raise Failure(str(error), USAGE) from error
     if coalesce and output not in (Format.text, Format.json):
         raise Failure("--coalesce prints text or json", USAGE)
     from stencilm.limits import DEFAULT_LIMITS

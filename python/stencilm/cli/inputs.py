@@ -119,6 +119,7 @@ def _read_module(name: str) -> ModuleType:
         return run_file(name)
     except Failure:
         raise
-    except Exception as error:
-        # Somebody else's module may raise anything; the name and the reason are what helps.
+    except (Exception, SystemExit) as error:
+        # Somebody else's module may raise anything, or end the program; the name and the reason
+        # are what helps.
         raise Failure(f"cannot import {name!r}: {type(error).__name__}: {error}") from error

@@ -47,6 +47,7 @@ from stencilm.models.options import Drawing, options_of
 from stencilm.models.typed_model import Job, OnEvent, TypedModel
 from stencilm.models.typed_model import Piece as TextPiece
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.whole_numbers import is_whole, shown
 
 DEFAULT_CONCURRENCY = 8
 _LOOKAHEAD = 256
@@ -275,8 +276,8 @@ class ApiModel(TypedModel):
         concurrency: int = DEFAULT_CONCURRENCY,
     ) -> None:
         super().__init__()
-        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-            raise ValueError(f"concurrency is {concurrency!r}, but must be at least 1")
+        if not is_whole(concurrency, 1):
+            raise ValueError(f"concurrency is {shown(concurrency)}, but must be at least 1")
         self._concurrency = concurrency
         self._provider = provider
         self.model = model

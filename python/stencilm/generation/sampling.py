@@ -9,11 +9,14 @@ Nucleus (top-p) sampling: Holtzman et al. (2020), "The Curious Case of Neural Te
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stencilm.whole_numbers import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +54,23 @@ class Sampling:
     def __post_init__(self) -> None:
         if not _is_real(self.temperature) or not 0 <= self.temperature < math.inf:
             raise ValueError(
-                f"temperature is {self.temperature!r}, but must be a number from 0 (greedy) upwards"
+                f"temperature is {shown(self.temperature)}, but must be a number from 0 (greedy) "
+                "upwards"
             )
         if not _is_real(self.top_p) or not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p!r}, but must be above 0 and at most 1")
+            raise ValueError(f"top_p is {shown(self.top_p)}, but must be above 0 and at most 1")
         if self.top_k is not None and (not _is_integer(self.top_k) or self.top_k < 1):
-            raise ValueError(f"top_k is {self.top_k!r}, but must be at least 1, or None")
+            raise ValueError(f"top_k is {shown(self.top_k)}, but must be at least 1, or None")
         if not _is_real(self.min_p) or not 0 <= self.min_p <= 1:
-            raise ValueError(f"min_p is {self.min_p!r}, but must be from 0 to 1")
+            raise ValueError(f"min_p is {shown(self.min_p)}, but must be from 0 to 1")
         if not _is_real(self.repetition_penalty) or not 0 < self.repetition_penalty < math.inf:
             raise ValueError(
-                f"repetition_penalty is {self.repetition_penalty!r}, but must be above 0"
+                f"repetition_penalty is {shown(self.repetition_penalty)}, but must be above 0"
             )
         for name in ("frequency_penalty", "presence_penalty"):
             value = getattr(self, name)
             if not _is_real(value) or not math.isfinite(value):
-                raise ValueError(f"{name} is {value!r}, but must be a finite number")
+                raise ValueError(f"{name} is {shown(value)}, but must be a finite number")
         if not isinstance(self.logit_bias, Mapping):
             raise ValueError(
                 f"logit_bias is {self.logit_bias!r:.60}, but must be numbers by token ids"
@@ -75,11 +79,11 @@ class Sampling:
             is_id = _is_integer(token_id) and 0 <= token_id <= np.iinfo(np.int64).max
             if not is_id or not _is_real(bias) or not math.isfinite(bias):
                 raise ValueError(
-                    f"logit_bias has {bias!r} for {token_id!r}, "
+                    f"logit_bias has {shown(bias)} for {shown(token_id)}, "
                     "but must give finite numbers by token ids"
                 )
         if self.seed is not None and (not _is_integer(self.seed) or self.seed < 0):
-            raise ValueError(f"seed is {self.seed!r}, but must be an integer from 0 up")
+            raise ValueError(f"seed is {shown(self.seed)}, but must be an integer from 0 up")
 
     @property
     def is_greedy(self) -> bool:
@@ -198,7 +202,7 @@ def _change(
         seen, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
         at, is_here = places(seen)
         scores[at[is_here]] -= (
-            sampling.frequency_penalty * counts[is_here] + sampling.presence_penalty
+            float(sampling.frequency_penalty) * counts[is_here] + sampling.presence_penalty
         )
     if sampling.logit_bias:
         biased = np.array(list(sampling.logit_bias), dtype=np.int64)
@@ -241,7 +245,9 @@ def _nucleus(weights: NDArray[np.float64], top_p: float) -> NDArray[np.intp]:
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return isinstance(value, (float, np.integer, np.floating))
 
 
 def _is_integer(value: object) -> bool:

@@ -7,9 +7,10 @@ A new kind of event is one more subclass of `Event`; nothing else changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from functools import cache
+from typing import Any, ClassVar, Literal, get_type_hints
 
 from stencilm.shown import Shown
 
@@ -45,13 +46,19 @@ class Event:
         if not isinstance(kind, str) or kind not in _KINDS:
             known = ", ".join(sorted(_KINDS))
             raise ValueError(f"unknown trace event {kind!r}: known events are {known}")
-        types = _field_types(_KINDS[kind])
-        if set(values) != set(types):
-            raise ValueError(f"a {kind!r} event has fields {sorted(types)}, not {sorted(values)}")
-        try:
-            return _KINDS[kind](**{name: _from_json(values[name], types[name]) for name in types})
-        except (AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"a {kind!r} event has bytes of another form: {error}") from None
+        readers = _readers(kind)
+        if set(values) != set(readers):
+            raise ValueError(f"a {kind!r} event has fields {sorted(readers)}, not {sorted(values)}")
+        read = {}
+        for name, reader in readers.items():
+            try:
+                read[name] = reader(values[name])
+            except (TypeError, ValueError, KeyError):
+                raise ValueError(
+                    f"a {kind!r} event has {values[name]!r:.60} as its {name}, which is not what "
+                    "`to_json` writes; write the trace again"
+                ) from None
+        return _KINDS[kind](**read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,14 +270,29 @@ class Trace(Shown):
         try:
             records = json.loads(text)
         except RecursionError:
-            raise ValueError("a trace is no JSON that is nested so deeply") from None
+            raise ValueError(
+                "a trace is a JSON list of event objects, and nests no deeper"
+            ) from None
         if not isinstance(records, list) or not all(isinstance(item, dict) for item in records):
             raise ValueError("a trace is a JSON list of event objects")
         return cls(Event.from_json(record) for record in records)
 
 
-def _field_types(kind: type[Event]) -> dict[str, Any]:
-    return {field.name: field.type for field in fields(kind)}
+@cache
+def _readers(kind: str) -> dict[str, Callable[[Any], Any]]:
+    """What reads the fields of an event, none of which is another kind of value than declared."""
+    from pydantic import TypeAdapter
+
+    def reader(declared: Any) -> Callable[[Any], Any]:
+        if declared is bytes:
+            return _bytes_from_json
+        adapter = TypeAdapter(declared)
+        return lambda value: adapter.validate_python(
+            tuple(value) if isinstance(value, list) else value, strict=True
+        )
+
+    hints = get_type_hints(_KINDS[kind])
+    return {field.name: reader(hints[field.name]) for field in fields(_KINDS[kind])}
 
 
 def _to_json(value: Any) -> Any:
@@ -282,7 +304,7 @@ def _to_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _from_json(value: Any, declared: Any) -> Any:
-    if declared in (bytes, "bytes"):  # the name, where annotations are not evaluated
-        return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value.encode("utf-8")
-    return tuple(value) if isinstance(value, list) else value
+def _bytes_from_json(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    return bytes.fromhex(value["hex"])

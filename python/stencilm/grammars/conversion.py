@@ -49,7 +49,7 @@ def converted(source: Source, core: _core.Grammar, notation: NotationName) -> st
         UnsupportedFeature: The notation has no words for it; names what is in the way.
         ValueError: There is no such notation.
     """
-    if notation not in _WRITERS:
+    if not isinstance(notation, str) or notation not in _WRITERS:
         raise ValueError(f"notation is {notation!r}, but must be one of {', '.join(NOTATIONS)}")
     if notation != "ebnf" and core.to_ebnf().startswith("%begun"):
         raise UnsupportedFeature(

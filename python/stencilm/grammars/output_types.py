@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import (
@@ -218,6 +218,8 @@ class Choice(OutputForm[V_co]):
     def __init__(self, options: Sequence[Scalar], *, limits: Limits | None = None) -> None:
         if isinstance(options, str):
             raise ValueError(f"Choice needs a list of options, not the str {options!r}")
+        if not isinstance(options, Iterable):
+            raise TypeError(f"options is {options!r:.60}, but must be a list of options")
         object.__setattr__(self, "options", tuple(options))
         object.__setattr__(self, "limits", limits)
         self.by_text()

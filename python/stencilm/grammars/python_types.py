@@ -68,7 +68,7 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {' '.join(str(error).split())}"
         ) from error
-    except (PydanticUserError, TypeError, NameError) as error:
+    except (PydanticUserError, TypeError, NameError, AttributeError) as error:
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {_first_line(error)}"
         ) from error

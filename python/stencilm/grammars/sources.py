@@ -40,6 +40,7 @@ from stencilm.grammars.texts import (
     schema_text,
 )
 from stencilm.limits import Limits
+from stencilm.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
@@ -479,11 +480,7 @@ def _checked_bool(name: str, value: Any) -> bool:
 def _checked_count(name: str, value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is {value!r}, but must be an int or None")
-    if not 0 <= value <= _MAX_COUNT:
-        raise ValueError(f"{name} is {value}, but must be from 0 to {_MAX_COUNT}, or None")
-    return value
+    return whole_number(name, value, least=0, most=_MAX_COUNT, otherwise=" or None")
 
 
 def _checked_word(name: str, value: Any, *words: str) -> str:

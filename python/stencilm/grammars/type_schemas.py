@@ -19,12 +19,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic.types import Base64Encoder, Base64UrlEncoder
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonable_python
 
+from stencilm.grammars.integer_patterns import integer_patterns
 from stencilm.grammars.time_patterns import (
     date_patterns,
     datetime_patterns,
     duration_patterns,
     time_patterns,
 )
+from stencilm.grammars.type_configurations import ConfiguredSchemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,7 +158,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
     return _TypeSchemas
 
 
-class _TypeSchemas(GenerateJsonSchema):
+class _TypeSchemas(ConfiguredSchemas):
     def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
         described = super().generate(schema, mode)
         formats = _formats() if _has_unknown(described) else {}
@@ -165,16 +167,30 @@ class _TypeSchemas(GenerateJsonSchema):
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().model_schema(schema))
 
-    # These are read by the configuration of the model around them, also where they stand apart
-    # from it, among the definitions.
-
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        with self._config_wrapper_stack.push(schema.get("config")):
-            return _closed(super().dataclass_schema(schema))
+        described = _closed(super().dataclass_schema(schema))
+        properties = described.get("properties", {})
+        if properties:
+            # In the order in which values are written: pydantic's own has keyword-only ones last.
+            names = self._names_of_fields(schema["schema"])
+            order = [names[field] for field in schema["cls"].__dataclass_fields__ if field in names]
+            described["properties"] = {
+                name: properties[name]
+                for name in dict.fromkeys([*order, *properties])
+                if name in properties
+            }
+        return described
+
+    def _names_of_fields(self, schema: Any) -> dict[str, str]:
+        while "fields" not in schema and "schema" in schema:
+            schema = schema["schema"]
+        return {
+            field["name"]: self._get_alias_name(field, field["name"])
+            for field in schema.get("fields", [])
+        }
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        with self._config_wrapper_stack.push(schema.get("config")):
-            return _closed(super().typed_dict_schema(schema))
+        return _closed(super().typed_dict_schema(schema))
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
@@ -275,7 +291,12 @@ class _TypeSchemas(GenerateJsonSchema):
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
-        # The configuration of a model counts where the type itself says nothing.
+        # The configuration of a model counts where the type itself says nothing. Before 2.13
+        # pydantic leaves its lengths out.
+        if self._config.str_min_length:
+            described.setdefault("minLength", self._config.str_min_length)
+        if self._config.str_max_length is not None:
+            described.setdefault("maxLength", self._config.str_max_length)
         is_stripped = schema.get("strip_whitespace", self._config.str_strip_whitespace)
         if is_stripped and described.keys() & {"minLength", "pattern"}:
             # What is taken away must not be counted, or looked at.
@@ -481,7 +502,6 @@ def _is_read(read: SchemaValidator, member: Any) -> bool:
     return bool(found == member and type(found) is type(member))
 
 
-_MOST_KEYS = 1_000
 _READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
 _FLOATS = [  # nothing that is read as infinity
     r"[0-9]{1,308}(?:\.[0-9]+)?",
@@ -496,10 +516,8 @@ def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
         case "int":
             low = keys["gt"] + 1 if "gt" in keys else keys.get("ge")
             high = keys["lt"] - 1 if "lt" in keys else keys.get("le")
-            if low is not None and high is not None and 0 <= high - low < _MOST_KEYS:
-                return {"enum": [str(key) for key in range(low, high + 1)]}
-            sign = "-?" if low is None or low < 0 else ""
-            return {"pattern": f"^{sign}[0-9]{{1,{_READ_DIGITS}}}$"}
+            # Of two ways to write a key one value would be lost.
+            return _all_of(integer_patterns(low, high, _READ_DIGITS))
         case "float":
             return {"pattern": f"^-?(?:{'|'.join(_FLOATS)})$"}
         case "bool":

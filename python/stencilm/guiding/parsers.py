@@ -79,6 +79,8 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
         >>> stencilm.obtain_correction_pairs("red car", stencilm.Regex("red (bike|bus)"))
         ('red ', [Literal(text='bike'), Literal(text='bus')])
     """
+    if not isinstance(prediction, str):
+        raise TypeError(f"prediction is {prediction!r:.60}, but must be a str")
     matcher = byte_matcher(as_grammar(parser))
     text = prediction.encode("utf-8", "replace")
     verdict = matcher.longest_valid_prefix(text)

@@ -18,6 +18,7 @@ from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
 from stencilm.models.reasoning import Reasoning, checked_reasoning
 from stencilm.shown import in_a_line
+from stencilm.whole_numbers import is_whole, shown
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
@@ -49,8 +50,8 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("calls", "tokens"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"the budget of {name} is {value!r}, but must be at least 1")
+            if not is_whole(value, 1):
+                raise ValueError(f"the budget of {name} is {shown(value)}, but must be at least 1")
         for name in ("seconds", "cost"):
             value = getattr(self, name)
             if value is None and name == "cost":
@@ -131,8 +132,8 @@ class Options:
     def __post_init__(self) -> None:
         for name, least in (("max_grammar_corrections", 0), ("token_lookahead", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} is {value!r}, but must be an int from {least} up")
+            if not is_whole(value, least):
+                raise ValueError(f"{name} is {shown(value)}, but must be an int from {least} up")
         if not isinstance(self.seed_str, str):
             raise TypeError(f"seed_str is {self.seed_str!r:.60}, but must be a str")
         if not isinstance(self.budget, Budget):

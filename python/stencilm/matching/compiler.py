@@ -35,6 +35,7 @@ from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, uncancelled
 from stencilm.matching.preparation import Preparation
 from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
@@ -228,20 +229,14 @@ class GrammarCompiler:
         cache_limit_bytes: int = DEFAULT_CACHE_LIMIT_BYTES,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        if isinstance(max_threads, bool) or not isinstance(max_threads, int):
-            raise TypeError(f"max_threads is {max_threads!r}, but must be an int")
-        if max_threads < 1:
-            raise ValueError(f"max_threads is {max_threads}, but must be at least 1")
-        if isinstance(cache_limit_bytes, bool) or not isinstance(cache_limit_bytes, int):
-            raise TypeError(f"cache_limit_bytes is {cache_limit_bytes!r}, but must be an int")
-        if cache_limit_bytes < 0:
-            raise ValueError(f"cache_limit_bytes is {cache_limit_bytes}, but must be at least 0")
+        self._max_threads = whole_number("max_threads", max_threads, least=1, most=None)
+        self._cache_limit_bytes = whole_number(
+            "cache_limit_bytes", cache_limit_bytes, least=0, most=None
+        )
         self._tokenizer_info = _checked_info(tokenizer_info)
-        self._max_threads = max_threads
-        self._cache_limit_bytes = cache_limit_bytes
         self._limits = checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
-        self._cache = _Cache(cache_limit_bytes) if cache_enabled else None
+        self._cache = _Cache(self._cache_limit_bytes) if cache_enabled else None
         if uncancelled(limits) == DEFAULT_LIMITS:
             tokenizer_info.core.prepare()
 

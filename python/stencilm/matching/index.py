@@ -7,7 +7,6 @@ that lead on and where to; what a matcher finds out step by step can be looked a
 from __future__ import annotations
 
 import json
-import operator
 import time
 import zlib
 from base64 import b64decode, b64encode
@@ -22,6 +21,7 @@ from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.joint import MAX_SPANNING
+from stencilm.whole_numbers import whole_number
 
 DEFAULT_MAX_STATES = 100_000
 DEFAULT_MAX_BYTES = 256 << 20
@@ -146,8 +146,8 @@ class TokenIndex:
                 cannot be called.
             ValueError: One of the first two is less than 1, or `max_seconds` is not above 0.
         """
-        _at_least_one("max_states", max_states)
-        _at_least_one("max_bytes", max_bytes)
+        max_states = whole_number("max_states", max_states, least=1)
+        max_bytes = whole_number("max_bytes", max_bytes, least=1)
         watch = _Watch(max_seconds, limits)
         if progress is not None and not callable(progress):
             raise TypeError(
@@ -251,22 +251,36 @@ class TokenIndex:
         """The stretches where every continuation agrees, in the order of their states.
 
         A stretch begins where the start, or a choice, leads into it, and is told once.
+
+        Raises:
+            MatcherError: The text that the index was read from was changed by somebody.
         """
         stretches = []
         for state in self._core.forced_states():
             text, spans = self._core.forced_spans(state, MAX_SPANNING)
             tokens, left_over = self._tokenizer_info.joint.split(text, [], spans)
-            behind: int | None = state
-            for token_id in tokens:
-                assert behind is not None, "forced tokens are allowed"
-                behind = self._core.next_state(behind, token_id)
-            assert behind is not None, "forced tokens are allowed"
-            stretches.append(Stretch(state, text, tokens, behind, left_over))
+            stretches.append(Stretch(state, text, tokens, self._behind(state, tokens), left_over))
         return stretches
+
+    def _behind(self, state: int, forced: list[int]) -> int:
+        """The state behind tokens that must come.
+
+        That what tokens spell leads where they do is not looked at when an index is read.
+        """
+        here = state
+        for token_id in forced:
+            behind = self._core.next_state(here, token_id)
+            if behind is None:
+                raise MatcherError(
+                    f"token {token_id} must come at state {here} and is not allowed there: the "
+                    "text that this index was read from was changed, so build it anew"
+                )
+            here = behind
+        return here
 
     def to_dot(self, *, max_states: int = 60) -> str:
         """A drawing in the language of graphviz; of more states than that, a summary."""
-        _at_least_one("max_states", max_states)
+        max_states = whole_number("max_states", max_states, least=1, most=None)
         from stencilm.matching.index_drawing import dot
 
         return dot(self, max_states)
@@ -374,15 +388,6 @@ class TokenIndex:
 
 
 _MAX_DATA = 1 << 31
-
-
-def _at_least_one(name: str, value: Any) -> None:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {value!r}, but must be an int") from None
-    if number < 1:
-        raise ValueError(f"{name} is {value}, but must be at least 1")
 
 
 class _Watch:

@@ -18,6 +18,7 @@ from stencilm.bitmask.rows import MaskPatch
 from stencilm.errors import MatcherError
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
+from stencilm.whole_numbers import is_whole, shown, whole_number
 
 
 class Verdict(NamedTuple):
@@ -243,10 +244,7 @@ class GrammarMatcher(_core.Matcher):
             >>> matcher.candidates()
             [Pattern(regex='ab+c?')]
         """
-        if isinstance(limit, bool) or not isinstance(limit, int):
-            raise TypeError(f"limit is {limit!r}, but must be an int")
-        if not 0 <= limit <= _MAX_CANDIDATES:
-            raise ValueError(f"limit is {limit}, but must be from 0 to {_MAX_CANDIDATES}")
+        limit = whole_number("limit", limit, least=0, most=_MAX_CANDIDATES)
         return [
             Literal(text) if known else Pattern(text) for known, text in self._candidates(limit)
         ]
@@ -345,9 +343,8 @@ _Matcher = typing.TypeVar("_Matcher", bound=_Closing)
 
 def checked_whitespace(budget: int | None) -> int | None:
     """A budget of whitespace, or None. Raises ValueError for what is none."""
-    is_count = isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0
-    if budget is not None and not is_count:
-        raise ValueError(f"whitespace_budget is {budget!r}, but must be at least 0, or None")
+    if budget is not None and not is_whole(budget, 0):
+        raise ValueError(f"whitespace_budget is {shown(budget)}, but must be at least 0, or None")
     return budget
 
 
@@ -442,11 +439,10 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         """Starts no thread yet."""
         if max_threads == "auto":
             return cast("Self", super().__new__(cls))
-        if isinstance(max_threads, bool) or not isinstance(max_threads, int):
-            raise TypeError(f"max_threads is {max_threads!r}, but must be an int or 'auto'")
-        if not 1 <= max_threads <= _MAX_THREADS:
-            raise ValueError(f"max_threads is {max_threads}, but must be from 1 to {_MAX_THREADS}")
-        return cast("Self", super().__new__(cls, max_threads))
+        number = whole_number(
+            "max_threads", max_threads, least=1, most=_MAX_THREADS, otherwise=" or 'auto'"
+        )
+        return cast("Self", super().__new__(cls, number))
 
     def batch_find_mask_patches(
         self,

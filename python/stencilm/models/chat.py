@@ -38,6 +38,7 @@ from stencilm.tool_calls.functions import (
 )
 from stencilm.tool_calls.reasoning import reasoning_format
 from stencilm.tool_calls.request import ToolChoice, schema_of_arguments
+from stencilm.whole_numbers import is_whole, shown
 
 T = TypeVar("T")
 
@@ -155,8 +156,8 @@ class Talk:
 
     def __post_init__(self) -> None:
         rounds = self.max_rounds
-        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 0:
-            raise ValueError(f"max_rounds is {rounds!r}, but must be 0 or more")
+        if not is_whole(rounds, 0):
+            raise ValueError(f"max_rounds is {shown(rounds)}, but must be 0 or more")
         if self.on_error not in ("tell", "raise"):
             raise ValueError(f"on_error is {self.on_error!r}, but must be 'tell' or 'raise'")
 

@@ -54,6 +54,7 @@ from stencilm.models.reasoning import (
 )
 from stencilm.models.typed_model import Job, OnEvent, Piece, T, TypedModel, complaint_of
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.whole_numbers import is_whole, shown
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -213,8 +214,8 @@ class Model(TypedModel):
             whitespace_budget: As for `__call__`, for each of the texts.
         """
         checked_whitespace(whitespace_budget)
-        if isinstance(beams, bool) or not isinstance(beams, int) or beams < 1:
-            raise ValueError(f"beams is {beams!r}, but must be at least 1")
+        if not is_whole(beams, 1):
+            raise ValueError(f"beams is {shown(beams)}, but must be at least 1")
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
         blanks = whitespace_budget if output.is_json else None

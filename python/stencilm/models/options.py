@@ -16,6 +16,7 @@ from stencilm.limits import Limits
 from stencilm.matching.matcher import checked_whitespace
 from stencilm.models.protocol import LanguageModel
 from stencilm.models.reasoning import Reasoning, checked_reasoning
+from stencilm.whole_numbers import is_whole, shown
 
 if TYPE_CHECKING:
     from stencilm.guiding.task import Budget
@@ -159,8 +160,8 @@ class Options:
     def __post_init__(self) -> None:
         checked_whitespace(self.whitespace_budget)
         most = self.max_tokens
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise ValueError(f"max_tokens is {most!r}, but must be at least 1")
+        if most is not None and not is_whole(most, 1):
+            raise ValueError(f"max_tokens is {shown(most)}, but must be at least 1")
         if self.finish not in (None, "cut", "valid"):
             raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
         if self.sampling not in ("masked", "exact", "smc"):
@@ -169,9 +170,8 @@ class Options:
             )
         for name in ("particles", "max_passes"):
             value = getattr(self, name)
-            is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-            if not is_number and not (name == "particles" and value is None):
-                raise ValueError(f"{name} is {value!r}, but must be at least 1")
+            if not is_whole(value, 1) and not (name == "particles" and value is None):
+                raise ValueError(f"{name} is {shown(value)}, but must be at least 1")
         if self.sampling != "masked":
             self._check_whole_texts()
         checked_reasoning(self.reasoning)

@@ -43,6 +43,7 @@ from stencilm.models.reasoning import (
 )
 from stencilm.renewed_lock import RenewedLock
 from stencilm.shown import name_of
+from stencilm.whole_numbers import is_whole, shown
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm, TypeVar
@@ -688,8 +689,8 @@ class TypedModel(ABC):
         Before that the texts that are asked for first, where there are some.
         """
         retries = options.get("max_retries", DEFAULT_MAX_RETRIES)
-        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-            raise ValueError(f"max_retries is {retries!r}, but must be an int from 0 up")
+        if not is_whole(retries, 0):
+            raise ValueError(f"max_retries is {shown(retries)}, but must be an int from 0 up")
         output_type, options = laid_out_with(output_type, options)
         jobs = [Job(number, prompt) for number, prompt in enumerate(prompts)]
         asked = self._asked_first(jobs, options)
@@ -863,8 +864,8 @@ def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
 
 
 def _checked_number(n: Any) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n is {n!r}, but must be at least 1")
+    if not is_whole(n, 1):
+        raise ValueError(f"n is {shown(n)}, but must be at least 1")
     return n
 
 

@@ -27,6 +27,7 @@ from stencilm.tokenizers.spelling import VocabType
 from stencilm.tokenizers.state import State, dump, restore, settle
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 from stencilm.tokenizers.view import show_tokens
+from stencilm.whole_numbers import shown
 
 _Ids = Iterable[int] | int | None
 
@@ -398,8 +399,8 @@ class TokenizerInfo:
         for number in numbers:
             if not 0 <= number < self.vocab_size:
                 raise TokenizerError(
-                    f"token id {number} is outside of this vocabulary; ids lie between 0 and "
-                    f"{self.vocab_size - 1}"
+                    f"token id {shown(number)} is outside of this vocabulary; ids lie between 0 "
+                    f"and {self.vocab_size - 1}"
                 )
         return numbers
 

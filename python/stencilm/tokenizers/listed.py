@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source
 from stencilm.tokenizers.spelling import BY_TYPE, BYTE_LEVEL_ALPHABET, METASPACE, VocabType
+from stencilm.whole_numbers import shown
 
 _LABEL = "the vocabulary"
 _ESCAPE = "pass that entry as bytes, or name its id in special_token_ids or stop_token_ids"
@@ -43,8 +44,8 @@ def read_list(
     for token_id in special:
         if not 0 <= token_id < len(encoded_vocab):
             raise TokenizerError(
-                f"special_token_ids has {token_id}, but the list ends at {len(encoded_vocab) - 1}; "
-                "give ids of its entries"
+                f"special_token_ids has {shown(token_id)}, but the list ends at "
+                f"{len(encoded_vocab) - 1}; give ids of its entries"
             )
     # Stop tokens out of range are refused later, when the width is known: they may lie in padding.
     never_text = {*special, *(token_id for token_id in stop if 0 <= token_id < len(encoded_vocab))}

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.spelling import Spelling
+from stencilm.whole_numbers import shown
 
 # Far above any model (the largest known vocabularies have 262,144 entries): what is wider is a
 # mistake, and would ask for bitmasks and lists of that width.
@@ -137,11 +138,11 @@ def ids_of(value: object, *, what: str) -> tuple[int, ...]:
         return ()
     values: Iterable[Any] = value if isinstance(value, Iterable) else (value,)
     if isinstance(value, (str, bytes)):
-        raise TokenizerError(f"{what} is {value!r}; give token ids as integers")
+        raise TokenizerError(f"{what} is {value!r:.80}; give token ids as integers")
     found: list[int] = []
     for item in values:
         if isinstance(item, bool) or not hasattr(item, "__index__"):
-            raise TokenizerError(f"{what} holds {item!r}; give token ids as integers")
+            raise TokenizerError(f"{what} holds {item!r:.80}; give token ids as integers")
         found.append(index(item))
     return tuple(dict.fromkeys(found))
 
@@ -156,16 +157,19 @@ def settle_width(source: Source, vocab_size: object) -> int:
     if vocab_size is None:
         return max(size, source.width or 0)
     if isinstance(vocab_size, bool) or not hasattr(vocab_size, "__index__"):
-        raise TokenizerError(f"vocab_size is {vocab_size!r}; give the number of the model's logits")
+        raise TokenizerError(
+            f"vocab_size is {shown(vocab_size)}; give the number of the model's logits"
+        )
     width = index(vocab_size)
     if width < size:
         raise TokenizerError(
-            f"vocab_size is {width}, but {source.label} has ids up to {size - 1}; "
+            f"vocab_size is {shown(width)}, but {source.label} has ids up to {size - 1}; "
             "give the number of the model's logits, or leave it out"
         )
     if width > MAX_VOCAB_SIZE:
         raise TokenizerError(
-            f"vocab_size is {width}; the most is {MAX_VOCAB_SIZE}, so give the number of logits"
+            f"vocab_size is {shown(width)}; the most is {MAX_VOCAB_SIZE}, so give the number of "
+            "logits"
         )
     return width
 
@@ -182,7 +186,7 @@ def settle_stop(source: Source, stop_token_ids: object, width: int) -> tuple[int
         if not 0 <= token_id < width:
             told = "stop_token_ids has" if asked else f"{source.label} declares"
             raise TokenizerError(
-                f"{told} the stop token {token_id}, but ids lie between 0 and {width - 1}; "
-                "give stop_token_ids of this vocabulary"
+                f"{told} the stop token {shown(token_id)}, but ids lie between 0 and "
+                f"{width - 1}; give stop_token_ids of this vocabulary"
             )
     return tuple(sorted(stop))

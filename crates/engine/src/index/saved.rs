@@ -78,6 +78,7 @@ impl TokenIndex {
                 behind = stretch.end();
             }
         }
+        check(reaches_all(&starts, &stretches), "a state is out of reach")?;
         let finals: Vec<bool> = finals.iter().map(|&number| number != 0).collect();
         let automaton = ByteAutomaton { columns, width, table, finals };
         check(has_no_forced_circle(&automaton), "a text has no end")?;
@@ -87,6 +88,24 @@ impl TokenIndex {
 
 fn check(holds: bool, why: &'static str) -> Result<(), SavedIndexError> {
     if holds { Ok(()) } else { Err(SavedIndexError(why)) }
+}
+
+/// Whether tokens lead to every state.
+fn reaches_all(starts: &[u32], stretches: &[Stretch]) -> bool {
+    let mut is_met = vec![false; starts.len() - 1];
+    is_met[0] = true;
+    let mut waiting = vec![0];
+    let mut left = is_met.len() - 1;
+    while let Some(state) = waiting.pop() {
+        for stretch in &stretches[starts[state] as usize..starts[state + 1] as usize] {
+            let target = stretch.target() as usize;
+            if !std::mem::replace(&mut is_met[target], true) {
+                left -= 1;
+                waiting.push(target);
+            }
+        }
+    }
+    left == 0
 }
 
 /// Whether every chain of states with one way on has an end.

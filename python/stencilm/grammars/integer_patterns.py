@@ -1,0 +1,61 @@
+"""Regular expressions of the integers between bounds, in plain digits.
+
+One idea: an integer above another has more digits, or is the same up to a digit that is larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def integer_patterns(low: int | None, high: int | None, most_digits: int) -> list[str]:
+    """Patterns all of which a text matches that is an integer from `low` to `high`.
+
+    There is one way to write each: no zeros before it, and no `-0`.
+    """
+    positive = f"[1-9][0-9]{{0,{most_digits - 1}}}"
+
+    def integers_from(least: int) -> list[str]:
+        if least > 0:
+            return _at_least(least, most_digits)
+        return ["0", positive, *_negated(_at_most(-least))]
+
+    bounded = []
+    if low is not None:
+        bounded.append(integers_from(low))
+    if high is not None:
+        bounded.append(_negated(integers_from(-high)))
+    return [f"^(?:{'|'.join(ways)})$" for ways in bounded or [["0", f"-?{positive}"]]]
+
+
+def _negated(ways: Sequence[str]) -> list[str]:
+    return [way if way == "0" else way[1:] if way[0] == "-" else f"-{way}" for way in ways]
+
+
+def _at_least(low: int, most_digits: int) -> list[str]:
+    """The integers from `low` on, which is above 0."""
+    digits = str(low)
+    ways = [digits]
+    for place, digit in enumerate(digits):
+        if digit < "9":
+            rest = len(digits) - place - 1
+            ways.append(f"{digits[:place]}[{int(digit) + 1}-9][0-9]{{{rest}}}")
+    if len(digits) < most_digits:
+        ways.append(f"[1-9][0-9]{{{len(digits)},{most_digits - 1}}}")
+    return ways
+
+
+def _at_most(high: int) -> list[str]:
+    """The integers from 1 to `high`, which is 0 at least."""
+    if high == 0:
+        return []
+    digits = str(high)
+    ways = [digits]
+    for place, digit in enumerate(digits):
+        least = 0 if place else 1
+        if int(digit) > least:
+            rest = len(digits) - place - 1
+            ways.append(f"{digits[:place]}[{least}-{int(digit) - 1}][0-9]{{{rest}}}")
+    if len(digits) > 1:
+        ways.append(f"[1-9][0-9]{{0,{len(digits) - 2}}}")
+    return ways
