@@ -59,6 +59,7 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
         parse_pattern(exprs, pattern, &options, &mut Utf8).expect("a pattern of our own is well formed")
     });
     let canonical = exprs.or(&canonical);
+    let scalars = exprs.without_exponents(scalars);
     let canonical = exprs.and(&[scalars, canonical]);
     if !deriver.is_live(canonical)? {
         return Ok(Cardinality::Finite(0));

@@ -325,6 +325,30 @@ fn malformed_schemas() {
     refused(r#"{"minItems":1e10}"#, ErrorKind::Limit, "#", &["minItems"]);
 }
 
+#[test]
+fn unique_elements_that_are_too_few_are_counted() {
+    for (items, count) in [
+        (r#"{"type":"number","minimum":0,"maximum":1,"multipleOf":0.1}"#, 11),
+        (r#"{"type":"number","minimum":1e20,"maximum":3e20,"multipleOf":1e20}"#, 3),
+        (r#"{"enum":[1,1.0,2.5,"a",null]}"#, 4),
+        (r#"{"type":["integer","boolean"],"exclusiveMinimum":-2,"maximum":1}"#, 5),
+        (r#"{"type":"string","pattern":"^[ab]{0,2}$"}"#, 7),
+        (r#"{"type":"array","maxItems":2,"items":{"enum":[0,1]}}"#, 7),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"integer","minimum":1,"maximum":3},"b":{"type":"boolean"}},
+                "additionalProperties":false}"#,
+            12,
+        ),
+    ] {
+        for letters in ["", "a", "o"] {
+            let schema = |min| format!(r#"{{"type":"array","uniqueItems":true,"minItems":{min},"items":{items}}}"#);
+            grammar(&schema(count), letters);
+            let words = ["fewer values than", "minItems"];
+            refused_with(letters, &schema(count + 1), ErrorKind::Unsatisfiable, "#", &words);
+        }
+    }
+}
+
 /// Runs work that must not take a second of processor time in an optimised test build on a slow machine, however busy that is.
 fn quickly<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let (result, in_time) = Watch::new(1_000, None).over(|| {

@@ -36,6 +36,19 @@ impl ExprSet {
         Some(self.or(&members))
     }
 
+    /// The same alternatives, of which sets of numbers are the plain texts of their members: as many values, and fewer states.
+    pub fn without_exponents(&mut self, expr: ExprId) -> ExprId {
+        let alternatives: Vec<ExprId> = match self.get(expr) {
+            Expr::Or(parts) => parts.clone().iter().map(|&part| self.without_exponents(part)).collect(),
+            Expr::Number(number) => match number.whole().filter(|set| set.form().has_exponent()) {
+                Some(set) => set.plain().into_iter().map(|set| self.numbers(set)).collect(),
+                None => return expr,
+            },
+            _ => return expr,
+        };
+        self.or(&alternatives)
+    }
+
     /// What is left of a set of numbers after some text.
     pub(crate) fn number_rest(&mut self, rest: Rest) -> ExprId {
         match rest {
