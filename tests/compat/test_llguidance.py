@@ -142,3 +142,17 @@ def test_a_tag_whose_grammar_is_none_is_named(grammar: str) -> None:
     tag = llguidance.StructTag(trigger="<f", begin="<f>", grammar=grammar, end="</f>")
     with pytest.raises(ValueError, match="gramma"):
         llguidance.StructTag.to_grammar([tag])
+
+
+@pytest.mark.parametrize("defaults", [None, {"whitespace_flexible": False}])
+def test_numbers_of_schemas_are_read_as_they_are_written(defaults: dict[str, bool] | None) -> None:
+    exact = '{"const": 12345678901234567890.125}'
+    grammar = llguidance.LLMatcher.grammar_from_json_schema(exact, defaults=defaults)
+    tag = llguidance.StructTag(trigger="<", begin="<", grammar=grammar, end=">")
+    for text, before in [
+        (grammar, b""),
+        (llguidance.StructTag.to_grammar([tag], assume_special=False), b"<"),
+    ]:
+        reader = matcher(llguidance, text)
+        whole = before + b"12345678901234567890.125"
+        assert reader.try_consume_tokens(list(whole)) == len(whole)

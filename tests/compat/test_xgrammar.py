@@ -233,3 +233,15 @@ def test_a_logits_processor_of_no_grammar_is_refused(wrong: Any) -> None:
     hf = pytest.importorskip("stencilm.compat.xgrammar.contrib.hf")
     with pytest.raises(ValueError, match="must be a CompiledGrammar"):
         hf.LogitsProcessor(wrong)
+
+
+def test_numbers_of_schemas_are_read_as_they_are_written() -> None:
+    exact = '{"const": 12345678901234567890.125}'
+    format_text = f'{{"type": "json_schema", "json_schema": {exact}}}'
+    for grammar in (
+        xgr.Grammar.from_json_schema(exact, strict_mode=True),
+        xgr.Grammar.from_structural_tag(f'{{"type": "structural_tag", "format": {format_text}}}'),
+    ):
+        compiled = xgr.GrammarCompiler(xgr.TokenizerInfo(TOKENS)).compile_grammar(grammar)
+        texts = ["12345678901234567890.125", "12345678901234567000"]
+        assert fits(xgr, compiled, *texts) == [True, False]

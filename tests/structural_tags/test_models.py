@@ -613,3 +613,23 @@ def test_strict_mode_leaves_a_tool_without_a_schema_open(
         "minimax_m3": "",
     }
     assert GrammarMatcher(compiler.compile_grammar(grammar)).accept_string(calls[model])
+
+
+def test_numbers_of_schemas_stay_as_they_are_written() -> None:
+    schema = '{"const": 12345678901234567890.125, "maximum": 1E+400, "minimum": 0.5}'
+    text = (
+        '{"type": "structural_tag", "format": '
+        f'{{"type": "json_schema", "json_schema": {schema}}}}}'
+    )
+    tag = StructuralTag.from_json(text)
+    assert tag.to_json() == text
+    assert str(Grammar.from_structural_tag(tag)) == str(Grammar.from_structural_tag(text))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    ['{"const": NaN}', '{"type": "null", "type": "string"}', '{"maximum": 1e99999999999999999999}'],
+)
+def test_what_is_no_json_is_no_tag(schema: str) -> None:
+    with pytest.raises(GrammarSyntaxError, match="a structural tag is JSON"):
+        StructuralTag.from_json(f'{{"type": "json_schema", "json_schema": {schema}}}')

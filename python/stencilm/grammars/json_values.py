@@ -40,13 +40,13 @@ def read_json(text: str, *, strict: bool = True) -> Any:
 def read_json_exactly(text: str) -> Any:
     """The value of a JSON text such that `write_json` writes one that says the same.
 
-    Numbers with a point or an exponent are Decimals, with all their digits. Raises ValueError also
+    Numbers with a point or an exponent that no float is written as are Decimals. Raises ValueError also
     for a name that stands twice in an object, of which a dict would keep the last alone.
     """
     return json.loads(
         text,
         parse_int=_read_int,
-        parse_float=_read_decimal,
+        parse_float=_read_exactly,
         parse_constant=_no_constant,
         object_pairs_hook=_members,
     )
@@ -54,16 +54,23 @@ def read_json_exactly(text: str) -> Any:
 
 def write_json(value: Any) -> str:
     """A value that was read here as a JSON text, its numbers with all their digits."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):  # a Decimal, or an integer of more than 4,300 digits
+        return _written(value)
+
+
+def _written(value: Any) -> str:
     match value:
         case dict():
             names = (name if isinstance(name, str) else json.dumps(name) for name in value)
             members = (
-                f"{json.dumps(name, ensure_ascii=False)}: {write_json(member)}"
+                f"{json.dumps(name, ensure_ascii=False)}: {_written(member)}"
                 for name, member in zip(names, value.values(), strict=True)
             )
             return f"{{{', '.join(members)}}}"
         case list() | tuple():
-            return f"[{', '.join(map(write_json, value))}]"
+            return f"[{', '.join(map(_written, value))}]"
         case decimal.Decimal():
             return str(value)
         case int() if value.bit_length() > _BITS:
@@ -113,6 +120,11 @@ def _no_constant(word: str) -> NoReturn:
 def _read_float(text: str) -> float | decimal.Decimal:
     value = float(text)
     return value if math.isfinite(value) else _read_decimal(text)
+
+
+def _read_exactly(text: str) -> float | decimal.Decimal:
+    value, exact = float(text), _read_decimal(text)
+    return value if decimal.Decimal(repr(value)) == exact else exact
 
 
 def _read_decimal(text: str) -> decimal.Decimal:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.texts import schema_value
 
@@ -366,7 +367,7 @@ class StructuralTag(_Value, OutputForm[str]):
             LimitExceeded: It is nested too deeply.
         """
         try:
-            value = json.loads(text) if isinstance(text, str) else text
+            value = read_json_exactly(text) if isinstance(text, str) else text
             if not isinstance(value, Mapping):
                 raise GrammarSyntaxError(
                     f"a structural tag is a JSON object, not {type(value).__name__}", place="#"
@@ -391,6 +392,10 @@ class StructuralTag(_Value, OutputForm[str]):
             first = error.errors(include_url=False)[0]
             place = "#" + "".join(f"/{step}" for step in first["loc"])
             raise GrammarSyntaxError(first["msg"], place=place) from None
+        except GrammarSyntaxError:
+            raise
+        except ValueError as error:
+            raise GrammarSyntaxError(f"a structural tag is JSON: {error}") from None
         except RecursionError:
             raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
 
@@ -427,7 +432,7 @@ class StructuralTag(_Value, OutputForm[str]):
             LimitExceeded: It is nested too deeply.
         """
         try:
-            return json.dumps(_plain(self), ensure_ascii=False)
+            return write_json(_plain(self))
         except RecursionError:
             raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.grammars.json_values import read_json_exactly
 from stencilm.grammars.python_types import json_schema_of
 from stencilm.limits import Limits
 
@@ -43,10 +44,11 @@ def document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
 
 
 def schema_value(schema: Schema) -> dict[str, Any] | bool:
-    """A schema in any of its forms as what `json.loads` makes of its text."""
+    """A schema in any of its forms as what `read_json_exactly` makes of its text."""
+    text = schema_text(schema, "schema")
     try:
-        value: dict[str, Any] | bool = json.loads(schema_text(schema, "schema"))
-    except json.JSONDecodeError as error:
+        value: dict[str, Any] | bool = read_json_exactly(text)
+    except ValueError as error:
         raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
     return value
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from stencilm.characters import whole_characters
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.grammars.json_values import json_ready, read_json, write_json
+from stencilm.grammars.json_values import json_ready, read_json, read_json_exactly, write_json
 from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import (
@@ -295,7 +295,7 @@ def _answer_format(output: Output) -> Format | None:
         # A format has no other documents, no tables of names and few of the options.
         is_plain = replace(source.options, spelling="natural") == JsonSchemaOptions()
         if is_plain and not source.documents:
-            return JSONSchemaFormat(json_schema=json.loads(source.text))
+            return JSONSchemaFormat(json_schema=read_json_exactly(source.text))
         return GrammarFormat(grammar=str(output.grammar()))
     if isinstance(source, RegexSource):
         return None if output.accepts_cut_text else RegexFormat(pattern=source.pattern)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.sources import SchemaOptions
 
 GrammarFormat = Literal[
@@ -55,11 +56,11 @@ def json_grammar(
     if not defaults and not overrides:
         text = schema if isinstance(schema, str) else json.dumps(schema)
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
-    read = json.loads(schema) if isinstance(schema, str) else dict(schema)
+    read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
     if isinstance(read, dict):
         own = read.get("x-guidance") or {}
         read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
-    return json.dumps({"grammars": [{"json_schema": read}]})
+    return write_json({"grammars": [{"json_schema": read}]})
 
 
 def regex_grammar(regex: str) -> str:
@@ -130,7 +131,7 @@ def read_grammar(text: str) -> Grammar:
     if not text.lstrip().startswith("{"):
         return Grammar.from_lark(text)
     try:
-        read = json.loads(text)
+        read = read_json_exactly(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the grammar begins with {{ but is no JSON: {error}") from error
     listed = read.get("grammars")
@@ -196,7 +197,7 @@ def _json(schema: Any) -> Grammar:
         "spelling": "digits",
         "on_unsupported": "relax" if options.get("lenient") else "error",
     }
-    return Grammar.from_json_schema(json.dumps(schema), **read)
+    return Grammar.from_json_schema(write_json(schema), **read)
 
 
 class JsonCompiler:

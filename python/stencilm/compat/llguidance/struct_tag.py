@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from stencilm.grammars.json_values import read_json_exactly, write_json
+
 
 class StructTag:
     """One tag.
@@ -89,7 +91,7 @@ def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
         read = _listed(tag.grammar)
         if len(read) != 1 or not isinstance(read[0], dict) or "json_schema" not in read[0]:
             raise ValueError("grammar lists several grammars, but a tag takes one")
-        content = f"%json {json.dumps(read[0]['json_schema'])}"
+        content = f"%json {write_json(read[0]['json_schema'])}"
     elif tag.grammar.lstrip().startswith("{"):
         content = f"%json {tag.grammar}"
     else:
@@ -102,7 +104,7 @@ def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
 
 def _listed(grammar: str) -> list[Any]:
     try:
-        listed = json.loads(grammar)["grammars"]
+        listed = read_json_exactly(grammar)["grammars"]
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the grammar of a tag begins with {{ but is no JSON: {error}") from error
     if not isinstance(listed, list):

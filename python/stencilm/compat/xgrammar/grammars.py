@@ -19,6 +19,7 @@ from stencilm.compat.xgrammar.saved import load, save
 from stencilm.compat.xgrammar.schemas import any_dot, opened
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar as _Grammar
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.sources import SchemaOptions
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def read_schema(
         if strict_mode:
             # Where it is no JSON, whoever reads the text says what is wrong with it.
             with suppress(ValueError, RecursionError):
-                text = json.dumps(opened(json.loads(schema)))
+                text = write_json(opened(read_json_exactly(schema)))
     elif isinstance(schema, dict):
         try:
             text = json.dumps(opened(schema) if strict_mode else schema)
@@ -261,7 +262,7 @@ def read_named(named: dict[str, Grammar | str] | None) -> dict[str, _Grammar | s
     return found
 
 
-def read_tag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def read_tag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | str:
     """The arguments of `from_structural_tag` as this package's structural tag.
 
     Raises:
@@ -291,9 +292,10 @@ def read_tag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         raise TypeError("give one structural tag, or a list of tags and a list of triggers")
     if isinstance(tag, StructuralTag):
         tag = tag.model_dump(mode="json")
-    if isinstance(tag, str):
+    is_text = isinstance(tag, str)
+    if is_text:
         try:
-            tag = json.loads(tag)
+            tag = read_json_exactly(tag)
         except (ValueError, RecursionError) as error:
             raise InvalidJSONError(f"the structural tag is no JSON: {error}") from error
     if not isinstance(tag, dict) or not isinstance(tag.get("format"), dict):
@@ -302,7 +304,7 @@ def read_tag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             '{"type": "structural_tag", "format": {"type": "any_text"}}'
         )
     read: dict[str, Any] = plain_tag(tag)
-    return read
+    return write_json(read) if is_text else read
 
 
 def _legacy(tags: list[StructuralTagItem], triggers: list[str]) -> StructuralTag:
