@@ -40,8 +40,8 @@ def read_json(text: str, *, strict: bool = True) -> Any:
 def read_json_exactly(text: str) -> Any:
     """The value of a JSON text such that `write_json` writes one that says the same.
 
-    Numbers with a point or an exponent that no float is written as are Decimals. Raises ValueError also
-    for a name that stands twice in an object, of which a dict would keep the last alone.
+    Numbers with a point or an exponent that no float is written as are Decimals. Raises ValueError
+    also for a name that stands twice in an object, of which a dict would keep the last alone.
     """
     return json.loads(
         text,
