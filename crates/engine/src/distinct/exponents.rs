@@ -13,7 +13,7 @@ pub(crate) struct WithExponents {
     /// The plain texts of all members of the sets of those in which one may, behind the sign that was read.
     pub members: ExprId,
     /// What is left of the others.
-    others: ExprId,
+    pub others: ExprId,
 }
 
 impl WithExponents {
@@ -51,46 +51,60 @@ impl WithExponents {
         Ok(Some(WithExponents { members: exprs.or(&members), others: exprs.or(&others) }))
     }
 
-    /// The plain texts, behind the sign, of all values that can come of these; `None` where they are too long.
-    pub(crate) fn values(&self, deriver: &mut Deriver, written: &[u8]) -> Result<Option<ExprId>, LimitExceeded> {
-        let (members, unsigned) = (self.members, written.strip_prefix(b"-").unwrap_or(written));
-        let read = deriver.exprs.literal(unsigned);
-        let mut ways = vec![deriver.exprs.concat(read, self.others)];
-        let digits: Vec<u8> = unsigned.iter().copied().filter(u8::is_ascii_digit).collect();
+    /// Plain texts behind the sign with what goes on from there to the members that can come behind some digits, which are read
+    /// with the point at every place: all members with these digits go on from one of them, and from no other. `None` where
+    /// the texts are too long.
+    pub(crate) fn places(
+        &self,
+        deriver: &mut Deriver,
+        written: &[u8],
+    ) -> Result<Option<Vec<(Vec<u8>, ExprId)>>, LimitExceeded> {
+        let digits: Vec<u8> = written.iter().copied().filter(u8::is_ascii_digit).collect();
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
         let digits = &digits[zeros..];
         if digits.is_empty() {
-            ways.push(members);
-            return Ok(Some(deriver.exprs.or(&ways)));
+            return Ok(Some(vec![(Vec::new(), self.members)]));
+        }
+        let mut places = Vec::new();
+        let mut whole = deriver.after(self.members, digits[0])?;
+        for point in 1..digits.len() {
+            let fraction = deriver.after(whole, b'.')?;
+            let rest = behind(deriver, fraction, &digits[point..])?;
+            places.push(([&digits[..point], b".", &digits[point..]].concat(), rest));
+            whole = deriver.after(whole, digits[point])?;
+            if whole == ExprId::NOTHING {
+                break;
+            }
         }
         // Behind the last digit come those of larger numbers, too.
-        let mut places: Vec<Vec<u8>> = vec![digits.to_vec()];
-        places.extend((1..digits.len()).map(|point| [&digits[..point], b".", &digits[point..]].concat()));
+        places.push((digits.to_vec(), whole));
         let mut small = b"0.".to_vec();
-        let mut rest = behind(deriver, members, &small)?;
-        while rest != ExprId::NOTHING {
+        let mut fraction = behind(deriver, self.members, &small)?;
+        while fraction != ExprId::NOTHING {
             if small.len() > LOOKED_AT {
                 return Ok(None);
             }
-            places.push([&small, digits].concat());
+            places.push(([&small, digits].concat(), behind(deriver, fraction, digits)?));
             small.push(b'0');
             // Where zeros lead nowhere else, digits behind them would be of endlessly many numbers.
-            rest = Some(deriver.after(rest, b'0')?).filter(|&next| next != rest).unwrap_or(ExprId::NOTHING);
+            let next = deriver.after(fraction, b'0')?;
+            fraction = if next == fraction { ExprId::NOTHING } else { next };
         }
-        for place in places {
-            let rest = behind(deriver, members, &place)?;
-            if rest != ExprId::NOTHING {
-                let read = deriver.exprs.literal(&place);
-                ways.push(deriver.exprs.concat(read, rest));
-            }
-        }
-        Ok(Some(deriver.exprs.or(&ways)))
+        places.retain(|&(_, rest)| rest != ExprId::NOTHING);
+        Ok(Some(places))
     }
 }
 
 /// What is left behind some bytes.
 fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
-    bytes.iter().try_fold(expr, |rest, &byte| deriver.after(rest, byte))
+    let mut rest = expr;
+    for &byte in bytes {
+        if rest == ExprId::NOTHING {
+            break;
+        }
+        rest = deriver.after(rest, byte)?;
+    }
+    Ok(rest)
 }
 
 /// The values that can come of a number behind the mark of its exponent, as canonical JSON texts; `None` where the exponent can
@@ -127,14 +141,14 @@ pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
     }
 }
 
-/// The exponents other than 0 that can come behind the mark, in order; `None` where they are too many or too large.
+/// The exponents that can come behind the mark, in order; `None` where they are too many or too large.
 pub(crate) fn exponents_behind_mark(
     deriver: &mut Deriver,
     residual: ExprId,
 ) -> Result<Option<Vec<i64>>, LimitExceeded> {
     let found = Exponent::default().ways_on(deriver, residual)?;
     let sorted = |found: FxHashSet<i64>| {
-        let mut exponents: Vec<i64> = found.into_iter().filter(|&exponent| exponent != 0).collect();
+        let mut exponents: Vec<i64> = found.into_iter().collect();
         exponents.sort_unstable();
         exponents
     };

@@ -35,6 +35,10 @@ struct Level {
 struct NumberTail {
     /// Whether it is zero whatever its exponent goes on with.
     is_zero: bool,
+    /// Whether its last characters hold a digit other than 0, before any exponent.
+    has_digits: bool,
+    /// Whether it ends with a zero right behind the point.
+    begins_fraction: bool,
     /// How many zeros it ends with.
     zeros: usize,
     /// Whether it ends in digits behind its point, so that zeros make no other number of it.
@@ -139,23 +143,12 @@ impl Run<'_> {
             if bytes.iter().any(|byte| !is_blank(byte)) && !self.machine.do_blanks_decide(self.lexeme_cache)? {
                 bytes.retain(|byte| !is_blank(byte));
             }
-            let NumberTail { is_zero, zeros, is_fraction } = self.number_tail(level.text);
-            // What only spells the same number anew is left out where the number may end.
-            if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
-                bytes.retain(|byte| !byte.is_ascii_digit());
-            }
-            let is_alike = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
-            if is_alike || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
-                bytes.retain(|&byte| byte != b'0');
-            }
-            // An exponent was chosen with all its digits.
-            if level.last.len() > 1 {
-                bytes.retain(|byte| !byte.is_ascii_digit());
-            }
+            self.leave_out_spellings(&level, is_complete, &mut bytes)?;
         }
         let exponents = self.exponents_to_try(&level)?;
         if exponents.is_some() {
-            bytes.retain(|byte| !b".eE".contains(byte));
+            let has_many_zeros = self.number_tail(level.text).zeros >= FEW;
+            bytes.retain(|&byte| !b".eE".contains(&byte) && (byte != b'0' || !has_many_zeros));
         }
         // The last one is tried first: within a string, what no element seen goes on with. A number that may end is gone on
         // with when all else was tried.
@@ -187,12 +180,41 @@ impl Run<'_> {
         Ok(level)
     }
 
+    /// Leaves out bytes that only spell anew the number which a text ends with. That it may end as it is must be tried for that,
+    /// as it is by other threads, but where the search begins.
+    fn leave_out_spellings(
+        &mut self,
+        level: &Level,
+        is_complete: bool,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), EngineError> {
+        if level.last.is_empty() {
+            return Ok(());
+        }
+        let NumberTail { is_zero, zeros, is_fraction, .. } = self.number_tail(level.text);
+        if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
+            bytes.retain(|byte| !byte.is_ascii_digit());
+        }
+        let is_alike = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
+        if is_alike || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
+            bytes.retain(|&byte| byte != b'0');
+        }
+        // An exponent was chosen with all its digits.
+        if level.last.len() > 1 {
+            bytes.retain(|byte| !byte.is_ascii_digit());
+        }
+        Ok(())
+    }
+
     /// The exponents, with their marks, that a number under way may have which exists in every spelling, where its value
     /// hangs on them: of all spellings of a value one is tried, without a point, and without zeros behind the digits if there is an
     /// exponent. `None` elsewhere.
     fn exponents_to_try(&mut self, level: &Level) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
         let mut residuals = Vec::new();
-        if level.string != Quoting::Outside {
+        let NumberTail { has_digits, begins_fraction, .. } = self.number_tail(level.text);
+        let is_first = level.last.is_empty();
+        // Behind zeros alone that were written, the point may have to come; others need not be tried, since other digits can.
+        if level.string != Quoting::Outside || (is_first && !has_digits) {
             return Ok(None);
         }
         for &thread in &level.threads {
@@ -217,14 +239,15 @@ impl Run<'_> {
         if residuals.is_empty() || !is_spelled_freely(&deriver.exprs, residual) {
             return Ok(None);
         }
-        if level.last == b"0" {
+        if level.last == b"0" && !begins_fraction {
             return Ok(Some(Vec::new()));
         }
         let behind = deriver.after(residual, b'e')?;
+        // Where the search begins, that the number ends as it is is tried with an exponent of 0.
+        let makes_a_value = |exponent: &i64| is_first || *exponent != 0;
+        let text = |exponent: i64| format!("e{exponent}").into_bytes();
         let exponents = exponents_behind_mark(deriver, behind)?;
-        let texts =
-            |exponents: Vec<i64>| exponents.into_iter().map(|exponent| format!("e{exponent}").into_bytes()).collect();
-        Ok(exponents.map(texts))
+        Ok(exponents.map(|exponents| exponents.into_iter().filter(makes_a_value).map(text).collect()))
     }
 
     /// Whether a byte leads from some threads to where they are already, if anywhere.
@@ -258,7 +281,8 @@ impl Run<'_> {
         let mut are_digits =
             || parts.next().is_some_and(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit));
         let is_fraction = are_digits() && are_digits() && parts.next().is_none();
-        NumberTail { is_zero, zeros, is_fraction }
+        let has_digits = tail[..exponent.unwrap_or(tail.len())].iter().any(|byte| (b'1'..=b'9').contains(byte));
+        NumberTail { is_zero, has_digits, begins_fraction: tail.ends_with(b".0"), zeros, is_fraction }
     }
 
     /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some text.

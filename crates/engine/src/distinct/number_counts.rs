@@ -265,13 +265,22 @@ impl NumberCounts {
         if self.count(deriver, split.members, Part::First)?.is_none() {
             return Ok(None);
         }
-        match split.values(deriver, written)? {
-            Some(values) => {
-                let sign = Begun { text: &written[..usize::from(written.starts_with(b"-"))], part: Part::First };
-                self.is_counted_left(deriver, values, sign, seen)
+        let Some(places) = split.places(deriver, written)? else { return Ok(None) };
+        let mut told = self.is_counted_left(deriver, split.others, begun, seen)?;
+        let sign = &written[..usize::from(written.starts_with(b"-"))];
+        for (place, rest) in places {
+            if told == Some(true) {
+                break;
             }
-            None => Ok(None),
+            let text = [sign, &place].concat();
+            let part = if place.is_empty() { Some(Part::First) } else { Begun::of(&text).map(|begun| begun.part) };
+            let Some(part) = part else { return Ok(None) };
+            match self.is_counted_left(deriver, rest, Begun { text: &text, part }, seen)? {
+                Some(false) => {}
+                left => told = left,
+            }
         }
+        Ok(told)
     }
 
     /// Whether more numbers without an exponent go on from a residual than were seen.

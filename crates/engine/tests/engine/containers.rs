@@ -640,7 +640,8 @@ fn small_unique_elements_have_masks() {
 /// Numbers with exponents, of which few are left: their values run out, and their spellings do not.
 #[test]
 fn unique_numbers_run_out_in_every_spelling() {
-    let any = JsonSchemaOptions { spelling: Spelling::Any, ..JsonSchemaOptions::default() };
+    let plain = JsonSchemaOptions::default();
+    let any = JsonSchemaOptions { spelling: Spelling::Any, ..plain.clone() };
     for (items, texts) in [
         (
             r#"{"type":"integer","minimum":1,"maximum":12}"#,
@@ -659,6 +660,21 @@ fn unique_numbers_run_out_in_every_spelling() {
         ),
     ] {
         check_unique_elements(items, &any, texts);
+    }
+    let objects = r#"{"type":"object","properties":{"a":{"type":"integer","minimum":1,"maximum":2},"b":{"enum":[0,0.5]}},
+        "required":["a","b"],"additionalProperties":false}"#;
+    let objects = format!(r#"{{"type":"array","uniqueItems":true,"items":{objects}}}"#);
+    for (options, text) in [
+        (&any, r#"[{"a":1,"b":0},{"a":0.00002e5,"b":0.5},{"a":20e-1,"b":0e9},{"a":0.1e1,"b":0.005E+02}]"#),
+        (&any, r#"[{"a":0.2e1,"b":50e-2},{"a":2,"b":0.0},{"a":0.01e02,"b":5e-1},{"a":1.0e-0,"b":-0.00e3}]"#),
+        (&plain, r#"[{"a":1,"b":0},{"a":1.000,"b":0.5},{"a":2.00,"b":0.00},{"a":2.0,"b":0.500}]"#),
+    ] {
+        let grammar = from_json_schema(&objects, options).expect("a plain schema");
+        let mut matcher = matcher(grammar, bytes_as_tokens());
+        for (at, byte) in text.bytes().enumerate() {
+            assert_eq!(matcher.accept_token(u32::from(byte)), Ok(true), "{text} at {at}");
+        }
+        assert!(matcher.is_completed(), "{text}");
     }
     let small = r#"{"type":"number","multipleOf":1e-7,"minimum":1e-7,"maximum":5e-7}"#;
     check_unique_elements(
