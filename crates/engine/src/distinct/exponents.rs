@@ -16,6 +16,14 @@ pub(crate) struct WithExponents {
     pub others: ExprId,
 }
 
+/// A way to read digits, with the point at some place.
+pub(crate) struct Place {
+    /// What is read, in plain text behind the sign.
+    pub text: Vec<u8>,
+    /// What goes on from there to members.
+    pub rest: ExprId,
+}
+
 impl WithExponents {
     /// Sorts what is left of a number behind a text without an exponent; `None` where no set of numbers that may have one is
     /// among it.
@@ -51,46 +59,41 @@ impl WithExponents {
         Ok(Some(WithExponents { members: exprs.or(&members), others: exprs.or(&others) }))
     }
 
-    /// Plain texts behind the sign with what goes on from there to the members that can come behind some digits, which are read
-    /// with the point at every place: all members with these digits go on from one of them, and from no other. `None` where
-    /// the texts are too long.
-    pub(crate) fn places(
-        &self,
-        deriver: &mut Deriver,
-        written: &[u8],
-    ) -> Result<Option<Vec<(Vec<u8>, ExprId)>>, LimitExceeded> {
+    /// The places of the point in digits from which members go on: each member that has these digits first goes on from one of
+    /// them, and from no other. `None` where the texts are too long.
+    pub(crate) fn places(&self, deriver: &mut Deriver, written: &[u8]) -> Result<Option<Vec<Place>>, LimitExceeded> {
         let digits: Vec<u8> = written.iter().copied().filter(u8::is_ascii_digit).collect();
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
         let digits = &digits[zeros..];
         if digits.is_empty() {
-            return Ok(Some(vec![(Vec::new(), self.members)]));
+            return Ok(Some(vec![Place { text: Vec::new(), rest: self.members }]));
         }
         let mut places = Vec::new();
         let mut whole = deriver.after(self.members, digits[0])?;
         for point in 1..digits.len() {
             let fraction = deriver.after(whole, b'.')?;
             let rest = behind(deriver, fraction, &digits[point..])?;
-            places.push(([&digits[..point], b".", &digits[point..]].concat(), rest));
+            places.push(Place { text: [&digits[..point], b".", &digits[point..]].concat(), rest });
             whole = deriver.after(whole, digits[point])?;
             if whole == ExprId::NOTHING {
                 break;
             }
         }
         // Behind the last digit come those of larger numbers, too.
-        places.push((digits.to_vec(), whole));
+        places.push(Place { text: digits.to_vec(), rest: whole });
         let mut small = b"0.".to_vec();
         let mut fraction = behind(deriver, self.members, &small)?;
         while fraction != ExprId::NOTHING {
             if small.len() > LOOKED_AT {
                 return Ok(None);
             }
-            places.push(([&small, digits].concat(), behind(deriver, fraction, digits)?));
+            places.push(Place { text: [&small, digits].concat(), rest: behind(deriver, fraction, digits)? });
             small.push(b'0');
             // Where zeros lead nowhere else, digits behind them would be of endlessly many numbers.
             let next = deriver.after(fraction, b'0')?;
             fraction = if next == fraction { ExprId::NOTHING } else { next };
         }
-        places.retain(|&(_, rest)| rest != ExprId::NOTHING);
+        places.retain(|place| place.rest != ExprId::NOTHING);
         Ok(Some(places))
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
 
 use crate::bounded::{FEW, SEARCHED};
-use crate::distinct::exponents::{WithExponents, values_in_exponent};
+use crate::distinct::exponents::{Place, WithExponents, values_in_exponent};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::extensions::Extension;
@@ -268,12 +268,13 @@ impl NumberCounts {
         let Some(places) = split.places(deriver, written)? else { return Ok(None) };
         let mut told = self.is_counted_left(deriver, split.others, begun, seen)?;
         let sign = &written[..usize::from(written.starts_with(b"-"))];
-        for (place, rest) in places {
+        for Place { text, rest } in places {
             if told == Some(true) {
                 break;
             }
-            let text = [sign, &place].concat();
-            let part = if place.is_empty() { Some(Part::First) } else { Begun::of(&text).map(|begun| begun.part) };
+            let is_before = text.is_empty();
+            let text = [sign, &text].concat();
+            let part = if is_before { Some(Part::First) } else { Begun::of(&text).map(|begun| begun.part) };
             let Some(part) = part else { return Ok(None) };
             match self.is_counted_left(deriver, rest, Begun { text: &text, part }, seen)? {
                 Some(false) => {}
