@@ -249,7 +249,7 @@ impl NumberCounts {
         let mantissa = &written[..mark.unwrap_or(written.len())];
         let Some(begun) = Begun::of(mantissa) else { return Ok(None) };
         if let Some(mark) = mark {
-            let mantissa = std::str::from_utf8(mantissa).unwrap_or_default();
+            let mantissa = std::str::from_utf8(mantissa).expect("a sign, digits and a point were read");
             let values = values_in_exponent(deriver, residual, mantissa, &written[mark + 1..])?;
             let plain = values.and_then(|all| all.iter().map(|value| plain_number(value.as_bytes())).collect());
             return Ok(plain.map(|all: Vec<_>| all.iter().any(|value| !seen.has_number(value))));
