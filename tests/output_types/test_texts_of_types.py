@@ -52,14 +52,11 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType, TypedDict
 
-from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
+from stencilm import Grammar, GrammarMatcher
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.outputs import resolve
 
-COMPILER = GrammarCompiler(
-    TokenizerInfo([*(bytes([byte]) for byte in range(256)), None], stop_token_ids=[256])
-)
-
+from .random_texts import COMPILER, matcher, random_text
 
 T = TypeVar("T")
 
@@ -99,24 +96,6 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True)
     count: int
     day: datetime.date
-
-
-def matcher(tp: Any) -> GrammarMatcher:
-    return GrammarMatcher(COMPILER.compile_grammar(resolve(tp).grammar()))
-
-
-def random_text(start: GrammarMatcher, chance: random.Random) -> str:
-    """Some bytes at random, often the signs that divide a text, then the shortest end."""
-    walk, written = start.fork(), b""
-    for _ in range(chance.choice([0, 4, 12, 30])):
-        allowed = [byte for byte in range(256) if walk.is_allowed(byte)]
-        if not allowed or (walk.is_completed() and chance.random() < 0.3):
-            break
-        signs = [byte for byte in allowed if chr(byte) in '"}],:/.0123456789-+eTZ@']
-        byte = chance.choice(signs if signs and chance.random() < 0.5 else allowed)
-        assert walk.accept_token(byte)
-        written += bytes([byte])
-    return (written + walk.shortest_completion()).decode()
 
 
 MOMENT = datetime.datetime(2020, 5, 17, 3, 4, 5, 7)

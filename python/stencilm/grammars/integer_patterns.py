@@ -1,11 +1,33 @@
-"""Regular expressions of the integers between bounds, in plain digits.
+"""Regular expressions of the integers between bounds, in plain digits; steps of other numbers.
 
 One idea: an integer above another has more digits, or is the same up to a digit that is larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """Where a number is another one: the digits before, and a class of those that come instead."""
+
+    before: str
+    choice: str
+
+    @property
+    def beginning(self) -> str:
+        """The pattern of what such a number begins with."""
+        return self.before + self.choice
+
+
+def stepped(text: str, others: Callable[[int], range]) -> list[Step]:
+    """For each digit of a text, the texts that are the same before it, and have another there."""
+    return [
+        Step(text[:place], "[" + "".join(map(str, others(int(digit)))) + "]")
+        for place, digit in enumerate(text)
+        if digit.isdigit() and others(int(digit))
+    ]
 
 
 def integer_patterns(low: int | None, high: int | None, most_digits: int) -> list[str]:
@@ -59,3 +81,29 @@ def _at_most(high: int) -> list[str]:
     if len(digits) > 1:
         ways.append(f"[1-9][0-9]{{0,{len(digits) - 2}}}")
     return ways
+
+
+def whole_numbers(low: int, high: int) -> str:
+    """The numbers of a range, without zeros before them."""
+    ways = []
+    for width in range(len(str(low)), len(str(high)) + 1):
+        first = max(low, 10 ** (width - 1) if width > 1 else 0)
+        last = min(high, 10**width - 1)
+        ways += _between(str(first), str(last))
+    return f"(?:{'|'.join(ways)})"
+
+
+def _between(low: str, high: str) -> list[str]:
+    """The numbers from one to another of the same width."""
+    width = len(low)
+    if low == high:
+        return [low]
+    if low == "0" * width and high == "9" * width:
+        return [f"[0-9]{{{width}}}"]
+    if low[0] == high[0]:
+        return [low[0] + way for way in _between(low[1:], high[1:])]
+    ways = [low[0] + way for way in _between(low[1:], "9" * (width - 1))]
+    inner = range(int(low[0]) + 1, int(high[0]))
+    if inner:
+        ways.append(f"[{inner[0]}-{inner[-1]}][0-9]{{{width - 1}}}")
+    return ways + [high[0] + way for way in _between("0" * (width - 1), high[1:])]

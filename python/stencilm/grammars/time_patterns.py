@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
+
+from stencilm.grammars.integer_patterns import stepped, whole_numbers
 
 YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 _LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
@@ -92,7 +94,7 @@ def _of_now(op: str) -> str:
     if op == "future":
         return _bounded("ge", (now + 2 * _DAY).date().isoformat(), ".*")
     days = _bounded("le", (now - 2 * _DAY).date().isoformat(), ".*")
-    earlier = _stepped(now.isoformat()[:19], lambda digit: range(int(digit)))
+    earlier = [step.beginning for step in stepped(now.isoformat()[:19], range)]
     return f"{days}|^(?:{'|'.join(earlier)}).*Z$"
 
 
@@ -130,10 +132,10 @@ def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
             high = min(math.floor(most / seconds), high)
         low += "gt" in bounds and low * seconds <= bounds["gt"]
         if low < high:
-            ways.append(unit.format(_whole_numbers(low, high - 1), rest))
+            ways.append(unit.format(whole_numbers(low, high - 1), rest))
         high -= "lt" in bounds and high * seconds >= bounds["lt"]
         if low <= high:
-            ways.append(unit.format(_whole_numbers(low, high), ""))
+            ways.append(unit.format(whole_numbers(low, high), ""))
     if not ways:
         raise PydanticInvalidForJsonSchema(
             "no duration of whole seconds that is not negative is within the bounds: loosen them"
@@ -150,46 +152,11 @@ def _zone(schema: Mapping[str, Any]) -> str:
 def _bounded(name: str, text: str, rest: str, microsecond: int = 0) -> str:
     """Texts that begin with one of the width of a bound, which keeps it; `rest` may follow it."""
     if name in ("ge", "gt"):
-        ways = [f"{way}.*" for way in _stepped(text, lambda digit: range(int(digit) + 1, 10))]
+        ways = [f"{step.beginning}.*" for step in stepped(text, lambda digit: range(digit + 1, 10))]
         if name == "ge" and not microsecond:
             ways.append(f"{text}.*")
     else:
-        ways = [f"{way}.*" for way in _stepped(text, lambda digit: range(int(digit)))]
+        ways = [f"{step.beginning}.*" for step in stepped(text, range)]
         if name == "le" or microsecond:
             ways.append(f"{text}{rest}")
     return f"^(?:{'|'.join(ways)})$"
-
-
-def _stepped(text: str, others: Callable[[str], range]) -> list[str]:
-    """Beginnings of texts that have another digit at one place, and are the same before it."""
-    return [
-        text[:place] + "[" + "".join(map(str, others(digit))) + "]"
-        for place, digit in enumerate(text)
-        if digit.isdigit() and others(digit)
-    ]
-
-
-def _whole_numbers(low: int, high: int) -> str:
-    """The numbers of a range, without zeros before them."""
-    ways = []
-    for width in range(len(str(low)), len(str(high)) + 1):
-        first = max(low, 10 ** (width - 1) if width > 1 else 0)
-        last = min(high, 10**width - 1)
-        ways += _between(str(first), str(last))
-    return f"(?:{'|'.join(ways)})"
-
-
-def _between(low: str, high: str) -> list[str]:
-    """The numbers from one to another of the same width."""
-    width = len(low)
-    if low == high:
-        return [low]
-    if low == "0" * width and high == "9" * width:
-        return [f"[0-9]{{{width}}}"]
-    if low[0] == high[0]:
-        return [low[0] + way for way in _between(low[1:], high[1:])]
-    ways = [low[0] + way for way in _between(low[1:], "9" * (width - 1))]
-    inner = range(int(low[0]) + 1, int(high[0]))
-    if inner:
-        ways.append(f"[{inner[0]}-{inner[-1]}][0-9]{{{width - 1}}}")
-    return ways + [high[0] + way for way in _between("0" * (width - 1), high[1:])]

@@ -9,9 +9,14 @@ language.
 from __future__ import annotations
 
 import json
+import math
+import operator
 import string
+import sys
+from collections.abc import Callable
+from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ByteSize
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -19,17 +24,17 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic.types import Base64Encoder, Base64UrlEncoder
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonable_python
 
-from stencilm.grammars.integer_patterns import integer_patterns
+from stencilm.grammars.decimal_patterns import counted_decimals
 from stencilm.grammars.time_patterns import (
     date_patterns,
     datetime_patterns,
     duration_patterns,
     time_patterns,
 )
-from stencilm.grammars.type_configurations import ConfiguredSchemas
+from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _GROUP = "[0-9a-fA-F]{1,4}"
@@ -140,7 +145,7 @@ def _formats() -> dict[str, JsonSchemaValue]:
     for alphabet, name in (("+/", "base64"), ("_-", "base64url")):
         sign = f"[A-Za-z0-9{alphabet}]"
         known[name] = text(f"^(?:{sign}{{4}})*(?:{sign}{{2}}==|{sign}{{3}}=)?$")
-    digits = f"[1-9][0-9]{{0,{_READ_DIGITS - 1}}}"
+    digits = f"[1-9][0-9]{{0,{READ_DIGITS - 1}}}"
     return known | {
         "fraction": text(f"^-?(?:0|{digits})(?:/{digits})?$"),
         "ipv4network": v4,
@@ -158,7 +163,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
     return _TypeSchemas
 
 
-class _TypeSchemas(ConfiguredSchemas):
+class _TypeSchemas(DistinctSchemas):
     def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
         described = super().generate(schema, mode)
         formats = _formats() if _has_unknown(described) else {}
@@ -231,22 +236,21 @@ class _TypeSchemas(ConfiguredSchemas):
         return super().dataclass_field_schema(schema)
 
     def float_schema(self, schema: Any) -> JsonSchemaValue:
-        described = super().float_schema(schema)
+        described = _as_read(super().float_schema(schema), schema, float)
         if schema.get("allow_inf_nan") is False:
             # A larger number reads as infinity.
             largest = 1.7976931348623157e308
-            if not described.keys() & {"maximum", "exclusiveMaximum"}:
-                described["maximum"] = largest
-            if not described.keys() & {"minimum", "exclusiveMinimum"}:
-                described["minimum"] = -largest
+            described.setdefault("maximum", largest)
+            described.setdefault("minimum", -largest)
         return described
 
     def decimal_schema(self, schema: Any) -> JsonSchemaValue:
         # pydantic also takes any string here, and rounds JSON numbers to floats.
         if not schema.keys() & {"gt", "ge", "lt", "le", "multiple_of"}:
-            return {"type": "string", "pattern": f"^{_decimals(schema)}$"}
+            return {"type": "string", "pattern": f"^{counted_decimals(schema)}$"}
         branches = super().decimal_schema(schema).get("anyOf", [])
         described = next(dict(branch) for branch in branches if branch["type"] == "number")
+        described = _as_read(described, schema, lambda number: Decimal(repr(number)))
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
         if places is not None:
             step: JsonSchemaValue = {"multipleOf": 10.0**-places if places else 1}
@@ -259,25 +263,26 @@ class _TypeSchemas(ConfiguredSchemas):
             within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
             described["allOf"] = [*described.get("allOf", []), within]
         if schema.get("multiple_of") is not None:
-            # pydantic divides in the context of decimal, where a quotient has 28 digits at most.
-            limit = int(abs(schema["multiple_of"]) * 10**27)
+            # More digits are rounded to a float, which is no multiple any more.
+            places = len(f"{Decimal(schema['multiple_of']):f}".partition(".")[2])
+            limit = 10 ** max(sys.float_info.dig - places, 0)
             within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
             described["allOf"] = [*described.get("allOf", []), within]
         return described
 
     def date_schema(self, schema: Any) -> JsonSchemaValue:
-        return {**super().date_schema(schema), **_all_of(date_patterns(schema))}
+        return {**super().date_schema(schema), **all_of(date_patterns(schema))}
 
     def time_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"type": "string", **_all_of(time_patterns(schema))}
+        return {"type": "string", **all_of(time_patterns(schema))}
 
     def datetime_schema(self, schema: Any) -> JsonSchemaValue:
-        return {"type": "string", **_all_of(datetime_patterns(schema))}
+        return {"type": "string", **all_of(datetime_patterns(schema))}
 
     def timedelta_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().timedelta_schema(schema)
         if described.get("format") == "duration":
-            return {"type": "string", **_all_of(duration_patterns(schema))}
+            return {"type": "string", **all_of(duration_patterns(schema))}
         return described
 
     def complex_schema(self, schema: Any) -> JsonSchemaValue:
@@ -325,7 +330,7 @@ class _TypeSchemas(ConfiguredSchemas):
         )
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        described = super().generate_inner(schema)
+        described = _with_lengths(super().generate_inner(schema))
         function = schema.get("function")
         called = function.get("function") if isinstance(function, dict) else None
         bound = getattr(called, "__self__", None)
@@ -372,31 +377,53 @@ class _TypeSchemas(ConfiguredSchemas):
         described["pattern"] = f"^{scheme}://{_USER_OF_MANY}{hosts}{_REST}$"
         return described
 
-    def dict_schema(self, schema: Any) -> JsonSchemaValue:
-        return self._with_keys(super().dict_schema(schema), schema)
 
-    def ordered_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        return self._with_keys(super().ordered_dict_schema(schema), schema)
+class _Bound(NamedTuple):
+    """What a bound of pydantic's asks for, and the keyword of the least or the greatest number."""
 
-    def counter_schema(self, schema: Any) -> JsonSchemaValue:
-        return self._with_keys(super().counter_schema(schema), schema)
+    keeps: Callable[[Any, Any], bool]
+    keyword: str
+    inwards: float
 
-    def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
-        return self._with_keys(super().frozendict_schema(schema), schema)
 
-    def _with_keys(self, described: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
-        """An object whose keys are texts of their type."""
-        keys = schema.get("keys_schema", {})
-        names = described.get("propertyNames", {})
-        by_pattern = described.pop("patternProperties", None)
-        if by_pattern:
-            # pydantic's form says nothing of the other names.
-            ((pattern, values),) = by_pattern.items()
-            described["additionalProperties"] = values or True
-            described["propertyNames"] = {**names, "pattern": pattern}
-        elif (texts := _key_texts(keys)) is not None:
-            described["propertyNames"] = texts
-        return described
+_BOUNDS = {
+    "ge": _Bound(operator.ge, "minimum", math.inf),
+    "gt": _Bound(operator.gt, "minimum", math.inf),
+    "le": _Bound(operator.le, "maximum", -math.inf),
+    "lt": _Bound(operator.lt, "maximum", -math.inf),
+}
+
+
+def _as_read(
+    described: JsonSchemaValue, schema: Any, read: Callable[[float], Any]
+) -> JsonSchemaValue:
+    """A schema of numbers whose bounds are kept also once a number is rounded to a float."""
+    left = {"exclusiveMinimum", "exclusiveMaximum"}
+    described = {name: value for name, value in described.items() if name not in left}
+    for name, (keeps, keyword, inwards) in _BOUNDS.items():
+        given = schema.get(name)
+        if given is None or given == -inwards:
+            continue
+        bound = float(given)
+        while math.isfinite(bound) and not keeps(read(bound), given):
+            bound = math.nextafter(bound, inwards)
+        if not math.isfinite(bound):
+            raise PydanticInvalidForJsonSchema(
+                f"no number of JSON is read as one that keeps {name}={given}: loosen it"
+            )
+        # The nearer one, where there are both.
+        if keyword not in described or keeps(bound, described[keyword]):
+            described[keyword] = int(bound) if bound.is_integer() else bound
+    return described
+
+
+def _with_lengths(described: JsonSchemaValue) -> JsonSchemaValue:
+    """Lengths as those of what has them: pydantic gives all those of a string."""
+    ending = {"object": "Properties", "array": "Items"}.get(described.get("type", ""))
+    for name in ("min", "max"):
+        if ending is not None and f"{name}Length" in described:
+            described[f"{name}{ending}"] = described.pop(f"{name}Length")
+    return described
 
 
 def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
@@ -416,15 +443,6 @@ def _check_alias(field: Mapping[str, Any]) -> None:
             f"the alias {'.'.join(map(str, paths[0]))} is a path into another field, which no "
             "schema describes: give the field a name of its own"
         )
-
-
-def _all_of(patterns: Sequence[str]) -> JsonSchemaValue:
-    """All of these patterns of a text."""
-    first, *others = patterns
-    return {
-        "pattern": first,
-        **({"allOf": [{"pattern": more} for more in others]} if others else {}),
-    }
 
 
 def _coded_bytes(coding: str, least: int, most: int | None) -> str:
@@ -468,29 +486,6 @@ def _one_of(schemes: Sequence[str]) -> str:
     )
 
 
-def _decimals(schema: Mapping[str, Any]) -> str:
-    """Decimals of so many digits; zeros behind the last one are not counted."""
-    digits, places = schema.get("max_digits"), schema.get("decimal_places")
-
-    def fraction(most: int) -> str:
-        return rf"(?:\.[0-9]{{1,{most}}}0*)?" if most else r"(?:\.0+)?"
-
-    if digits is None:
-        most = r"(?:\.[0-9]+)?" if places is None else fraction(places)
-        return f"-?(?:0|[1-9][0-9]*){most}"
-    if places is not None:
-        whole = digits - places
-        if whole <= 0:
-            # pydantic counts the zero before the point here.
-            return rf"-?0\.[0-9]{{1,{digits}}}"
-        return f"-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction(places)}"
-    ways = [f"0{fraction(digits)}"]
-    ways += [
-        f"[1-9][0-9]{{{whole - 1}}}{fraction(digits - whole)}" for whole in range(1, digits + 1)
-    ]
-    return f"-?(?:{'|'.join(ways)})"
-
-
 def _is_read(read: SchemaValidator, member: Any) -> bool:
     """Whether the JSON of a value of a `Literal` or an `Enum` is read as it again."""
     value = member.value if isinstance(member, Enum) else member
@@ -500,44 +495,6 @@ def _is_read(read: SchemaValidator, member: Any) -> bool:
     except (ValueError, PydanticSerializationError):
         return False
     return bool(found == member and type(found) is type(member))
-
-
-_READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
-_FLOATS = [  # nothing that is read as infinity
-    r"[0-9]{1,308}(?:\.[0-9]+)?",
-    r"[0-9](?:\.[0-9]+)?[eE](?:-[0-9]+|\+?(?:[0-9]{1,2}|[12][0-9]{2}|30[0-7]))",
-    r"1(?:\.[0-6][0-9]*)?[eE]\+?308",
-]
-
-
-def _key_texts(keys: Mapping[str, Any]) -> JsonSchemaValue | None:
-    """How keys are written that are no strings; None where pydantic's own schema says it."""
-    match keys.get("type"):
-        case "int":
-            low = keys["gt"] + 1 if "gt" in keys else keys.get("ge")
-            high = keys["lt"] - 1 if "lt" in keys else keys.get("le")
-            # Of two ways to write a key one value would be lost.
-            return _all_of(integer_patterns(low, high, _READ_DIGITS))
-        case "float":
-            return {"pattern": f"^-?(?:{'|'.join(_FLOATS)})$"}
-        case "bool":
-            return {"enum": ["true", "false"]}
-        case "decimal":
-            return {"pattern": f"^{_decimals(keys)}$"}
-        case "literal":
-            return {"enum": [key for key in keys["expected"] if isinstance(key, str)]}
-        case "nullable" | "default":
-            return _key_texts(keys["schema"])
-        case "tuple" | "none":
-            raise PydanticInvalidForJsonSchema(
-                f"pydantic reads no key of an object as a {keys['type']}: use a list of pairs"
-            )
-        case "enum" if keys.get("sub_type") == "int":
-            return {"enum": [str(int(member)) for member in keys["members"]]}
-        case "enum" if keys.get("sub_type") == "float":
-            return {"enum": [repr(float(member)) for member in keys["members"]]}
-        case _:
-            return None
 
 
 _OWN_FORMATS = ("uuid", "ipv4", "ipv6", "ipvany", "base64", "fraction")

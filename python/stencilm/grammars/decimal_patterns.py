@@ -1,0 +1,106 @@
+"""Regular expressions of decimals between bounds, each in one way: `1.5`, and not `1.50`.
+
+One idea: of two decimals the first digit in which they differ says which is greater, so a bound is
+a choice of that digit. What a bound allows may be written badly; it is met with `_ONE_WAY`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from stencilm.grammars.integer_patterns import stepped
+
+_FRACTION = r"(?:\.[0-9]+)?"
+_UNSIGNED = f"[0-9]+{_FRACTION}"
+_ONE_WAY = r"^(?:0|-?(?:[1-9][0-9]*(?:\.[0-9]*[1-9])?|0\.[0-9]*[1-9]))$"
+
+
+def decimal_patterns(bounds: Mapping[str, Any]) -> list[str]:
+    """Patterns all of which a decimal matches that keeps `ge`, `gt`, `le` and `lt`."""
+    return [_ONE_WAY, *(_bounded(name, Decimal(str(value))) for name, value in bounds.items())]
+
+
+def counted_decimals(schema: Mapping[str, Any]) -> str:
+    """Decimals of so many digits; zeros behind the last one are not counted."""
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+
+    def fraction(most: int) -> str:
+        return rf"(?:\.[0-9]{{1,{most}}}0*)?" if most else r"(?:\.0+)?"
+
+    if digits is None:
+        most = r"(?:\.[0-9]+)?" if places is None else fraction(places)
+        return f"-?(?:0|[1-9][0-9]*){most}"
+    if places is not None:
+        whole = digits - places
+        if whole <= 0:
+            # pydantic counts the zero before the point here.
+            return rf"-?0\.[0-9]{{1,{digits}}}"
+        return f"-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction(places)}"
+    ways = [f"0{fraction(digits)}"]
+    ways += [
+        f"[1-9][0-9]{{{whole - 1}}}{fraction(digits - whole)}" for whole in range(1, digits + 1)
+    ]
+    return f"-?(?:{'|'.join(ways)})"
+
+
+def signed(positive: list[str], negative: list[str], *, zero: str | None) -> str:
+    """A pattern of numbers by their sign; `zero` is how zero is written, where it fits."""
+    ways = [*positive, *(f"-{way}" for way in negative)]
+    if zero is not None:
+        ways.append(zero)
+    return f"^(?:{'|'.join(ways)})$" if ways else r"^[^\s\S]$"
+
+
+def _bounded(name: str, bound: Decimal) -> str:
+    is_least, is_allowed = name in ("ge", "gt"), name in ("ge", "le")
+    # A greatest number is the least one with the signs exchanged.
+    least = bound if is_least else -bound
+    if least > 0:
+        positive, negative = _above(least, is_allowed), []
+    elif least.is_infinite():
+        positive = negative = [_UNSIGNED]
+    else:
+        positive = [_UNSIGNED] if least or is_allowed else _above(least, is_allowed)
+        negative = _below(-least, is_allowed) if least else []
+    fits_zero = least < 0 or (least == 0 and is_allowed)
+    ways = (positive, negative) if is_least else (negative, positive)
+    return signed(*ways, zero="0" if fits_zero else None)
+
+
+def _above(bound: Decimal, is_allowed: bool) -> list[str]:
+    """Decimals above one that is not negative."""
+    if bound.is_infinite():
+        return []
+    whole, fraction = _digits(bound)
+    ways = [rf"[1-9][0-9]{{{len(whole)},}}{_FRACTION}"]
+    ways += _by_first_other_digit(whole, fraction, lambda digit: range(digit + 1, 10))
+    ways.append(rf"{whole}\.{fraction}[0-9]+")
+    return ways + ([_text(whole, fraction)] if is_allowed else [])
+
+
+def _below(bound: Decimal, is_allowed: bool) -> list[str]:
+    """Positive decimals below one that is positive."""
+    whole, fraction = _digits(bound)
+    ways = [f"[0-9]{{1,{len(whole) - 1}}}{_FRACTION}"] if len(whole) > 1 else []
+    ways += _by_first_other_digit(whole, fraction, range)
+    ways += [_text(whole, fraction[:length]) for length in range(len(fraction))]
+    return ways + ([_text(whole, fraction)] if is_allowed else [])
+
+
+def _by_first_other_digit(whole: str, fraction: str, others: Callable[[int], range]) -> list[str]:
+    in_whole = [
+        f"{step.beginning}[0-9]{{{len(whole) - len(step.before) - 1}}}{_FRACTION}"
+        for step in stepped(whole, others)
+    ]
+    return in_whole + [rf"{whole}\.{step.beginning}[0-9]*" for step in stepped(fraction, others)]
+
+
+def _digits(number: Decimal) -> tuple[str, str]:
+    whole, _, fraction = f"{number.copy_abs():f}".partition(".")
+    return whole.lstrip("0") or "0", fraction.rstrip("0")
+
+
+def _text(whole: str, fraction: str) -> str:
+    return rf"{whole}\.{fraction}" if fraction else whole

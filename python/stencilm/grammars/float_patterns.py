@@ -1,0 +1,147 @@
+"""Regular expressions of floats between bounds, each in one way: as Python writes it, `1.0`.
+
+One idea: numbers of at most 15 digits are floats that no two of them share. So a text of more
+digits is left out, though a float may need 17, and a bound becomes the nearest number of 15 digits
+that keeps it. Of two such numbers the exponent, and then the first digit in which they differ, says
+which is greater. What a bound allows may be written badly; it is met with `_ONE_WAY`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+from stencilm.grammars.decimal_patterns import signed
+from stencilm.grammars.integer_patterns import stepped, whole_numbers
+
+_FLOAT = sys.float_info
+_EXACTLY = Context(prec=_FLOAT.dig, rounding=ROUND_FLOOR)
+# Between these exponents Python writes a float without one.
+_PLAIN_FROM, _PLAIN_TO = -4, 15
+
+
+def float_patterns(bounds: Mapping[str, Any]) -> list[str]:
+    """Patterns all of which a float matches that is finite and keeps `ge`, `gt`, `le` and `lt`."""
+    finite = [("ge", -_FLOAT.max), ("le", _FLOAT.max)]
+    patterns = [_bounded(name, float(value)) for name, value in [*finite, *bounds.items()]]
+    return [_ONE_WAY, *dict.fromkeys(patterns)]
+
+
+def _one_way() -> str:
+    """Floats of at most 15 digits as Python writes them."""
+    most = _FLOAT.dig
+    plain = [
+        rf"[1-9][0-9]{{{place}}}\.(?:0|[0-9]{{0,{most - 2 - place}}}[1-9])"
+        for place in range(most - 1)
+    ]
+    plain += [
+        rf"[1-9][0-9]{{{most - 1}}}0{{{place + 1 - most}}}\.0"
+        for place in range(most - 1, _PLAIN_TO + 1)
+    ]
+    plain.append(rf"0\.0{{0,{-_PLAIN_FROM - 1}}}[1-9](?:[0-9]{{0,{most - 2}}}[1-9])?")
+    plain.append(rf"[1-9](?:\.[0-9]{{0,{most - 2}}}[1-9])?e[+-][0-9]{{2,3}}")
+    return signed(plain, plain, zero=r"0\.0")
+
+
+_ONE_WAY = _one_way()
+
+
+def _bounded(name: str, bound: float) -> str:
+    is_least, is_allowed = name in ("ge", "gt"), name in ("ge", "le")
+    # A greatest number is the least one with the signs exchanged.
+    least = _nearest(bound if is_least else -bound, is_allowed)
+    positive: list[str] = []
+    negative: list[str] = []
+    if least is not None:
+        whole_range = _of_exponents(_FLOAT.min_10_exp, _FLOAT.max_10_exp)
+        positive = _from(least) if least > 0 else whole_range
+        negative = _down_from(-least) if least < 0 else []
+    ways = (positive, negative) if is_least else (negative, positive)
+    return signed(*ways, zero=r"0\.0" if least is not None and least <= 0 else None)
+
+
+def _nearest(bound: float, is_allowed: bool) -> Decimal | None:
+    """The least number that is written here and keeps a lower bound; None where none does."""
+
+    def keeps(number: Decimal) -> bool:
+        return float(number) >= bound if is_allowed else float(number) > bound
+
+    smallest = Decimal(10) ** _FLOAT.min_10_exp
+    largest = _EXACTLY.create_decimal(Decimal(_FLOAT.max))
+    for number in (-largest, -smallest, Decimal(0), smallest, largest):
+        if keeps(number):
+            break
+    else:
+        return None
+    if number in (-smallest, largest):  # a number between this and the one before may keep it
+        number = _EXACTLY.next_minus(_EXACTLY.create_decimal(Decimal(bound)))
+        while not keeps(number):
+            number = _EXACTLY.next_plus(number)
+    return number
+
+
+def _from(least: Decimal) -> list[str]:
+    """Positive numbers from one on."""
+    digits, exponent = _scientific(least)
+    ways = _of_exponents(exponent + 1, _FLOAT.max_10_exp)
+    ways += [
+        _written([*step.before, step.choice], exponent)
+        for step in stepped(digits, lambda digit: range(digit + 1, 10))
+    ]
+    return [*ways, _written(digits, exponent)]
+
+
+def _down_from(most: Decimal) -> list[str]:
+    """Positive numbers down from one."""
+    digits, exponent = _scientific(most)
+    ways = _of_exponents(_FLOAT.min_10_exp, exponent - 1)
+    ways += [_written([*step.before, step.choice], exponent) for step in stepped(digits, range)]
+    # With zeros in place of its last digits.
+    ways += [_written(digits[:length], exponent, ends=True) for length in range(1, len(digits) + 1)]
+    return ways
+
+
+def _scientific(number: Decimal) -> tuple[str, int]:
+    digits = "".join(map(str, number.as_tuple().digits)).rstrip("0")
+    return digits, number.adjusted()
+
+
+def _written(digits: Sequence[str], exponent: int, *, ends: bool = False) -> str:
+    """Numbers of an exponent that begin with these digits; where one `ends` only zeros follow."""
+    more = "0" if ends else "[0-9]"
+    if _PLAIN_FROM <= exponent < 0:
+        return rf"0\.0{{{-exponent - 1}}}{''.join(digits)}{more}*"
+    is_plain = 0 <= exponent <= _PLAIN_TO
+    width = exponent + 1 if is_plain else 1
+    whole, fraction = digits[:width], digits[width:]
+    text = "".join(whole) + f"{more}{{{width - len(whole)}}}"
+    rest = rf"\.{''.join(fraction)}{more}{'*' if fraction else '+'}"
+    if is_plain:
+        return text + rest
+    return f"{text}(?:{rest}){'' if fraction else '?'}e{_exponents(exponent, exponent)}"
+
+
+def _of_exponents(low: int, high: int) -> list[str]:
+    """Positive numbers of any digits with an exponent between these."""
+    ways = []
+    if max(low, 0) <= min(high, _PLAIN_TO):
+        ways.append(rf"[1-9][0-9]{{{max(low, 0)},{min(high, _PLAIN_TO)}}}\.[0-9]+")
+    if max(low, _PLAIN_FROM) <= min(high, -1):
+        zeros = f"{{{-min(high, -1) - 1},{-max(low, _PLAIN_FROM) - 1}}}"
+        ways.append(rf"0\.0{zeros}[1-9][0-9]*")
+    for first, last in ((low, min(high, _PLAIN_FROM - 1)), (max(low, _PLAIN_TO + 1), high)):
+        if first <= last:
+            ways.append(rf"[1-9](?:\.[0-9]+)?e{_exponents(first, last)}")
+    return ways
+
+
+def _exponents(low: int, high: int) -> str:
+    """Exponents of one sign as Python writes them, with two digits at least."""
+    sign = "-" if high < 0 else r"\+"
+    first, last = sorted((abs(low), abs(high)))
+    ways = [f"0{digit}" for digit in range(first, min(last, 9) + 1)]
+    if last > 9:
+        ways.append(whole_numbers(max(first, 10), last))
+    return f"{sign}(?:{'|'.join(ways)})"
