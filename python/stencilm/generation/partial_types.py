@@ -10,12 +10,19 @@ import collections
 import collections.abc as abstract
 import dataclasses
 import types
-import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
+from stencilm.generation.type_hints import (
+    hints_as_written,
+    hints_of,
+    is_read_by_parts,
+    members_of,
+    unwrapped,
+    wrapper_of,
+)
 from stencilm.grammars.json_values import read_json
 from stencilm.grammars.python_types import type_adapter
 
@@ -24,6 +31,9 @@ MISSING: Any = object()
 
 Kind = Literal["object", "array", "string"]
 
+_UNREAD = (ValueError, RecursionError, UnsupportedFeature)
+"""What reading a part ends with where its type refuses it, or does not stand alone."""
+
 _LISTS: dict[Any, Callable[[list[Any]], Any]] = {
     list: list,
     set: set,
@@ -31,13 +41,15 @@ _LISTS: dict[Any, Callable[[list[Any]], Any]] = {
     collections.deque: collections.deque,
     abstract.Sequence: list,
     abstract.MutableSequence: list,
-    abstract.Collection: list,
-    abstract.Iterable: list,
-    abstract.Set: set,
+    abstract.Set: frozenset,
     abstract.MutableSet: set,
 }
-_MAPPINGS = (dict, abstract.Mapping, abstract.MutableMapping, collections.OrderedDict)
-_WRAPPERS = ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
+_MAPPINGS: dict[Any, Callable[[Any], Any]] = {
+    dict: dict,
+    abstract.Mapping: dict,
+    abstract.MutableMapping: dict,
+    collections.OrderedDict: collections.OrderedDict,
+}
 
 
 class Holder:
@@ -76,9 +88,11 @@ class _Anything(Holder):
 
 
 class _Mapping(Holder):
-    def __init__(self, keys: Shape, values: Shape, is_plain: bool) -> None:
-        self._keys, self._values = keys, values
-        self.is_plain = is_plain
+    def __init__(self, make: Callable[[Any], Any], keys: Shape, values: Shape) -> None:
+        self._make, self._keys, self._values = make, keys, values
+
+    def show(self, parts: Any) -> Any:
+        return self._make(parts)
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
         name = key if self._keys.is_text else self._keys.read_key(key)
@@ -98,8 +112,14 @@ class _List(Holder):
     def show(self, parts: Any) -> Any:
         try:
             return self._make(parts)
-        except TypeError:  # an unfinished element of a set cannot be hashed
-            return self._make(parts[:-1])
+        except TypeError:  # an element of a set cannot be hashed, or not before it is finished
+            return self._make([part for part in parts if _has_hash(part)])
+
+    def close(self, parts: Any) -> Any:
+        try:
+            return self._make(parts)
+        except TypeError:
+            return MISSING
 
 
 class _Tuple(Holder):
@@ -117,9 +137,8 @@ class _Tuple(Holder):
 class _NamedTuple(_Tuple):
     is_plain = False
 
-    def __init__(self, tp: Any) -> None:
-        hints = _hints(tp)
-        super().__init__([shape_of(hints.get(name, Any)) for name in tp._fields], is_plain=False)
+    def __init__(self, tp: Any, members: dict[str, Any]) -> None:
+        super().__init__([shape_of(members.get(name, Any)) for name in tp._fields], is_plain=False)
         self._type = tp
 
     def show(self, parts: Any) -> Any:
@@ -150,6 +169,7 @@ class _TypedDict(_Fields):
     ) -> None:
         super().__init__(tp, members, names)
         self._required = required
+        self.is_plain = is_read_by_parts(tp)
 
     def show(self, parts: Any) -> Any:
         known = {name: value for name, value in parts.items() if name in self._types}
@@ -162,7 +182,7 @@ class _TypedDict(_Fields):
 class _Dataclass(_Fields):
     def __init__(self, tp: Any, members: dict[str, Any], names: dict[str, str]) -> None:
         super().__init__(tp, members, names)
-        self.is_plain = not hasattr(tp, "__pydantic_fields__") and not hasattr(tp, "__post_init__")
+        self.is_plain = is_read_by_parts(tp)
 
     def show(self, parts: Any) -> Any:
         made: Any = object.__new__(self.type)
@@ -181,7 +201,7 @@ class _PydanticModel(_Fields):
     def __init__(self, tp: Any, members: dict[str, Any], names: dict[str, str]) -> None:
         super().__init__(tp, members, names)
         self._extra = tp.model_config.get("extra") == "allow"
-        self.is_plain = not self._extra and not _has_own_rules(tp)
+        self.is_plain = not self._extra and is_read_by_parts(tp)
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
         known = super().member(key)
@@ -223,7 +243,7 @@ class _Root(Holder):
 
     def __init__(self, tp: Any, inner: Holder) -> None:
         self._type, self._inner = tp, inner
-        self.is_plain = inner.is_plain and not _has_own_rules(tp)
+        self.is_plain = inner.is_plain and is_read_by_parts(tp)
         self.is_uniform = inner.is_uniform
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
@@ -251,7 +271,7 @@ class Shape:
 
     def __init__(self, tp: Any) -> None:
         self._declared = tp
-        self._type, self.has_rules = _unwrapped(tp)
+        self._type, self.has_rules = unwrapped(tp)
 
     @cached_property
     def is_anything(self) -> bool:
@@ -285,7 +305,7 @@ class Shape:
             if self.is_anything:
                 return read_json(text)
             return self._adapter.validate_json(text)
-        except (ValueError, RecursionError, UnsupportedFeature):
+        except _UNREAD:
             return MISSING
 
     def read_all(self, text: str) -> list[Any] | None:
@@ -296,14 +316,14 @@ class Shape:
             else:
                 read = self._adapter_of_all.validate_json(text)
             return read
-        except (ValueError, RecursionError, UnsupportedFeature):
+        except _UNREAD:
             return None
 
     def read_key(self, key: str) -> Any:
         """The value of a key; `MISSING` where the type refuses it."""
         try:
             return self._adapter.validate_strings(key)
-        except (ValueError, UnsupportedFeature):
+        except _UNREAD:
             return MISSING
 
     @cached_property
@@ -328,9 +348,10 @@ class Shape:
         elif tp in (Any, object):
             yield _Anything()
         elif hasattr(tp, "__pydantic_root_model__") and tp.__pydantic_root_model__:
-            root = tp.model_fields["root"]
-            inner = shape_of(_annotated(root.annotation, root.metadata))
-            yield from (_Root(tp, holder) for holder in inner.holders(kind))
+            members = members_of(tp)
+            if members is not None:
+                inner = shape_of(members["root"])
+                yield from (_Root(tp, holder) for holder in inner.holders(kind))
         elif kind == "string":
             if tp is str:
                 yield Holder()
@@ -338,12 +359,22 @@ class Shape:
             yield from _arrays(tp, origin, arguments, is_plain)
         elif (origin or tp) in _MAPPINGS:
             keys, values = arguments if len(arguments) == 2 else (str, Any)
-            yield _Mapping(shape_of(keys), shape_of(values), is_plain)
+            held = _Mapping(_MAPPINGS[origin or tp], shape_of(keys), shape_of(values))
+            held.is_plain = is_plain
+            yield held
         else:
             found = _fields_of(tp)
             if found is not None:
                 found.is_plain = found.is_plain and is_plain
                 yield found
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except Exception:  # whatever a method of the user's raises
+        return False
+    return True
 
 
 def _arrays(tp: Any, origin: Any, arguments: tuple[Any, ...], is_plain: bool) -> Iterator[Holder]:
@@ -356,31 +387,34 @@ def _arrays(tp: Any, origin: Any, arguments: tuple[Any, ...], is_plain: bool) ->
         else:
             yield _List(tuple, ANYTHING, is_plain)
     elif isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        yield _NamedTuple(kind)
+        members = hints_of(tp)
+        if members is not None:
+            yield _NamedTuple(kind, members)
     elif kind in _LISTS:
         yield _List(_LISTS[kind], shape_of(arguments[0]) if arguments else ANYTHING, is_plain)
 
 
 def _fields_of(tp: Any) -> _Fields | None:
-    """The members of an object type; None for another type."""
-    if hasattr(tp, "model_fields") and hasattr(tp, "__pydantic_validator__"):
-        members = {
-            name: _annotated(described.annotation, described.metadata)
-            for name, described in tp.model_fields.items()
-        }
-        return _PydanticModel(tp, members, _names(tp, members))
+    """The members of an object type; None for another type, or where one of them is not known."""
     origin = get_origin(tp) or tp
+    if hasattr(tp, "model_fields") and hasattr(tp, "__pydantic_validator__"):
+        members = members_of(tp)
+        return None if members is None else _PydanticModel(tp, members, _names(tp, members))
     if dataclasses.is_dataclass(origin) and isinstance(origin, type):
-        hints = _hints(origin)
+        hints = hints_of(tp)
+        if hints is None:
+            return None
         members = {one.name: hints.get(one.name, Any) for one in dataclasses.fields(origin)}
         return _Dataclass(origin, members, _names(tp, members))
     if isinstance(origin, type) and hasattr(origin, "__required_keys__"):
-        members = _hints(origin)
-        written = _hints_as_written(origin)
+        members = hints_of(tp)
+        if members is None:
+            return None
+        written = hints_as_written(origin)
         required = [
             name
             for name in members
-            if name in origin.__required_keys__ and _wrapper(written[name]) != "NotRequired"
+            if name in origin.__required_keys__ and wrapper_of(written[name]) != "NotRequired"
         ]
         return _TypedDict(origin, members, _names(tp, members), required)
     return None
@@ -418,66 +452,6 @@ def _names(tp: Any, members: dict[str, Any]) -> dict[str, str]:
             elif len(path) == 1 and isinstance(path[0], str):
                 names[path[0]] = name
     return names
-
-
-def _has_own_rules(tp: Any) -> bool:
-    """Whether reading a pydantic model is more than reading its members."""
-    from pydantic import BaseModel
-
-    decorators = tp.__pydantic_decorators__
-    return bool(
-        decorators.validators
-        or decorators.field_validators
-        or decorators.root_validators
-        or decorators.model_validators
-        or tp.__private_attributes__
-        or tp.model_post_init is not BaseModel.model_post_init
-        or "__init__" in vars(tp)
-        or "__get_pydantic_core_schema__" in vars(tp)
-    )
-
-
-def _annotated(annotation: Any, metadata: list[Any]) -> Any:
-    return Annotated[annotation, *metadata] if metadata else annotation
-
-
-def _unwrapped(tp: Any) -> tuple[Any, bool]:
-    """A type without what is only said of it, and whether that may change its values."""
-    has_rules = False
-    while True:
-        origin = get_origin(tp)
-        if origin is Annotated:
-            tp, *said = get_args(tp)
-            has_rules = has_rules or any(not isinstance(one, str) for one in said)
-        elif hasattr(tp, "__supertype__"):
-            tp = tp.__supertype__
-        elif isinstance(tp, getattr(typing, "TypeAliasType", ())) or (
-            type(tp).__name__ == "TypeAliasType" and hasattr(tp, "__value__")
-        ):
-            tp = tp.__value__
-        else:
-            return tp, has_rules
-
-
-def _hints(tp: Any) -> dict[str, Any]:
-    """The types of the members, without whether they must be there."""
-    hints = {}
-    for name, hint in _hints_as_written(tp).items():
-        while _wrapper(hint) in _WRAPPERS:
-            (hint,) = get_args(hint)
-        hints[name] = hint
-    return hints
-
-
-def _hints_as_written(tp: Any) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(tp, include_extras=True)
-    except (NameError, TypeError):  # names that only the place of its definition knows
-        return {}
-
-
-def _wrapper(hint: Any) -> str | None:
-    return getattr(get_origin(hint), "_name", None)
 
 
 @lru_cache(maxsize=1024)

@@ -63,7 +63,10 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     from pydantic_core import SchemaError
 
     try:
-        return TypeAdapter(tp)
+        made = TypeAdapter(tp)
+        if not getattr(made, "pydantic_complete", True):
+            made.rebuild()  # says which name is not known
+        return made
     except SchemaError as error:  # a pattern or a constant that pydantic cannot use
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {' '.join(str(error).split())}"
