@@ -132,6 +132,10 @@ def test_every_call_takes_the_option(model: Model, method: Any) -> None:
 def test_values_are_typed_and_have_their_limits(model: Model) -> None:
     with pytest.raises(LimitExceeded, match="raise `max_passes`, or use sampling='smc'"):
         model(PROMPT, Regex("[a-z]{40}"), sampling="exact", max_passes=3, seed=1)
+    with pytest.raises(
+        LimitExceeded, match="particles is 2147483648, which take 137438953472 bytes"
+    ):
+        model(PROMPT, Literal["a"], sampling="smc", particles=2**31)
     biased = {token_id: 1e6 for token_id in model.backend.encode("zzz")[-1:]}
     with pytest.raises(ModelError, match="a probability of zero to every text"):
         model(PROMPT, Literal["a"], sampling="exact", top_k=2, logit_bias=biased, seed=1)

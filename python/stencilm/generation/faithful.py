@@ -39,13 +39,16 @@ from stencilm.generation.sampling import Sampling, log_normaliser, weights_of
 from stencilm.generation.sampling_report import SamplingReport
 from stencilm.generation.stats import Clock, Stats
 from stencilm.generation.trace import Prompt, Sampled, Stopped, Trace
+from stencilm.limits import DEFAULT_LIMITS
 from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.models.protocol import DraftSequence, LanguageModel, TokenSequence
+from stencilm.whole_numbers import shown
 
 DEFAULT_MAX_PASSES = 10_000
 MIN_PARTICLES = 8
 _FIRST_WAVE = 4
 _KEPT_BYTES = 256 << 20
+_PARTICLE_BYTES = 64  # its place, weights and shares; prefixes are shared
 
 
 class _Prefix:
@@ -160,6 +163,7 @@ class FaithfulSampler:
         max_tokens: The most tokens of a text.
         max_passes: "exact": the most forward passes for one text.
         drafter: Guesses tokens, which the model reads ahead where its sequences can; None for none.
+        working_bytes: "smc": the most that its particles may take.
     """
 
     def __init__(
@@ -172,6 +176,7 @@ class FaithfulSampler:
         max_tokens: int,
         max_passes: int = DEFAULT_MAX_PASSES,
         drafter: Drafter | None = None,
+        working_bytes: int = DEFAULT_LIMITS.working_bytes,
     ) -> None:
         self._model = model
         self._drafter = drafter
@@ -179,6 +184,7 @@ class FaithfulSampler:
         self._sampling = sampling
         self._max_tokens = max_tokens
         self._max_passes = max_passes
+        self._working_bytes = working_bytes
         self._room = max_tokens
         if model.context_size is not None:
             # The last token of a text is followed by a look at what the model thinks of its end.
@@ -289,8 +295,16 @@ class FaithfulSampler:
         Yields None after each step of all particles, and the texts last.
 
         Raises:
+            LimitExceeded: So many particles take too much memory.
             ModelError: No particle came to the end of a text within `max_tokens`.
         """
+        needed = particles * _PARTICLE_BYTES
+        if needed > self._working_bytes:
+            raise LimitExceeded(
+                f"particles is {shown(particles)}, which take {shown(needed)} bytes side by side, "
+                f"and {self._working_bytes} are allowed: lower it, or raise `working_bytes` of the "
+                "limits"
+            )
         random = _random(seeds[0])
         at: list[_Prefix] = []
         weights = np.zeros(0)

@@ -418,6 +418,7 @@ class Model(TypedModel):
             max_tokens=max_tokens,
             max_passes=given.max_passes,
             drafter=new_drafter(given.draft, self.tokenizer_info),
+            working_bytes=(given.limits or self._limits).working_bytes,
         )
         first = np.random.SeedSequence().generate_state(1)[0] if given.seed is None else given.seed
         seeds = [int(first) + job.number for job in jobs]
