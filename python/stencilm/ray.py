@@ -14,6 +14,7 @@ A row that fails is a row with its error. With `resume`, a job that was killed g
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
@@ -118,13 +119,14 @@ def Generate(
         resume: A folder, or a URI that pyarrow knows, shared by all machines. What is done is kept
             there, batch by batch, and a row that is there is not written again as long as its
             prompt, the output type, the model and the options are the same. Rows that failed are
-            tried again.
+            tried again. A function that makes a model is known by its name, with the arguments that
+            `functools.partial` or `model_options` gives it.
         column: The name of the value's column, and the beginning of the names of the others.
 
     Raises:
         TypeError: An argument is of the wrong kind.
-        ValueError: An option is out of range, `resume` has no `key`, or the prompt is no format
-            string.
+        ValueError: An option is out of range, `resume` has no `key`, or a function that no name
+            tells from others, or the prompt is no format string.
         StencilError: The output type has no grammar.
         ModelError: pyarrow is missing, which comes with Ray Data.
     """
@@ -142,6 +144,8 @@ def Generate(
             "resume needs key=, the column that tells rows apart: without it equal prompts would "
             "be one row"
         )
+    if resume is not None and callable(model):
+        _check_has_name(model)
     if max_tokens is not None and (not is_whole(max_tokens, 1)):
         raise ValueError(f"max_tokens is {shown(max_tokens)}, but must be at least 1")
     drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
@@ -389,12 +393,41 @@ def _sameness(job: _Job) -> Any:
 
 
 def _function_text(function: Any) -> str:
-    """A function by its name, with the arguments that are bound to it."""
+    """A function by its name, with its defaults and the arguments that are bound to it."""
     if isinstance(function, partial):
         named = sorted(function.keywords.items())
         return f"{_function_text(function.func)}{function.args!r}{named!r}"
     name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{getattr(function, '__module__', '')}:{name}"
+    owner = getattr(function, "__self__", None)
+    told = [
+        getattr(function, "__defaults__", None),
+        getattr(function, "__kwdefaults__", None),
+        owner.__qualname__ if isinstance(owner, type) else None,  # of a class method
+    ]
+    said = [one for one in told if one is not None]
+    return f"{getattr(function, '__module__', '')}:{name}{said or ''}"
+
+
+def _check_has_name(function: Any) -> None:
+    """Refuses a function that a name does not tell from others with other values in them."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isclass(function):
+        return
+    if not inspect.isroutine(function):
+        kind = f"an object of {type(function).__qualname__}"
+    elif "<lambda>" in function.__qualname__:
+        kind = "a lambda"
+    elif getattr(function, "__closure__", None):
+        kind = f"{function.__qualname__}, which takes values from around it"
+    elif inspect.ismethod(function) and not inspect.isclass(function.__self__):
+        kind = f"{function.__qualname__}, a method of an object"
+    else:
+        return
+    raise ValueError(
+        "resume knows a function that makes a model by its name, which does not say what is in "
+        f"{kind}: give a function of its own, and what it depends on as model_options"
+    )
 
 
 def _type_text(output_type: Any) -> str:

@@ -420,6 +420,57 @@ def numbered_model(number: int) -> Any:
     return byte_model()
 
 
+class Maker:
+    def __call__(self) -> Any:
+        return byte_model()
+
+    def made(self) -> Any:
+        return byte_model()
+
+    @classmethod
+    def of_class(cls) -> Any:
+        return byte_model()
+
+
+class OtherMaker(Maker):
+    pass
+
+
+def _within(number: int) -> Any:
+    def made() -> Any:
+        return numbered_model(number)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (lambda: byte_model(), "in a lambda: give a function of its own"),
+        (partial(lambda number: byte_model(), 1), "in a lambda"),
+        (_within(1), "made, which takes values from around it"),
+        (Maker(), "in an object of Maker"),
+        (Maker().made, r"in Maker\.made, a method of an object"),
+    ],
+    ids=str,
+)
+def test_a_function_that_its_name_does_not_tell_from_others_is_refused(
+    tmp_path: Path, model: Any, words: str
+) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    with pytest.raises(ValueError, match=words):
+        answered(rows, model=model, output_type=int, key="id", resume=tmp_path)
+    answered(rows, model=model, output_type=int)
+
+
+def test_class_methods_are_known_with_their_class(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    makers = ((Maker, False), (Maker, True), (OtherMaker, False))
+    for maker, is_known in makers:
+        (row,) = answered(rows, model=maker.of_class, output_type=int, key="id", resume=tmp_path)
+        assert row["output_stats"]["resumed"] is is_known
+
+
 @pytest.mark.parametrize("line", [b'{"digest": []}\n', b'{"digest": "%b", "more": 1}\n', b"5\n"])
 def test_a_line_of_another_form_is_a_row_that_is_done_again(tmp_path: Path, line: bytes) -> None:
     rows = [{"id": 1, "text": "x"}]
