@@ -59,7 +59,6 @@ def _kept_adapter(tp: Any, written: str) -> TypeAdapter[Any]:
 
 def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
-    from pydantic.errors import PydanticUserError
     from pydantic_core import SchemaError
 
     try:
@@ -71,7 +70,7 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {' '.join(str(error).split())}"
         ) from error
-    except (PydanticUserError, TypeError, NameError, AttributeError) as error:
+    except (RuntimeError, TypeError, NameError, AttributeError) as error:  # PydanticUserError, too
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {_first_line(error)}"
         ) from error

@@ -7,7 +7,6 @@ refused where their number counts.
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +19,19 @@ from pydantic.json_schema import JsonSchemaValue
 from stencilm.grammars.decimal_patterns import counted_decimals, decimal_patterns
 from stencilm.grammars.float_patterns import float_patterns
 from stencilm.grammars.integer_patterns import integer_patterns
+from stencilm.grammars.type_bounds import (
+    FUNCTIONS,
+    bound_of,
+    bounded,
+    is_of_pydantic,
+    with_typed_bounds,
+)
 from stencilm.grammars.type_configurations import ConfiguredSchemas
 
 READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
 
-_SECONDS = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{0,5}[1-9])?"
+_MICROSECONDS = "|".join(f"0{{{zeros}}}[1-9][0-9]{{{5 - zeros}}}" for zeros in range(6))
+_SECONDS = rf"[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.(?:{_MICROSECONDS}))?"
 _BELOW_60 = "(?:[1-9]|[1-5][0-9])"
 _ONE_WAY = {
     "uuid": "^[0-9a-f-]*$",
@@ -35,13 +42,12 @@ _ONE_WAY = {
         rf"(?:{_BELOW_60}(?:\.[0-9]{{0,5}}[1-9])?S|0\.[0-9]{{0,5}}[1-9]S)?)?)$"
     ),
 }
-"""What a text matches that is written in one of several ways that are read as the same."""
+"""What a text matches that is written as pydantic writes it, of several ways that are the same."""
 _STRIPPED = r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"
 _WRITTEN_ONCE = frozenset({"int", "bool", "none", "str", "bytes", "date", "any", "enum", *_ONE_WAY})
 _WHOLES = frozenset({"union", "tagged-union", "tuple", "named-tuple", "model", "dataclass"})
 _NUMBERS = frozenset({"int", "bool", "float", "decimal", "complex", "fraction"})
 _UNHASHABLE = frozenset({"list", "set", "dict", "counter", "ordered-dict", "deque", "typed-dict"})
-_FUNCTIONS = frozenset({"function-before", "function-after", "function-wrap"})
 _SCALARS: JsonSchemaValue = {"type": ["null", "boolean", "number", "string"]}
 
 
@@ -242,34 +248,37 @@ class DistinctSchemas(ConfiguredSchemas):
         found = (self._unhashable(part, (*within, id(schema))) for part in _parts(schema))
         return next((part for part in found if part is not None), None)
 
+    def _resolved(self, schema: Any) -> Any:
+        """What a reference stands for."""
+        while schema["type"] == "definition-ref" and schema["schema_ref"] in self._definitions:
+            schema = self._definitions[schema["schema_ref"]]
+        return schema
+
+    def _bounded(self, schema: Any) -> Any:
+        """A type with the bounds around it; None where there are none that its text can keep."""
+        return bounded(schema, self._resolved) if bound_of(schema) else None
+
     def _inner(self, schema: Any) -> Any:
         """What a type reads of JSON, without what is only checked."""
         while True:
+            schema = self._resolved(schema)
             kind = schema["type"]
-            if kind == "definition-ref" and schema["schema_ref"] in self._definitions:
-                schema = self._definitions[schema["schema_ref"]]
+            if (with_bounds := self._bounded(schema)) is not None:
+                schema = with_bounds
             elif (
                 kind in ("nullable", "default", "custom-error", "definitions")
                 or (kind == "model" and schema.get("root_model") and schema["cls"].__hash__)
-                or (kind in _FUNCTIONS and not _is_of_pydantic(schema))
+                or (kind in FUNCTIONS and not is_of_pydantic(schema))
             ):
                 schema = schema["schema"]
             elif kind == "json-or-python":
                 schema = schema["json_schema"]
             else:
-                return schema
+                return with_typed_bounds(schema)
 
 
 def _without_name(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in schema.items() if name != "ref"}
-
-
-def _is_of_pydantic(schema: Mapping[str, Any]) -> bool:
-    """Whether what is done with a value is pydantic's own, and no function of a user's."""
-    called = schema["function"]["function"]
-    while isinstance(called, functools.partial):
-        called = called.func
-    return str(getattr(called, "__module__", "")).startswith("pydantic.")
 
 
 def _parts(schema: Any) -> Iterator[Any]:

@@ -31,10 +31,11 @@ from stencilm.grammars.time_patterns import (
     duration_patterns,
     time_patterns,
 )
+from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
 from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _GROUP = "[0-9a-fA-F]{1,4}"
@@ -242,6 +243,9 @@ class _TypeSchemas(DistinctSchemas):
             largest = 1.7976931348623157e308
             described.setdefault("maximum", largest)
             described.setdefault("minimum", -largest)
+        if "multiple_of" in schema:
+            limit = _largest_multiple(schema["multiple_of"])
+            described["allOf"] = [{"minimum": -limit, "maximum": limit}]
         return described
 
     def decimal_schema(self, schema: Any) -> JsonSchemaValue:
@@ -251,24 +255,14 @@ class _TypeSchemas(DistinctSchemas):
         branches = super().decimal_schema(schema).get("anyOf", [])
         described = next(dict(branch) for branch in branches if branch["type"] == "number")
         described = _as_read(described, schema, lambda number: Decimal(repr(number)))
-        digits, places = schema.get("max_digits"), schema.get("decimal_places")
-        if places is not None:
-            step: JsonSchemaValue = {"multipleOf": 10.0**-places if places else 1}
-            if "multipleOf" in described:
-                described["allOf"] = [step]
-            else:
-                described |= step
-        if digits is not None:
-            limit = 10 ** max(digits - (places or 0), 0)
-            within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
-            described["allOf"] = [*described.get("allOf", []), within]
+        parts = [*_of_digits(schema)]
         if schema.get("multiple_of") is not None:
             # More digits are rounded to a float, which is no multiple any more.
             places = len(f"{Decimal(schema['multiple_of']):f}".partition(".")[2])
             limit = 10 ** max(sys.float_info.dig - places, 0)
             within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
-            described["allOf"] = [*described.get("allOf", []), within]
-        return described
+            parts.append(within)
+        return {**described, "allOf": parts} if parts else described
 
     def date_schema(self, schema: Any) -> JsonSchemaValue:
         return {**super().date_schema(schema), **all_of(date_patterns(schema))}
@@ -292,6 +286,10 @@ class _TypeSchemas(DistinctSchemas):
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
         # Before 2.14 pydantic gives the format alone, and no schema of this kind.
+        if bounds := schema.keys() & {"ge", "gt", "le", "lt", "multiple_of"}:
+            raise PydanticInvalidForJsonSchema(
+                f"{min(bounds)} of a Fraction is no bound on its text: leave it out, or use Decimal"
+            )
         return {"type": "string", "format": "fraction"}
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
@@ -319,6 +317,15 @@ class _TypeSchemas(DistinctSchemas):
             described["pattern"] = r"^[\x00-\x7f]*$"
         return described
 
+    def chain_schema(self, schema: Any) -> JsonSchemaValue:
+        first, *others = schema["steps"]
+        described = self.generate_inner(first)
+        texts = [self.generate_inner(step["schema"]) for step in others if _is_of_text(step)]
+        if texts and not _is_changed(self._resolved(first)):
+            # A pattern around another type than str is looked for behind it.
+            return {"allOf": [described, *texts]}
+        return super().chain_schema(schema)
+
     def json_schema(self, schema: Any) -> JsonSchemaValue:
         raise PydanticInvalidForJsonSchema(
             "Json is JSON within a string, which no grammar here describes: use the type in it"
@@ -330,7 +337,10 @@ class _TypeSchemas(DistinctSchemas):
         )
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        described = _with_lengths(super().generate_inner(schema))
+        with_bounds = self._bounded(schema)
+        if with_bounds is not None:
+            return self.generate_inner(with_bounds)
+        described = _with_lengths(super().generate_inner(with_typed_bounds(schema)))
         function = schema.get("function")
         called = function.get("function") if isinstance(function, dict) else None
         bound = getattr(called, "__self__", None)
@@ -376,6 +386,45 @@ class _TypeSchemas(DistinctSchemas):
         hosts = f"{_HOST}{_PORT}(?:,{_HOST}{_PORT})*"
         described["pattern"] = f"^{scheme}://{_USER_OF_MANY}{hosts}{_REST}$"
         return described
+
+
+def _largest_multiple(step: float) -> float:
+    """Up to where all multiples are read as floats that pydantic takes for multiples."""
+    numerator, _ = float(step).as_integer_ratio()
+    if Decimal(step) != Decimal(repr(float(step))):
+        # pydantic allows for 1e-9, and from here on floats are further apart.
+        return math.nextafter(2.0**23, 0)
+    odd = numerator // (numerator & -numerator)
+    return math.ldexp(abs(step) / odd, sys.float_info.mant_dig)
+
+
+def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
+    """The digits of a number: as a step, and a bound. Digits behind the point are counted, too."""
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+
+    def within(whole: int) -> JsonSchemaValue:
+        return {"exclusiveMinimum": -(10**whole), "exclusiveMaximum": 10**whole}
+
+    def of_places(count: int) -> JsonSchemaValue:
+        return {"multipleOf": 10.0**-count if count else 1}
+
+    if places is not None:
+        yield of_places(places if digits is None else min(places, digits))
+    if digits is not None and places is not None:
+        yield within(max(digits - places, 0))
+    if digits is not None and places is None:
+        yield {"anyOf": [within(whole) | of_places(digits - whole) for whole in range(digits + 1)]}
+
+
+def _is_changed(schema: Any) -> bool:
+    """Whether a function of the user's makes the value."""
+    return schema["type"].startswith("function-") and not is_of_pydantic(schema)
+
+
+def _is_of_text(step: Any) -> bool:
+    """Whether a step of a chain checks a text as `str` does."""
+    is_wrapped = step["type"] == "function-wrap" and is_of_pydantic(step)
+    return is_wrapped and step["schema"]["type"] == "str"
 
 
 class _Bound(NamedTuple):
