@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +171,13 @@ def healthy_folder(folder: Path, kind: str) -> dict[str, bytes]:
     if kind == "sentencepiece":
         tokenizer = {"tokenizer.model": makers.sentencepiece_model()}
     else:
-        made = {
+        makers_of: dict[str, Callable[[], Any]] = {
             "byte_level": makers.byte_level,
             "byte_fallback": makers.metaspace,
             "unigram": lambda: makers.metaspace(model="unigram", byte_fallback=False),
             "wordpiece": lambda: makers.wordpiece(cleanup=False),
-        }[kind]()
+        }
+        made = makers_of[kind]()
         tokenizer = {"tokenizer.json": made.to_str().encode()}
     settings: dict[str, Any] = {
         "tokenizer_config": {
