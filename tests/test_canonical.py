@@ -345,3 +345,19 @@ def test_single_tokens_are_walls() -> None:
         assert token_id in allowed_tokens(matcher, info)
         assert matcher.accept_token(token_id)
     assert matcher.is_completed()
+
+
+@pytest.mark.parametrize("stop", [b" ", b"\n", b"th"])
+def test_what_ends_texts_may_be_part_of_other_tokens(stop: bytes) -> None:
+    """Merges go through such a token, though no mask allows it."""
+    folder = FOLDERS["tiny"]
+    stop_id = TokenizerInfo.from_file(folder).decoded_vocab.index(stop)
+    info = TokenizerInfo.from_file(folder, stop_token_ids=[stop_id])
+    info.learn_encoding()
+    compiled = GrammarCompiler(info).compile_regex(r"(the )?[a-z ]{4,9}")
+    matcher = GrammarMatcher(compiled, canonical=True)
+    assert TokenizerInfo.deserialize_json(info.serialize_json()) == info
+    for text in ("these", "a thing", "the other"):
+        tokens = info.encode(text)
+        held = matcher.fork()
+        assert all(held.accept_token(token) for token in tokens) == (stop_id not in tokens), text

@@ -27,6 +27,7 @@ BASE = {
         "characters",
         "errors",
         "files",
+        "foreign",
         "limits",
         "renewed_lock",
         "shown",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import damage
 from generation.small_models import (
     TEMPLATE,
     byte_tokenizer,
@@ -17,7 +19,7 @@ from generation.small_models import (
     random_mistral,
     torch,
 )
-from stencilm.errors import ModelError
+from stencilm.errors import ModelError, StencilError
 
 
 def backend(model: Any, tokenizer: Any | None = None) -> Any:
@@ -222,3 +224,74 @@ def test_pickled_weights_are_refused(tmp_path: Path) -> None:
         load(tmp_path)
     with pytest.raises(ModelError, match="load takes no use_safetensors=False"):
         load(tmp_path, use_safetensors=False)
+
+
+def test_missing_weights_are_not_made_up(tmp_path: Path) -> None:
+    """transformers fills them in at random, and only warns."""
+    from safetensors.torch import load_file, save_file
+
+    from stencilm.models.model import load
+
+    random_llama().save_pretrained(tmp_path)
+    byte_tokenizer().save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    del weights["model.layers.0.mlp.up_proj.weight"]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"lack the weights 'model\.layers\.0\.mlp\.up_proj"):
+        load(tmp_path)
+
+
+def test_a_damaged_folder_is_a_model_error_or_works(tmp_path: Path) -> None:
+    """transformers, tokenizers and safetensors each raise what they like, and panic."""
+    from stencilm.models.model import load
+
+    random_llama().save_pretrained(tmp_path)
+    byte_tokenizer(chat_template=TEMPLATE).save_pretrained(tmp_path)
+    files = {path.name: path.read_bytes() for path in sorted(tmp_path.iterdir())}
+    for seed in range(60):
+        draws = random.Random(seed)
+        name = draws.choice(sorted(files))
+        if name.endswith(".json") and draws.random() < 0.8:
+            data = json.dumps(damage.damaged_json(json.loads(files[name]), draws)).encode()
+        else:
+            data = damage.damaged_bytes(files[name], draws)
+        for file, content in (files | {name: data}).items():
+            (tmp_path / file).write_bytes(content)
+        try:
+            model = load(tmp_path, dtype="float32")
+            asked = [{"role": "user", "content": "a"}]
+            model.backend.start(model.backend.encode(asked)).append([])
+        except StencilError as error:
+            assert "\n" not in str(error), seed
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
+        ("{{ messages[0]['content'] / 0 }}", "cannot write them: TypeError"),
+        ("{% for m in messages %}", "cannot write them"),
+    ],
+)
+def test_a_chat_template_that_fails_is_a_model_error(template: str, said: str) -> None:
+    model = backend(random_llama(), byte_tokenizer(chat_template=template))
+    with pytest.raises(ModelError, match=said):
+        model.encode([{"role": "user", "content": "a"}])
+
+
+def test_a_token_beyond_the_embeddings_is_refused() -> None:
+    """On a GPU it would break every later pass of the process."""
+    model = backend(random_llama(vocab_size=200))
+    with pytest.raises(ModelError, match="token 220 is beyond the 200 rows"):
+        model.start([1, 220]).append([])
+
+
+def test_more_layers_than_weights_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    from stencilm.models.model import load
+
+    random_llama().save_pretrained(tmp_path)
+    byte_tokenizer().save_pretrained(tmp_path)
+    described = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(described | {"num_hidden_layers": 10**8}))
+    with pytest.raises(ModelError, match=r"tells of 100000000 layers, but its files hold \d+"):
+        load(tmp_path)

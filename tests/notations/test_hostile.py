@@ -20,6 +20,12 @@ FINE: dict[str, Callable[[], Grammar]] = {
     "a chain of terminals": lambda: Grammar.from_lark(
         "start: R0\n" + "".join(f"R{n}: R{n + 1}\n" for n in range(40_000)) + 'R40000: "a"'
     ),
+    "a chain of rules that may be empty": lambda: Grammar.from_lark(
+        "start: r0\n" + "".join(f"r{n}: r{n + 1}\n" for n in range(50_000)) + 'r50000: "a"?'
+    ),
+    "a chain of terminals with look-ahead": lambda: Grammar.from_lark(
+        'start: R0 "b"\n' + "".join(f"R{n}: R{n + 1}\n" for n in range(150)) + "R150: /a(?=b)/"
+    ),
     "alternatives": lambda: Grammar.from_lark(
         "start: " + " | ".join(f'"w{n}"' for n in range(10_000))
     ),

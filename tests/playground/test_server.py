@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import signal
 import socket
 import subprocess
@@ -137,7 +139,7 @@ def test_no_more_questions_are_worked_on_than_there_is_room_for() -> None:
     released = threading.Event()
 
     class Slow(Session):
-        def read(self, record: Any) -> dict[str, Any]:
+        def read(self, record: Any, cancel: Any = None) -> dict[str, Any]:
             going.wait(60)
             released.wait(60)
             return {"ok": True}
@@ -152,6 +154,50 @@ def test_no_more_questions_are_worked_on_than_there_is_room_for() -> None:
         assert client.get("/").status_code == 200
         released.set()
         assert [each.result(60).status_code for each in asked] == [200] * MOST_AT_ONCE
+
+
+@pytest.mark.parametrize("path", ["read", "tokens", "explain", "generate"])
+def test_questions_whose_askers_are_gone_are_ended(path: str) -> None:
+    """They kept their places until they were answered."""
+    long = STATE | {"grammar": "[a-z ]*", "text": "a " * 8_000, "token_id": 5, "max_tokens": 512}
+    answers: list[dict[str, Any]] = []
+
+    class Noted(Session):
+        def _answered(self, *args: Any) -> dict[str, Any]:
+            answers.append(super()._answered(*args))
+            return answers[-1]
+
+    app = create_app(Noted())
+
+    async def ask(asked: dict[str, Any], gone_after: float) -> int:
+        body = [{"type": "http.request", "body": json.dumps(asked).encode(), "more_body": False}]
+        statuses = []
+
+        async def receive() -> Any:
+            if body:
+                return body.pop()
+            await asyncio.sleep(gone_after)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status"))
+
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": f"/api/{path}", "headers": headers}
+        more = {"scheme": "http", "query_string": b"", "root_path": "", "http_version": "1.1"}
+        await app(scope | more, receive, send)
+        return int(statuses[0])
+
+    async def abandon() -> None:
+        await asyncio.gather(*(ask(long, 0) for _ in range(MOST_AT_ONCE)))
+
+    asyncio.run(abandon())
+    assert len(answers) == MOST_AT_ONCE
+    for answer in answers:
+        problem = answer["problem"] if answer["ok"] else answer["error"]["message"]
+        assert "nobody waits" in problem
+    assert asyncio.run(ask(STATE | {"token_id": 5, "max_tokens": 1}, 3600)) == 200
+    assert answers[-1]["ok"]
 
 
 def test_a_taken_port_is_one_sentence(capsys: Any) -> None:

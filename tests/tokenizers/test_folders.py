@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import damage
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers import TokenizerInfo
 
@@ -157,4 +160,96 @@ def test_settings_that_contradict_are_refused(
 def test_broken_settings_are_named(tmp_path: Path) -> None:
     write(byte_level_folder(tmp_path), "tokenizer_config.json", "{")
     with pytest.raises(TokenizerError, match=r"tokenizer_config.json: it is no JSON"):
+        TokenizerInfo.from_file(tmp_path)
+
+
+DAMAGED = ("byte_level", "byte_fallback", "unigram", "wordpiece", "sentencepiece")
+
+
+def healthy_folder(folder: Path, kind: str) -> dict[str, bytes]:
+    """The files of a folder with a tokenizer of a kind and its settings."""
+    if kind == "sentencepiece":
+        tokenizer = {"tokenizer.model": makers.sentencepiece_model()}
+    else:
+        makers_of: dict[str, Callable[[], Any]] = {
+            "byte_level": makers.byte_level,
+            "byte_fallback": makers.metaspace,
+            "unigram": lambda: makers.metaspace(model="unigram", byte_fallback=False),
+            "wordpiece": lambda: makers.wordpiece(cleanup=False),
+        }
+        made = makers_of[kind]()
+        tokenizer = {"tokenizer.json": made.to_str().encode()}
+    settings: dict[str, Any] = {
+        "tokenizer_config": {
+            "eos_token": None if kind == "wordpiece" else "<|stop|>",
+            "added_tokens_decoder": {"700": {"content": "<|stop|>", "special": True}},
+            "additional_special_tokens": ["hello"],
+        },
+        "config": {"vocab_size": 710, "eos_token_id": 3},
+    }
+    return tokenizer | {f"{name}.json": json.dumps(of).encode() for name, of in settings.items()}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_damaged_folder_is_refused_by_name_or_works(kind: str, tmp_path: Path) -> None:
+    """Nothing but errors of ours, whatever the files hold."""
+    files = healthy_folder(tmp_path, kind)
+    for seed in range(60):
+        draws = random.Random(seed)
+        name = draws.choice([next(iter(files)), *files])  # mostly the tokenizer itself
+        if name.endswith(".json") and draws.random() < 0.75:
+            document = damage.damaged_json(json.loads(files[name]), draws)
+            data = json.dumps(document).encode()
+        else:
+            data = damage.damaged_bytes(files[name], draws)
+        for file, content in (files | {name: data}).items():
+            (tmp_path / file).write_bytes(content)
+        try:
+            info = TokenizerInfo.from_file(tmp_path)
+        except TokenizerError as error:
+            assert str(error), seed
+            continue
+        assert TokenizerInfo.deserialize_json(info.serialize_json()) == info, seed
+        assert info.decode_bytes(range(min(info.vocab_size, 99))) is not None
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+@pytest.mark.parametrize("what", ["folder", "link"])
+def test_what_is_no_file_is_not_passed_by(name: str, what: str, tmp_path: Path) -> None:
+    byte_level_folder(tmp_path)
+    (tmp_path / name).unlink(missing_ok=True)
+    if what == "folder":
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).symlink_to("nowhere")
+    with pytest.raises(TokenizerError, match="fetch the file again, or remove it") as caught:
+        TokenizerInfo.from_file(tmp_path)
+    assert str(caught.value.place).endswith(name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"config": {"vocab_size": 2**64}}, "vocab_size is beyond 64 bits; the most is"),
+        ({"tokenizer_config": {"eos_token": "\ud800"}}, "lone surrogate"),
+        ({"tokenizer_config": {"additional_special_tokens": ["a\ud800"]}}, "lone surrogate"),
+        (
+            {"tokenizer_config": {"added_tokens_decoder": {"601": {"content": "\udc00"}}}},
+            "lone surrogate",
+        ),
+    ],
+)
+def test_settings_that_no_tokenizer_has_are_refused(
+    settings: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TokenizerError, match=said):
+        TokenizerInfo.from_file(byte_level_folder(tmp_path, **settings))
+
+
+def test_a_panic_of_the_tokenizers_library_is_an_error(tmp_path: Path) -> None:
+    """It comes as a BaseException: the library cuts a merge by a prefix that is not there."""
+    state = json.loads(makers.byte_level().to_str())
+    state["model"]["continuing_subword_prefix"] = "abcdef"
+    write(tmp_path, "tokenizer.json", json.dumps(state))
+    with pytest.raises(TokenizerError, match="tokenizers library cannot read it"):
         TokenizerInfo.from_file(tmp_path)

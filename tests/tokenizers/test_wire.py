@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stencilm.errors import TokenizerError
+import damage
+from stencilm.errors import TokenizerError, UnsupportedFeature
 from stencilm.tokenizers import TokenizerInfo, VocabType
 
 from . import makers
@@ -89,3 +93,26 @@ def test_the_type_survives() -> None:
     info = TokenizerInfo(["Ġa", "b"], VocabType.BYTE_LEVEL)
     again = TokenizerInfo.deserialize_json(info.serialize_json())
     assert (again.vocab_type, again.facts.space_symbol) == (VocabType.BYTE_LEVEL, "Ġ")
+
+
+@pytest.mark.parametrize("make", [lambda: SMALL, lambda: from_byte_level()])
+def test_a_changed_text_with_a_checksum_of_its_own_is_refused_or_works(make: Any) -> None:
+    """A checksum can be made to fit any text."""
+    text = make().serialize_json()
+    fields = json.loads(text)
+    del fields["checksum"]
+    for seed in range(200):
+        damaged = damage.damaged_json(fields, random.Random(seed))
+        body = json.dumps(damaged, separators=(",", ":"))[:-1]
+        digest = hashlib.sha256(body.encode()).hexdigest()
+        try:
+            info = TokenizerInfo.deserialize_json(f'{body},"checksum":"{digest}"}}')
+            with contextlib.suppress(UnsupportedFeature):
+                info.learn_encoding()
+            info.tokenize_partial(b"ab")
+        except TokenizerError as error:
+            assert str(error), seed
+
+
+def from_byte_level() -> TokenizerInfo:
+    return TokenizerInfo.from_huggingface(makers.byte_level(), stop_token_ids=[600])

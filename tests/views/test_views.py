@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import damage
 import stencilm
 from stencilm.generation.trace import (
     Called,
@@ -372,3 +374,21 @@ def test_no_drawing_obeys_what_a_model_wrote() -> None:
     for drawing in (stream.getvalue(), drawn(events).plain, page(events), fragment(events)):
         assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e]", drawing)
         assert "\\x1b[2J" in drawing
+
+
+def test_a_damaged_trace_is_refused_or_drawn() -> None:
+    """It may come from a file of somebody else."""
+    records = json.loads(Trace(EVENTS).dumps())
+    for seed in range(300):
+        text = json.dumps(damage.damaged_json(records, random.Random(seed)))
+        try:
+            trace = Trace.loads(text)
+        except ValueError as error:
+            assert str(error), seed
+            continue
+        assert page(trace) and Trace.loads(trace.dumps()).dumps() == trace.dumps(), seed
+
+
+def test_a_logarithm_that_is_of_no_probability_is_drawn() -> None:
+    [segment] = segments([Sampled(token_id=7, text=b"a", logprob=1e9, allowed=3)])
+    assert segment.probability == 1

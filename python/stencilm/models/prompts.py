@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from stencilm.characters import check_characters
 from stencilm.errors import ModelError
+from stencilm.foreign import said, told_as
 from stencilm.models.protocol import Prompt
 
 
@@ -48,11 +49,13 @@ def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
 
     Raises ModelError for messages where there is no template, and for a prompt without a token.
     """
-    if isinstance(prompt, str):
-        token_ids = list(tokenizer.encode(prompt))
-    else:
-        # The template writes its own special tokens, so the tokenizer must add none.
-        token_ids = list(tokenizer.encode(chat_text(tokenizer, prompt), add_special_tokens=False))
+    # A template writes its own special tokens, so the tokenizer must add none.
+    added = {} if isinstance(prompt, str) else {"add_special_tokens": False}
+    text = prompt if isinstance(prompt, str) else chat_text(tokenizer, prompt)
+    with told_as(
+        lambda error: ModelError(f"the model's tokenizer cannot read the prompt: {said(error)}")
+    ):
+        token_ids = list(tokenizer.encode(text, **added))
     first = (tokenizer.bos_token_id, tokenizer.eos_token_id)
     return or_document_start([int(token_id) for token_id in token_ids], first)
 
@@ -107,11 +110,15 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     tools = messages.tools if isinstance(messages, Conversation) else None
     more: dict[str, Any] = {"tools": tools} if tools else {}
     more |= switches_of(messages)
-    text = str(
-        tokenizer.apply_chat_template(
-            text_messages(messages), tokenize=False, add_generation_prompt=True, **more
+    written = text_messages(messages)
+    with told_as(
+        lambda error: ModelError(f"the model's chat template cannot write them: {said(error)}")
+    ):
+        text = str(
+            tokenizer.apply_chat_template(
+                written, tokenize=False, add_generation_prompt=True, **more
+            )
         )
-    )
     check_characters(text, "the prompt", "no tokenizer can read")
     return text
 

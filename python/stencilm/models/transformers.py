@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from safetensors import safe_open
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from stencilm.errors import ModelError
+from stencilm.foreign import said, told_as
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.batches import TransformersBatch
 from stencilm.models.kv_cache import KeyValueCache
@@ -28,6 +30,7 @@ from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
+from stencilm.whole_numbers import shown
 
 _HUB_TIMEOUT = 10.0  # seconds
 _FEW_TOKENS = 32
@@ -60,6 +63,8 @@ class TransformersRunner:
         self._cache_argument = next((name for name in _CACHE_ARGUMENTS if name in parameters), None)
         self._takes_positions = {"attention_mask", "position_ids"} <= parameters.keys()
         self._takes_own_masks: bool | None = None  # found out when it first matters
+        weight = getattr(model.get_input_embeddings(), "weight", None)
+        self._num_embeddings = None if weight is None else int(weight.shape[0])
 
     @property
     def context_size(self) -> int | None:
@@ -117,6 +122,7 @@ class TransformersRunner:
         options: dict[str, Any] = {"logits_to_keep": rows} if self._keeps_last_logits_only else {}
         if cache is not None and self._cache_argument is not None:
             options |= {self._cache_argument: cache.cache, "use_cache": True}
+        self._check_ids(token_ids)
         device = self.model.device
         options |= {name: torch.as_tensor(value, device=device) for name, value in more.items()}
         threads = one_thread() if self._is_small else nullcontext()
@@ -127,6 +133,19 @@ class TransformersRunner:
             cache.num_tokens += input_ids.shape[1]
         # A copy: the loop writes into the rows, and a float32 CPU tensor would share its memory.
         return np.array(logits.float().cpu().numpy(), dtype=np.float32)
+
+    def _check_ids(self, token_ids: Sequence[Sequence[int]]) -> None:
+        """Raises ModelError for a token that the model has no row for.
+
+        On a GPU such a token breaks the whole process: every later pass fails.
+        """
+        largest = max(map(max, token_ids))
+        if self._num_embeddings is not None and largest >= self._num_embeddings:
+            raise ModelError(
+                f"token {largest} is beyond the {self._num_embeddings} rows of the model's "
+                "embeddings: its tokenizer is that of another model, or has grown; give the right "
+                "one, or call resize_token_embeddings"
+            )
 
     def _is_worth_a_mask(self, token_ids: Sequence[Sequence[int]], cache: KeyValueCache) -> bool:
         """Whether to make the attention mask here: for few tokens that follow many.
@@ -229,22 +248,66 @@ def load_transformers(
         _require_on_hub(source)
     elif "gguf_file" not in options:
         _check_weights(source)
-    try:
+    with told_as(lambda error: _not_loaded(source, error)):
+        if isinstance(source, Path) and "gguf_file" not in options:
+            _check_layers(source)
         with _progress_bars(show_progress):
             tokenizer = AutoTokenizer.from_pretrained(str(source), trust_remote_code=False)
-            model: Any = AutoModelForCausalLM.from_pretrained(
-                str(source), dtype=torch_dtype, **options | _SAFE
+            model: Any
+            model, found = AutoModelForCausalLM.from_pretrained(
+                str(source),
+                dtype=torch_dtype,
+                **options | _SAFE,
+                output_loading_info=True,
             )
+        _check_complete(source, found)
         if device is not None:
             model.to(device)
-    except (OSError, ValueError, RuntimeError, ImportError, KeyError, TypeError) as error:
-        reason = _first_sentence(error)
-        if "trust_remote_code" in str(error):
-            reason = f"it brings code of its own, which load does not run; {_BY_HAND}"
-        elif "safetensors" in reason:
-            reason = f"{reason}; load reads no pickled weights; {_BY_HAND}"
-        raise ModelError(f"cannot load the model {str(source)!r}: {reason}") from error
     return TransformersModel(model, tokenizer)
+
+
+def _not_loaded(source: str | Path, error: BaseException) -> ModelError:
+    reason = said(error)
+    if "trust_remote_code" in str(error):
+        reason = f"it brings code of its own, which load does not run; {_BY_HAND}"
+    elif "ignore_mismatched_sizes" in reason:
+        reason = "its weights are not of the sizes that its config.json tells; fetch both again"
+    elif "safetensors" in reason:
+        reason = f"{reason}; load reads no pickled weights; {_BY_HAND}"
+    return ModelError(f"cannot load the model {str(source)!r}: {reason}")
+
+
+def _check_layers(folder: Path) -> None:
+    """Raises ModelError where the weights cannot be read, or are fewer than the model has layers.
+
+    The loader makes all layers before it looks at weights: of a damaged number, for ever.
+    """
+    num_weights = 0
+    files = sorted(folder.glob("*.safetensors"))
+    for file in files:
+        with (
+            told_as(lambda error, file=file: _not_loaded(file, error)),  # type: ignore[misc]
+            safe_open(file, framework="pt") as opened,
+        ):
+            num_weights += len(opened.keys())
+    config: Any = AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+    num_layers = getattr(config.get_text_config(), "num_hidden_layers", None)
+    if files and isinstance(num_layers, int) and num_layers > num_weights:
+        raise ModelError(
+            f"cannot load the model {str(folder)!r}: its config.json tells of {shown(num_layers)} "
+            f"layers, but its files hold {num_weights} weights; fetch them again"
+        )
+
+
+def _check_complete(source: str | Path, found: dict[str, Any]) -> None:
+    """Raises ModelError for weights that the loader made up, at random, because it found none."""
+    missing = sorted(found["missing_keys"])
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ModelError(
+            f"cannot load the model {str(source)!r}: its files lack the weights {missing[0]!r}"
+            f"{more}, without which it would write at random; fetch them again"
+        )
 
 
 _SAFE = {"trust_remote_code": False, "use_safetensors": True}
@@ -333,12 +396,6 @@ def _torch_dtype(name: str | None) -> Any:
     if not isinstance(dtype, torch.dtype):
         raise ModelError(f"{name!r} is not a torch dtype: use 'auto', 'float32' or 'bfloat16'")
     return dtype
-
-
-def _first_sentence(error: BaseException) -> str:
-    """The first line that says something; hub errors go on for a page."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def _logits_width(model: Any) -> int:

@@ -1,7 +1,7 @@
 """The playground as an ASGI application, and a server for it.
 
 One idea: five routes that translate. A question comes in as JSON, the session answers it in a
-thread of its own, and the answer goes out as JSON.
+thread of its own, and the answer goes out as JSON. Where the asker is gone, so is the question.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 import stencilm
+from stencilm.limits import CancelToken
 from stencilm.playground.examples import EXAMPLES
 from stencilm.playground.guard import App, Guard
 from stencilm.playground.questions import MOST_GENERATED, NOTATIONS, BadQuestion
@@ -46,7 +47,9 @@ def create_app(session: Session, *, host: str = "127.0.0.1") -> App:
     """
     room = threading.BoundedSemaphore(MOST_AT_ONCE)
 
-    def answering(answer: Callable[[dict[str, Any]], Answer]) -> Callable[[Request], Any]:
+    def answering(
+        answer: Callable[[dict[str, Any], CancelToken], Answer],
+    ) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             try:
                 record = json.loads(await request.body())
@@ -56,11 +59,14 @@ def create_app(session: Session, *, host: str = "127.0.0.1") -> App:
                 return _refused(400, "the question must be a JSON object")
             if not room.acquire(blocking=False):
                 return _refused(503, "too many questions at once: ask again in a moment")
+            cancel = CancelToken()
+            watching = asyncio.create_task(_cancel_when_gone(request, cancel))
             try:
-                return JSONResponse(await run_in_threadpool(answer, record))
+                return JSONResponse(await run_in_threadpool(answer, record, cancel))
             except BadQuestion as error:
                 return _refused(400, str(error))
             finally:
+                watching.cancel()
                 room.release()
 
         return endpoint
@@ -120,6 +126,13 @@ def serve(session: Session, listening: socket.socket, *, host: str) -> None:
 
 def _is_no_end_of_a_request(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+
+
+async def _cancel_when_gone(request: Request, cancel: CancelToken) -> None:
+    """Ends the work on a question that nobody waits for any more, so that others have its room."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    cancel.cancel()
 
 
 def _refused(status: int, sentence: str) -> Response:

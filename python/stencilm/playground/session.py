@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import stencilm
-from stencilm.errors import LimitExceeded, StencilError
+from stencilm.errors import LimitExceeded, OperationCancelled, StencilError
 from stencilm.generation.trace import Event
-from stencilm.limits import Limits
+from stencilm.limits import CancelToken, Limits
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.playground.grammars import grammar_of
@@ -93,11 +93,13 @@ class Session:
         """The names of the tokenizers."""
         return list(self._loaders)
 
-    def read(self, record: Mapping[str, Any]) -> Answer:
+    def read(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
         """How the text stands in the grammar, token by token, and what may come next.
 
         Args:
             record: The state of the page.
+            cancel: Ends the work between two operations of the engine when it is cancelled, as
+                it does in the other answers.
 
         Returns:
             `ok`, and then what the page shows; or `error` with kind, message, place and stretch.
@@ -105,9 +107,11 @@ class Session:
         Raises:
             BadQuestion: The record is not of this form.
         """
-        return self._answered(read_state(record), self._read)
+        return self._answered(
+            read_state(record), lambda state, compiled: self._read(state, compiled, _Asker(cancel))
+        )
 
-    def tokens(self, record: Mapping[str, Any]) -> Answer:
+    def tokens(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
         """The tokens that may come, or may not, behind the tokens that the state has read.
 
         Raises:
@@ -115,10 +119,11 @@ class Session:
         """
         listing = read_listing(record)
         return self._answered(
-            read_state(record), lambda state, compiled: self._tokens(state, compiled, listing)
+            read_state(record),
+            lambda state, compiled: self._tokens(state, compiled, listing, _Asker(cancel)),
         )
 
-    def explain(self, record: Mapping[str, Any]) -> Answer:
+    def explain(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
         """Why one token may come, or may not.
 
         Raises:
@@ -126,10 +131,11 @@ class Session:
         """
         token_id = read_token_id(record)
         return self._answered(
-            read_state(record), lambda state, compiled: self._explain(state, compiled, token_id)
+            read_state(record),
+            lambda state, compiled: self._explain(state, compiled, token_id, _Asker(cancel)),
         )
 
-    def generate(self, record: Mapping[str, Any]) -> Answer:
+    def generate(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
         """A text that the embedded model writes within the grammar, with its trace.
 
         Raises:
@@ -137,7 +143,9 @@ class Session:
         """
         drawing = read_drawing(record)
         state = replace(read_state(record), tokenizer=EMBEDDED)
-        return self._answered(state, lambda state, compiled: self._generate(compiled, drawing))
+        return self._answered(
+            state, lambda state, compiled: self._generate(compiled, drawing, _Asker(cancel))
+        )
 
     def _answered(self, state: State, answer: Callable[[State, CompiledGrammar], Answer]) -> Answer:
         if state.tokenizer not in self._loaders:
@@ -165,8 +173,8 @@ class Session:
                     self._tokenizers[name] = found
         return found
 
-    def _read(self, state: State, compiled: CompiledGrammar) -> Answer:
-        walk = self._walk(state, compiled, until=state.position)
+    def _read(self, state: State, compiled: CompiledGrammar, asker: _Asker) -> Answer:
+        walk = self._walk(state, compiled, asker)
         matcher, tokenizer = walk.matcher, walk.tokenizer
         at: Answer = {
             "position": walk.position,
@@ -178,14 +186,14 @@ class Session:
             mask, seconds = walk.mask()
             at["mask_seconds"] = seconds
             at["allowed"] = int(mask.sum())
-            at["forced"] = _asked(lambda: visible(matcher.find_jump_forward_string(), keep=""))
-            at["candidates"] = _asked(
+            at["forced"] = asker.asked(lambda: visible(matcher.find_jump_forward_string(), keep=""))
+            at["candidates"] = asker.asked(
                 lambda: [
                     {kind: visible(text, keep="") for kind, text in candidate._asdict().items()}
                     for candidate in matcher.candidates(_CANDIDATES)
                 ]
             )
-            at["completion"] = _asked(
+            at["completion"] = asker.asked(
                 lambda: visible(readable(matcher.shortest_completion()), keep="")
             )
         written = walk.written
@@ -199,7 +207,7 @@ class Session:
             "steps": walk.steps,
             "cut": walk.cut,
             "at": at,
-            "ebnf": _asked(lambda: _shortened(str(compiled.grammar))),
+            "ebnf": asker.asked(lambda: _shortened(str(compiled.grammar))),
             "report": {
                 group: [
                     {"place": each.place, "keyword": each.keyword, "note": each.note or ""}
@@ -214,7 +222,7 @@ class Session:
             "memory_bytes": compiled.memory_size_bytes,
         }
 
-    def _walk(self, state: State, compiled: CompiledGrammar, until: int | None) -> _Walk:
+    def _walk(self, state: State, compiled: CompiledGrammar, asker: _Asker) -> _Walk:
         tokenizer = self._tokenizer(state.tokenizer)
         if state.token_ids is None:
             token_ids = tokenizer.info.tokenize_bytes((state.text or "").encode())
@@ -222,12 +230,14 @@ class Session:
             token_ids = list(state.token_ids)
             for token_id in token_ids:
                 _check_token(token_id, tokenizer.info)
-        walk = _Walk(tokenizer, GrammarMatcher(compiled))
-        walk.read(token_ids, until)
+        walk = _Walk(tokenizer, GrammarMatcher(compiled), asker)
+        walk.read(token_ids, state.position)
         return walk
 
-    def _tokens(self, state: State, compiled: CompiledGrammar, listing: Listing) -> Answer:
-        walk = self._place(state, compiled)
+    def _tokens(
+        self, state: State, compiled: CompiledGrammar, listing: Listing, asker: _Asker
+    ) -> Answer:
+        walk = self._place(state, compiled, asker)
         tokenizer = walk.tokenizer
         if walk.matcher.is_terminated():
             mask = np.zeros(tokenizer.info.vocab_size, dtype=bool)
@@ -252,8 +262,10 @@ class Session:
             ],
         }
 
-    def _explain(self, state: State, compiled: CompiledGrammar, token_id: int) -> Answer:
-        walk = self._place(state, compiled)
+    def _explain(
+        self, state: State, compiled: CompiledGrammar, token_id: int, asker: _Asker
+    ) -> Answer:
+        walk = self._place(state, compiled, asker)
         _check_token(token_id, walk.tokenizer.info)
         allowed = not walk.matcher.is_terminated() and walk.matcher.is_allowed(token_id)
         return {
@@ -263,21 +275,22 @@ class Session:
             "why": visible(walk.matcher.explain(token_id)),
         }
 
-    def _place(self, state: State, compiled: CompiledGrammar) -> _Walk:
+    def _place(self, state: State, compiled: CompiledGrammar, asker: _Asker) -> _Walk:
         """The walk to where the question is asked, and no further."""
-        walk = self._walk(state, compiled, until=state.position)
+        walk = self._walk(state, compiled, asker)
         if walk.cut:
             raise LimitExceeded(
                 f"reading the text took more than {SECONDS_FOR_TEXT:.0f} s: give a shorter one"
             )
         return walk
 
-    def _generate(self, compiled: CompiledGrammar, drawing: Drawing) -> Answer:
+    def _generate(self, compiled: CompiledGrammar, drawing: Drawing, asker: _Asker) -> Answer:
         events: list[Event] = []
         deadline = time.monotonic() + SECONDS_FOR_GENERATION
 
         def keep(event: Event) -> None:
             events.append(event)
+            asker.check()
             if time.monotonic() > deadline:
                 raise LimitExceeded(
                     f"writing took more than {SECONDS_FOR_GENERATION:.0f} s: ask for fewer tokens"
@@ -317,6 +330,26 @@ class Session:
             return self._model
 
 
+class _Asker:
+    """Whoever waits for an answer, for as long as they do."""
+
+    def __init__(self, cancel: CancelToken | None) -> None:
+        self._cancel = cancel
+
+    def check(self) -> None:
+        """Raises OperationCancelled where nobody waits any more."""
+        if self._cancel is not None and self._cancel.is_cancelled:
+            raise OperationCancelled("nobody waits for this answer any more: ask again")
+
+    def asked(self, question: Callable[[], Any]) -> Answer:
+        """One of several answers: where it fails, the others still stand."""
+        self.check()
+        try:
+            return {"value": question()}
+        except StencilError as error:
+            return {"error": visible(str(error))}
+
+
 class _Tokenizer:
     """A tokenizer with its compiler and the texts of its tokens."""
 
@@ -351,8 +384,9 @@ class _Tokenizer:
 class _Walk:
     """A text read token by token, to the place where a question is asked, and the rest of it."""
 
-    def __init__(self, tokenizer: _Tokenizer, matcher: GrammarMatcher) -> None:
+    def __init__(self, tokenizer: _Tokenizer, matcher: GrammarMatcher, asker: _Asker) -> None:
         self.tokenizer = tokenizer
+        self._asker = asker
         self.matcher = matcher
         self.steps: list[Answer] = []
         self.written = b""
@@ -376,6 +410,7 @@ class _Walk:
         kept: GrammarMatcher | None = None
         forced: list[int] = []
         for index, token_id in enumerate(token_ids):
+            self._asker.check()
             if index == until:
                 kept = matcher.fork()
             if time.monotonic() > deadline:
@@ -419,14 +454,6 @@ def _error(grammar: str, error: StencilError) -> Answer:
         "stretch": stretch,
         "position": stretch and position_of(grammar, stretch),
     }
-
-
-def _asked(question: Callable[[], Any]) -> Answer:
-    """One of several answers: where it fails, the others still stand."""
-    try:
-        return {"value": question()}
-    except StencilError as error:
-        return {"error": visible(str(error))}
 
 
 def _shortened(text: str) -> str:

@@ -7,13 +7,16 @@ ones end a text, and how many logits the model has. transformers itself is not n
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from stencilm.characters import check_characters
 from stencilm.errors import TokenizerError
+from stencilm.foreign import said, told_as
 from stencilm.tokenizers.fast import read_fast
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
 from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source, ids_of
@@ -40,7 +43,12 @@ def read_file(path: str | PathLike[str]) -> Source:
     place = Path(path)
     file = _tokenizer_file(place)
     source = _read_json(file) if file.suffix == ".json" else _read_model(file)
-    return _with_settings(source, file.parent)
+    try:
+        return _with_settings(source, file.parent)
+    except TokenizerError as error:
+        if error.place is not None:
+            raise
+        raise TokenizerError(error.message, place=str(file.parent)) from None
 
 
 def _tokenizer_file(place: Path) -> Path:
@@ -51,7 +59,7 @@ def _tokenizer_file(place: Path) -> Path:
             "there is no such file or folder; give a tokenizer.json or its folder", place=str(place)
         )
     for name in ("tokenizer.json", "tekken.json", *SENTENCEPIECE_NAMES):
-        if (place / name).is_file():
+        if _is_there(place / name):
             return place / name
     # Mistral puts the version of its chat format behind the name.
     for file in sorted(place.glob("tokenizer.model.v*"), reverse=True):
@@ -65,6 +73,20 @@ def _tokenizer_file(place: Path) -> Path:
     )
 
 
+def _is_there(file: Path) -> bool:
+    """Whether there is such a file. Raises TokenizerError for what has its name and is none.
+
+    A link into a download that was cut short leads nowhere, and to pass it by would lose what it
+    says, such as the tokens that end a text.
+    """
+    if file.is_file():
+        return True
+    if not os.path.lexists(file):
+        return False
+    what = "a folder or a device" if file.exists() else "a link to a file that is missing"
+    raise TokenizerError(f"it is {what}; fetch the file again, or remove it", place=str(file))
+
+
 def _read_json(file: Path) -> Source:
     if file.name.startswith("tekken"):
         return _read_tekken(file)
@@ -75,15 +97,20 @@ def _read_json(file: Path) -> Source:
             "reading a tokenizer.json needs `pip install tokenizers`", place=str(file)
         ) from error
     try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises bare Exception
+        with told_as(lambda error: _unreadable(file, error)):
+            tokenizer = Tokenizer.from_file(str(file))
+    except TokenizerError:
         if is_tekken(_parsed(file)):
             return _read_tekken(file)
-        raise TokenizerError(
-            f"the tokenizers library cannot read it ({error}); mend or fetch the file again",
-            place=str(file),
-        ) from error
+        raise
     return read_fast(tokenizer, label=f"the tokenizer in {file.name}", special={})
+
+
+def _unreadable(file: Path, error: BaseException) -> TokenizerError:
+    return TokenizerError(
+        f"the tokenizers library cannot read it ({said(error)}); mend or fetch the file again",
+        place=str(file),
+    )
 
 
 def _read_tekken(file: Path) -> Source:
@@ -101,7 +128,7 @@ def _parsed(file: Path) -> Any:
     """What a file holds as JSON; None where it is none."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -112,16 +139,14 @@ def _read_model(file: Path) -> Source:
         raise TokenizerError(
             "reading a SentencePiece model needs `pip install sentencepiece`", place=str(file)
         ) from error
-    try:
-        processor = SentencePieceProcessor(model_file=str(file))
-    except Exception as error:  # the library raises RuntimeError, OSError and others
-        raise TokenizerError(
-            f"sentencepiece cannot read it ({error}); a .model of tiktoken ranks is read by "
-            "from_tiktoken, a damaged one "
-            "must be fetched again",
+    with told_as(
+        lambda error: TokenizerError(
+            f"sentencepiece cannot read it ({said(error)}); a .model of tiktoken ranks is read by "
+            "from_tiktoken, a damaged one must be fetched again",
             place=str(file),
-        ) from error
-    return read_sentencepiece(processor)
+        )
+    ):
+        return read_sentencepiece(SentencePieceProcessor(model_file=str(file)))
 
 
 def _with_settings(source: Source, folder: Path) -> Source:
@@ -167,11 +192,11 @@ def _with_settings(source: Source, folder: Path) -> Source:
 
 
 def _read_settings(file: Path) -> dict[str, Any]:
-    if not file.is_file():
+    if not _is_there(file):
         return {}
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise TokenizerError(
             f"it is no JSON ({error}); mend or remove it", place=str(file)
         ) from error
@@ -216,7 +241,13 @@ def _special_names(settings: dict[str, Any]) -> Iterator[str]:
 def _name_of(value: object) -> str | None:
     if isinstance(value, dict):
         value = value.get("content")
-    return value if isinstance(value, str) and value else None
+    if not isinstance(value, str) or not value:
+        return None
+    try:
+        check_characters(value, f"the token {value[:40]!r} of the settings", "no text spells")
+    except ValueError as error:
+        raise TokenizerError(str(error)) from None
+    return value
 
 
 def _written_plainly(source: Source, names: set[str]) -> Iterator[tuple[int, str]]:

@@ -11,6 +11,7 @@ from operator import index
 from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
+from stencilm.foreign import said, told_as
 from stencilm.tokenizers.spelling import Spelling
 from stencilm.whole_numbers import shown
 
@@ -35,14 +36,12 @@ def encode_with(codec: Codec, text: str) -> list[int]:
     Raises:
         TokenizerError: The tokenizer's library fails, as some do on characters that they lack.
     """
-    try:
+    with told_as(
+        lambda error: TokenizerError(
+            f"the tokenizer cannot encode {text[:40]!r} ({said(error)}); leave out what it lacks"
+        )
+    ):
         return codec.encode(text)
-    except TokenizerError:
-        raise
-    except Exception as error:  # the libraries raise bare Exception and others
-        raise TokenizerError(
-            f"the tokenizer cannot encode {text[:40]!r} ({error}); leave out what it lacks"
-        ) from error
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def settle_width(source: Source, vocab_size: object) -> int:
     """
     size = len(source.tokens)
     if vocab_size is None:
-        return max(size, source.width or 0)
+        vocab_size = max(size, source.width or 0)
     if isinstance(vocab_size, bool) or not hasattr(vocab_size, "__index__"):
         raise TokenizerError(
             f"vocab_size is {shown(vocab_size)}; give the number of the model's logits"

@@ -76,6 +76,9 @@ def restore(text: str) -> State:
     """
     try:
         fields, tokens = wire.read(text)
+        encoding = fields.get("encoding")
+        if not isinstance(encoding, (str, type(None))):
+            raise TypeError(f"encoding is {encoding!r:.80}")
         return _build(
             tokens,
             {token_id: name for token_id, name in fields["special"]},
@@ -84,7 +87,7 @@ def restore(text: str) -> State:
             VocabType(fields["vocab_type"]),
             Notes(**fields["notes"] | {"lossy": tuple(fields["notes"]["lossy"])}),
             None,
-            fields.get("encoding"),
+            encoding,
         )
     except TokenizerError:
         raise

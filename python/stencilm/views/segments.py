@@ -176,9 +176,10 @@ def _token(token_id: int | None, text: bytes) -> str | None:
 
 
 def _probability(logprob: float | None) -> str | None:
-    if logprob is None or not math.isfinite(logprob):
+    share = _share(logprob)
+    if logprob is None or share is None or not math.isfinite(logprob):
         return None
-    return f"probability {math.exp(logprob):.3g}"
+    return f"probability {share:.3g}"
 
 
 def _share(logprob: float | None) -> float | None:

@@ -8,6 +8,7 @@ use stencilm_regex::ByteSet;
 use super::merges::Merges;
 use super::pairs::Pairs;
 use super::source::EncodingSource;
+use super::texts::Texts;
 use crate::canonical::pretokenizer::probes::Probes;
 use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
 use crate::canonical::whitespace::json::json_whitespace;
@@ -63,7 +64,7 @@ impl Encoder {
         let chars = source.chars.as_ref().map(|chars| chars.iter().copied().collect::<FxHashMap<char, u32>>());
         let pretokenizer = source.pattern.as_deref().map(PreTokenizer::new).transpose()?;
         let pairs = Pairs::new(source.bytes.clone(), chars, source.changed, &source.merges);
-        let merges = Merges::new(pairs, &tokens);
+        let merges = Merges::new(pairs, &Texts::new(source, &tokens)?);
         let mut whole_pieces = None;
         if source.whole_pieces {
             if pretokenizer.is_none() {

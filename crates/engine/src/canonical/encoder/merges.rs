@@ -12,14 +12,15 @@ use stencilm_regex::ByteSet;
 
 use super::left_spine::LeftTree;
 use super::pairs::{NONE, Pairs};
+use super::texts::Texts;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
-use crate::vocabulary::tokens::Tokens;
 
 /// How a token comes about.
 #[derive(Clone, Copy)]
 struct Made {
-    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make.
+    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make. Symbols that
+    /// are no text of the vocabulary come about too, and lie on the spines of tokens that are.
     rank: u32,
     left: u32,
     right: u32,
@@ -88,13 +89,13 @@ pub(crate) struct Merges {
 
 impl Merges {
     /// Lays the merges out: how each token comes about, and which ones it disturbs.
-    pub fn new(pairs: Pairs, tokens: &Tokens) -> Merges {
-        let size = tokens.vocab_size();
+    pub fn new(pairs: Pairs, texts: &Texts<'_>) -> Merges {
+        let size = texts.vocab_size();
         let never = Made { rank: NONE, left: NONE, right: NONE, ordered: true };
         let mut made = vec![never; size];
         let mut symbols = Vec::new();
         for token in 0..size as u32 {
-            let Some(bytes) = tokens.token_bytes(token) else { continue };
+            let Some(bytes) = texts.of(token) else { continue };
             symbols.clear();
             // A token for a byte that no character spells is a symbol itself, and never text of its own.
             let is_byte = pairs.chars.is_some() && bytes.len() == 1 && pairs.bytes[usize::from(bytes[0])] == token;
@@ -118,8 +119,9 @@ impl Merges {
                 made[token as usize] = last;
             }
         }
-        let ends = made.iter().map(|made| End { is_made: made.rank != NONE, ..End::default() }).collect();
-        let first_of = |token: u32| *tokens.token_bytes(token).and_then(<[u8]>::first).unwrap_or(&0);
+        let is_made = |token: u32| made[token as usize].rank != NONE && texts.is_spelled(token);
+        let ends = (0..size as u32).map(|token| End { is_made: is_made(token), ..End::default() }).collect();
+        let first_of = |token: u32| *texts.of(token).and_then(<[u8]>::first).unwrap_or(&0);
         let firsts = (0..size as u32).map(first_of).collect();
         let in_tree = |token: &u32| made[*token as usize].ordered && made[*token as usize].rank != NONE;
         let merged = (0..size as u32).filter(in_tree).map(|token| {
@@ -139,12 +141,12 @@ impl Merges {
             firsts,
             merging: Vec::new(),
         };
-        merges.lay_out_pairs(tokens);
+        merges.lay_out_pairs(texts);
         merges.lay_out_unordered();
         merges
     }
 
-    fn lay_out_pairs(&mut self, tokens: &Tokens) {
+    fn lay_out_pairs(&mut self, texts: &Texts<'_>) {
         let size = self.made.len();
         let in_range = |&(left, right, _): &(u32, u32, u32)| (left as usize) < size && (right as usize) < size;
         let all: Vec<(u32, u32, u32)> = self.pairs.iter().filter(in_range).collect();
@@ -163,11 +165,11 @@ impl Merges {
             let left = same_left[0].0;
             let first = self.rights.len();
             for &(_, right, rank) in same_left {
-                if let Some(&first) = tokens.token_bytes(right).and_then(|bytes| bytes.first()) {
+                if let Some(&first) = texts.of(right).and_then(<[u8]>::first) {
                     merging[left as usize].insert(first);
                 }
                 let there = self.made[right as usize];
-                if !self.makes(right) || !there.ordered {
+                if there.rank == NONE || !there.ordered {
                     continue;
                 }
                 let least = rank.max(self.made[left as usize].rank);
@@ -184,7 +186,7 @@ impl Merges {
         // A right part is shorter than the whole, so the shorter ones come first.
         let mut by_length: Vec<u32> =
             (0..size as u32).filter(|&token| self.made[token as usize].right != NONE).collect();
-        by_length.sort_by_key(|&token| tokens.token_bytes(token).map_or(0, <[u8]>::len));
+        by_length.sort_by_key(|&token| texts.of(token).map_or(0, <[u8]>::len));
         for token in by_length {
             let right = self.made[token as usize].right as usize;
             self.ends[token as usize].joins |= self.ends[right].joins;
@@ -403,6 +405,8 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::canonical::encoder::source::EncodingSource;
+    use crate::vocabulary::tokens::Tokens;
 
     /// Two pieces and what they become.
     pub type Merge = (u32, u32, u32);
@@ -430,6 +434,34 @@ pub(crate) mod tests {
         (texts, merges)
     }
 
+    /// Merges of bytes, or why they cannot be laid out.
+    fn laid_out(tokens: &Tokens, merges: Vec<Merge>) -> Result<Merges, String> {
+        let bytes: Vec<u32> = (0..256).collect();
+        let pairs = Pairs::new(bytes.clone(), None, None, &merges);
+        let (chars, changed, pattern) = (None, None, None);
+        let source = EncodingSource { bytes, chars, changed, merges, whole_pieces: false, pattern };
+        Ok(Merges::new(pairs, &Texts::new(&source, tokens)?))
+    }
+
+    #[test]
+    fn merges_that_do_not_spell_their_tokens_are_refused() {
+        let letters = (0..=u8::MAX).map(|byte| Some(vec![byte]));
+        let spelled: Vec<Option<Vec<u8>>> = letters.chain([Some(b"abab".to_vec()), None, None]).collect();
+        let tokens = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("ids fit");
+        let [a, b] = [b'a', b'b'].map(u32::from);
+        // A token that is its own part would never come to an end; one that is no text may be, if nothing makes it.
+        let refused =
+            [vec![(a, b, a)], vec![(b, a, 256)], vec![(a, a, 257), (257, b, 257)], vec![(a, a, 257), (b, b, 257)]];
+        for merges in refused {
+            assert!(laid_out(&tokens, merges.clone()).is_err(), "{merges:?}");
+        }
+        let harmless = [vec![(257, a, 257)], vec![(257, 258, 257), (258, 257, 258)], vec![(258, b, 257), (a, b, 258)]];
+        for merges in harmless {
+            let merges = laid_out(&tokens, merges).expect("nothing is made otherwise than it is spelled");
+            assert!(merges.makes(a) && !merges.makes(257) && !merges.makes(258));
+        }
+    }
+
     #[test]
     fn merges_make_long_tokens() {
         // Each token is the one before twice.
@@ -440,7 +472,7 @@ pub(crate) mod tests {
         let merges: Vec<Merge> = (256..263).map(|whole| (part(whole), part(whole), whole)).collect();
         let spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
         let tokens = Tokens::new(&spelled, texts.len(), &[], &[]).expect("ids fit");
-        let merges = Merges::new(Pairs::new((0..256).collect(), None, None, &merges), &tokens);
+        let merges = laid_out(&tokens, merges).expect("each is its parts");
         assert!((256..263).all(|token| merges.makes(token)));
         assert!(merges.stay_apart(262, 261) && !merges.stay_apart(261, 261));
     }
@@ -452,14 +484,20 @@ pub(crate) mod tests {
         fn neighbours_are_those_of_the_encoder(
             picks in prop::collection::vec((0u32..40, 0u32..40), 1..30),
             turn in any::<prop::sample::Index>(),
+            unspelled in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
         ) {
             let (texts, mut merges) = merges_of(&picks);
             // Ranks that do not follow the order in which the tokens came about.
             let len = merges.len();
             merges.rotate_left(turn.index(len));
-            let spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
+            let mut spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
+            for token in unspelled {
+                // A letter, or what merges make: what ends texts may be anything.
+                let at = token.index(texts.len() - 253);
+                spelled[if at < 3 { usize::from(b'a') + at } else { 253 + at }] = None;
+            }
             let tokens = Tokens::new(&spelled, texts.len(), &[], &[]).expect("ids fit");
-            let merges = Merges::new(Pairs::new((0..256).collect(), None, None, &merges), &tokens);
+            let merges = laid_out(&tokens, merges).expect("each is its parts");
             let all: Vec<u32> = (0..texts.len() as u32).filter(|&token| token > 255 || (97..100).contains(&token)).collect();
             for &left in &all {
                 let mut set = vec![u32::MAX; tokens.mask_words()];

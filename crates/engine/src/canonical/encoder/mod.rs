@@ -11,3 +11,4 @@ pub(crate) mod left_spine;
 pub(crate) mod merges;
 pub(crate) mod pairs;
 pub(crate) mod source;
+pub(crate) mod texts;

@@ -6,6 +6,7 @@ use stencilm_regex::syntax::{Dialect, Utf8, parse_part};
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::patterns::{check_pattern, escaped, is_context, of_pattern, with_flags};
+use super::spread::spread;
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;
 
@@ -15,20 +16,8 @@ const MAX_PATTERN: usize = 1 << 16;
 const MAX_NESTING: usize = 200;
 
 /// The definitions that are of this kind, by position.
-pub(super) fn definitions(unit: &Unit) -> Vec<bool> {
-    let mut found = vec![false; unit.definitions.len()];
-    loop {
-        let mut grows = false;
-        for (index, definition) in unit.definitions.values().enumerate() {
-            if !found[index] && definition.is_terminal && holds(unit, definition, &found) {
-                found[index] = true;
-                grows = true;
-            }
-        }
-        if !grows {
-            return found;
-        }
-    }
+pub(super) fn definitions(unit: &Unit) -> Result<Vec<bool>, SyntaxError> {
+    spread(unit, |definition, found| definition.is_terminal && holds(unit, definition, found))
 }
 
 fn holds(unit: &Unit, definition: &Definition, found: &[bool]) -> bool {

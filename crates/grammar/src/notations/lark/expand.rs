@@ -55,20 +55,21 @@ impl Expansion<'_, '_> {
             let message = format!("texts start from `{start}`, which needs arguments; add a rule that gives it some");
             return Err(SyntaxError::at(definition.place, message));
         }
-        let context = context::definitions(unit);
+        let context = context::definitions(unit)?;
         let mut scope = Scope {
             unit,
             known: HashMap::default(),
             jobs: Vec::new(),
             made: FxHashMap::default(),
             ignored: None,
-            nullable: trailing::nullable(unit),
+            nullable: trailing::nullable(unit)?,
             context,
             groups: FxHashMap::default(),
         };
         scope.ignored = self.ignored(&mut scope)?;
         let root = self.rule(&mut scope, index, None, Vec::new(), definition.place)?;
         while let Some(job) = scope.jobs.pop() {
+            SyntaxError::check_time(definition.place)?;
             let body = self.definition(&mut scope, &job)?;
             self.tree.names[job.rule as usize].0 = Some(body);
         }

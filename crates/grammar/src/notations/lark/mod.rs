@@ -22,6 +22,7 @@ mod parser;
 mod parts;
 mod patterns;
 mod scan;
+mod spread;
 mod statements;
 mod terminals;
 mod trailing;

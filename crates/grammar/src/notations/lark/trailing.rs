@@ -2,6 +2,7 @@
 //! its last terminal, that end is left out and stands behind the rule.
 
 use super::expansion::{Expansion, Scope};
+use super::spread::spread;
 use super::tree::{Part, PartId, Unit};
 use crate::ir::grammar::Mark;
 use crate::ir::syntax_error::SyntaxError;
@@ -75,39 +76,29 @@ impl Expansion<'_, '_> {
 
 /// For every definition whether it may be empty, with nothing ignored in it either: a terminal is always followed by what is
 /// ignored, also where it matches no text.
-pub(super) fn nullable(unit: &Unit) -> Vec<bool> {
-    let mut found = vec![false; unit.definitions.len()];
-    loop {
-        let mut grows = false;
-        for (index, definition) in unit.definitions.values().enumerate() {
-            let first = definition.first.index();
-            let mut parts: Vec<bool> = Vec::new();
-            for id in unit.parts_of(definition) {
-                let of = |child: &PartId| parts[child.index() - first];
-                parts.push(match unit.part(id) {
-                    Part::Sequence(parts) | Part::And(parts) => parts.iter().all(of),
-                    Part::Choice(parts) => parts.iter().any(of),
-                    Part::Repeat { body, min, .. } => *min == 0 || of(body),
-                    Part::When(body, _) => of(body),
-                    Part::Name { name, .. } if definition.parameters.contains(name) => true,
-                    Part::Name { name, .. } => match unit.definitions.get_full(name) {
-                        Some((index, _, used)) => !used.is_terminal && found[index],
-                        None => true,
-                    },
-                    Part::Text(text, _) => text.is_empty(),
-                    Part::Not(_) | Part::Pattern(..) | Part::Regex(_) => false,
-                    // What these match is not known here.
-                    Part::Grammar(_) | Part::Nested(_) => true,
-                    _ => false,
-                });
-            }
-            if !found[index] && parts.last() == Some(&true) {
-                found[index] = true;
-                grows = true;
-            }
+pub(super) fn nullable(unit: &Unit) -> Result<Vec<bool>, SyntaxError> {
+    spread(unit, |definition, found| {
+        let first = definition.first.index();
+        let mut parts: Vec<bool> = Vec::new();
+        for id in unit.parts_of(definition) {
+            let of = |child: &PartId| parts[child.index() - first];
+            parts.push(match unit.part(id) {
+                Part::Sequence(parts) | Part::And(parts) => parts.iter().all(of),
+                Part::Choice(parts) => parts.iter().any(of),
+                Part::Repeat { body, min, .. } => *min == 0 || of(body),
+                Part::When(body, _) => of(body),
+                Part::Name { name, .. } if definition.parameters.contains(name) => true,
+                Part::Name { name, .. } => match unit.definitions.get_full(name) {
+                    Some((index, _, used)) => !used.is_terminal && found[index],
+                    None => true,
+                },
+                Part::Text(text, _) => text.is_empty(),
+                Part::Not(_) | Part::Pattern(..) | Part::Regex(_) => false,
+                // What these match is not known here.
+                Part::Grammar(_) | Part::Nested(_) => true,
+                _ => false,
+            });
         }
-        if !grows {
-            return found;
-        }
-    }
+        parts.last() == Some(&true)
+    })
 }

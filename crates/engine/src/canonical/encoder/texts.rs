@@ -1,0 +1,85 @@
+//! What every symbol of the merges spells: those too that are no text of the vocabulary, such as a newline that ends texts.
+//!
+//! Merges go through such symbols, though no mask allows them. A symbol is there where text is spelled in it, or where a merge of
+//! symbols that are there makes it, so its text is known from theirs. That each text is longer than those of its parts is what keeps
+//! walks from a token to its parts finite, so it is checked here and taken for granted behind.
+
+use rustc_hash::FxHashMap;
+
+use super::source::EncodingSource;
+use crate::vocabulary::tokens::Tokens;
+
+/// The texts of all symbols that merges may make of a token.
+pub(crate) struct Texts<'a> {
+    tokens: &'a Tokens,
+    /// Of those that are no text of the vocabulary.
+    others: FxHashMap<u32, Vec<u8>>,
+}
+
+impl<'a> Texts<'a> {
+    /// # Errors
+    /// A sentence about a token that spells something else than its parts.
+    pub fn new(source: &EncodingSource, tokens: &'a Tokens) -> Result<Texts<'a>, String> {
+        let mut texts = Texts { tokens, others: FxHashMap::default() };
+        // Tokens in whose text the rest is a part are no longer than the longest one.
+        let longest =
+            (0..tokens.vocab_size() as u32).filter_map(|token| tokens.token_bytes(token)).map(<[u8]>::len).max();
+        let longest = longest.unwrap_or(0);
+        for (byte, &token) in (0..=u8::MAX).zip(&source.bytes) {
+            texts.tell(token, &[byte])?;
+        }
+        for &(character, token) in source.chars.iter().flatten() {
+            texts.tell(token, character.encode_utf8(&mut [0; 4]).as_bytes())?;
+        }
+        // Merges wait for the text of a part until it is known.
+        let mut waiting: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        let mut ready: Vec<usize> = (0..source.merges.len()).rev().collect();
+        while let Some(at) = ready.pop() {
+            let (left, right, whole) = source.merges[at];
+            let (first, second) = match (texts.of(left), texts.of(right)) {
+                (Some(first), Some(second)) => (first, second),
+                (known, _) => {
+                    waiting.entry(if known.is_none() { left } else { right }).or_default().push(at);
+                    continue;
+                }
+            };
+            let rest = texts.of(whole).and_then(|known| known.strip_prefix(first));
+            if rest != Some(second) && first.len() + second.len() <= longest {
+                let text = [first, second].concat();
+                texts.tell(whole, &text)?;
+                ready.extend(waiting.remove(&whole).into_iter().flatten());
+            }
+        }
+        Ok(texts)
+    }
+
+    /// What a symbol spells; `None` where it is never there.
+    pub fn of(&self, token: u32) -> Option<&[u8]> {
+        self.tokens.token_bytes(token).or_else(|| self.others.get(&token).map(Vec::as_slice))
+    }
+
+    /// Whether a symbol is text of the vocabulary.
+    pub fn is_spelled(&self, token: u32) -> bool {
+        self.tokens.token_bytes(token).is_some()
+    }
+
+    /// The size of the vocabulary.
+    pub fn vocab_size(&self) -> usize {
+        self.tokens.vocab_size()
+    }
+
+    fn tell(&mut self, token: u32, text: &[u8]) -> Result<(), String> {
+        match self.of(token) {
+            None => {
+                self.others.insert(token, text.into());
+                Ok(())
+            }
+            Some(known) if known == text => Ok(()),
+            Some(known) => Err(format!(
+                "its merges make {:?} of token {token}, which spells {:?}",
+                String::from_utf8_lossy(text),
+                String::from_utf8_lossy(known)
+            )),
+        }
+    }
+}
