@@ -249,7 +249,7 @@ def load_transformers(
     elif "gguf_file" not in options:
         _check_weights(source)
     with told_as(lambda error: _not_loaded(source, error)):
-        if isinstance(source, Path) and "gguf_file" not in options:
+        if isinstance(source, Path) and not {"gguf_file", "config"} & options.keys():
             _check_layers(source)
         with _progress_bars(show_progress):
             tokenizer = AutoTokenizer.from_pretrained(str(source), trust_remote_code=False)
@@ -284,6 +284,8 @@ def _check_layers(folder: Path) -> None:
     """
     num_weights = 0
     files = sorted(folder.glob("*.safetensors"))
+    if not files or not (folder / "config.json").is_file():
+        return  # they are elsewhere, and who loads them says what is wrong
     for file in files:
         with (
             told_as(lambda error, file=file: _not_loaded(file, error)),  # type: ignore[misc]
@@ -292,7 +294,7 @@ def _check_layers(folder: Path) -> None:
             num_weights += len(opened.keys())
     config: Any = AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
     num_layers = getattr(config.get_text_config(), "num_hidden_layers", None)
-    if files and isinstance(num_layers, int) and num_layers > num_weights:
+    if isinstance(num_layers, int) and num_layers > num_weights:
         raise ModelError(
             f"cannot load the model {str(folder)!r}: its config.json tells of {shown(num_layers)} "
             f"layers, but its files hold {num_weights} weights; fetch them again"
