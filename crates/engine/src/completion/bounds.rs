@@ -25,12 +25,45 @@ use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 
+/// What completes the worst beginnings of an array.
+#[derive(Clone, Debug)]
+struct ArrayBound {
+    /// So many elements must be there.
+    min: u64,
+    /// So many must come wherever it is: those that count, and two that are equal.
+    to_come: u64,
+    /// What the sign before an element takes.
+    item: u64,
+    /// What an element takes.
+    each: u64,
+    /// Where all differ and there are few values: what these take, the dearest first, with how many take that.
+    values: Vec<(u64, u64)>,
+    /// What completes an element that has begun, with what is around all.
+    rest: u64,
+}
+
+impl ArrayBound {
+    const NEVER: ArrayBound = ArrayBound { min: 0, to_come: 0, item: 0, each: 0, values: Vec::new(), rest: NEVER };
+
+    /// That behind so many elements.
+    fn behind(&self, elements: u32) -> u64 {
+        let missing = self.min.saturating_sub(u64::from(elements)).saturating_add(self.to_come);
+        let (mut others, mut all) = (missing, self.rest.saturating_add(self.item.saturating_mul(missing)));
+        for &(cost, count) in &self.values {
+            let count = count.min(others);
+            others -= count;
+            all = all.saturating_add(cost.saturating_mul(count));
+        }
+        all.saturating_add(self.each.saturating_mul(others))
+    }
+}
+
 /// What completes the worst beginnings.
 pub(crate) struct Bounds {
     /// By node, within one token.
     nodes: Vec<u64>,
     members: Vec<u64>,
-    items: Vec<u64>,
+    items: Vec<ArrayBound>,
     /// Lexemes of the grammar.
     lexemes: FxHashMap<ExprId, u64>,
     /// Of the rests of lexemes.
@@ -90,7 +123,7 @@ impl Bounds {
         let mut bounds = Bounds {
             nodes: costs.to_vec(),
             members: vec![NEVER; grammar.all_members().len()],
-            items: vec![NEVER; grammar.all_items().len()],
+            items: vec![ArrayBound::NEVER; grammar.all_items().len()],
             lexemes: FxHashMap::default(),
             worst_cases: WorstCases::default(),
             step: 0,
@@ -140,8 +173,9 @@ impl Bounds {
         for id in 0..bounds.items.len() {
             bounds.items[id] = bounds.of_array(measured, costs, ItemsId(id as u32), &nodes);
         }
-        let all = bounds.nodes.iter().chain(&bounds.members).chain(&bounds.items).chain(bounds.lexemes.values());
-        bounds.step = all.copied().max().unwrap_or(0).saturating_add(NEW_KEY);
+        let all = bounds.nodes.iter().chain(&bounds.members).chain(bounds.lexemes.values()).copied();
+        let all = all.chain(bounds.items.iter().map(|items| items.behind(0)));
+        bounds.step = all.max().unwrap_or(0).saturating_add(NEW_KEY);
         Ok(bounds)
     }
 
@@ -163,10 +197,10 @@ impl Bounds {
             Node::Marked { body, .. } => most(body),
             Node::Rule(rule) => most(&measured.rule(*rule).body),
             Node::Items(items) if measured.items(*items).is_bare() => {
-                self.of_array(measured, costs, *items, &self.nodes)
+                self.of_array(measured, costs, *items, &self.nodes).behind(0)
             }
             Node::Items(items) => match values {
-                Some(values) => self.of_array(measured, costs, *items, values),
+                Some(values) => self.of_array(measured, costs, *items, values).behind(0),
                 None => cost(&id).saturating_add(self.lexemes[&measured.items(*items).surface.open]),
             },
             Node::Members(members) => match values {
@@ -264,14 +298,16 @@ impl Bounds {
     }
 
     /// What completes an array from any place in it.
-    fn of_array(&self, measured: Measured<'_>, costs: &[u64], id: ItemsId, values: &[u64]) -> u64 {
+    fn of_array(&self, measured: Measured<'_>, costs: &[u64], id: ItemsId, values: &[u64]) -> ArrayBound {
         let items = measured.items(id);
         let surface = items.surface;
         let worst = |node: NodeId| costs[node.0 as usize].max(values[node.0 as usize]);
         let mut one = items.elements().map(|element| worst(element.value)).max().unwrap_or(0);
         let mut most =
             items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
+        let mut of_values = None;
         if let Some(fresh) = self.fresh.as_ref().filter(|_| items.is_unique()) {
+            of_values = fresh.of_values(measured, items);
             let new = items.elements().map(|element| fresh.of_node(element.value)).max().unwrap_or(0);
             one = one.saturating_add(NEW_KEY).max(new);
             most = most.map(|most| most.max(new));
@@ -281,10 +317,15 @@ impl Bounds {
         // Those that count, and two that are equal, may have to come behind all leading ones.
         let equal = if items.must_repeat() { 2 } else { 0 };
         let leading = if counted + equal > 0 { items.prefix.len() as u64 } else { 0 };
-        let at_least = u64::from(items.min).max(leading).saturating_add(counted).saturating_add(equal);
-        let missing = most.unwrap_or(0).saturating_add(item).saturating_mul(at_least);
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
-        around.into_iter().fold(missing.saturating_add(one), u64::saturating_add)
+        ArrayBound {
+            min: u64::from(items.min).max(leading),
+            to_come: counted.saturating_add(equal),
+            item,
+            each: most.unwrap_or(0),
+            values: of_values.unwrap_or_default(),
+            rest: around.into_iter().fold(one, u64::saturating_add),
+        }
     }
 
     /// What completes the worst that a token may make of a stack.
@@ -310,7 +351,7 @@ impl Bounds {
             }
             let mut worst = 0;
             for entry in entries.into_iter().filter(|&entry| entry != Entry::BOTTOM) {
-                let within = self.of_frame(run, costs, FrameId(entry.head));
+                let within = self.of_frame(run, costs, FrameId(entry.head), entry.register);
                 let behind = costs.of_stack(run, entry.below)?;
                 worst = worst.max(within.saturating_add(behind)).max(known[&entry.below]);
             }
@@ -319,7 +360,7 @@ impl Bounds {
         Ok(known[&stack])
     }
 
-    fn of_frame(&self, run: &Run<'_>, costs: &Costs, frame: FrameId) -> u64 {
+    fn of_frame(&self, run: &Run<'_>, costs: &Costs, frame: FrameId, register: u32) -> u64 {
         let grammar = run.machine.grammar();
         match run.machine.frame(frame) {
             Frame::Node(node) => self.nodes[node.0 as usize],
@@ -333,7 +374,9 @@ impl Bounds {
                 colon.saturating_add(self.nodes[value.0 as usize])
             }
             Frame::AfterValue(id) | Frame::Key(id) => self.members[id.0 as usize],
-            Frame::AfterItem(id) | Frame::Item(id) => self.items[id.0 as usize],
+            Frame::AfterItem(id) | Frame::Item(id) => {
+                self.items[id.0 as usize].behind(run.stacks.items(register).place)
+            }
             Frame::Left { .. } => NEVER,
             Frame::Text | Frame::Names | Frame::End(_) => 0,
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],

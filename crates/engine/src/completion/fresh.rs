@@ -5,15 +5,17 @@
 //! counts. Where neither is known there is no bound.
 
 use std::collections::hash_map::Entry::Vacant;
+use std::hash::Hash;
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Element, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
+use rustc_hash::FxHashMap;
+use stencilm_grammar::{Element, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
-use crate::bounded::{FEW, LOOKED_AT};
+use crate::bounded::{FEW, LOOKED_AT, SEARCHED};
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
-use crate::completion::token_counts::{NEVER, NEW_KEY};
+use crate::completion::token_counts::{NEVER, NEW_KEY, count_of};
 use crate::completion::worst_cases::{has_many_everywhere, longest_at_most};
+use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
@@ -41,6 +43,8 @@ impl New {
 pub(crate) struct Fresh {
     nodes: Vec<New>,
     lexemes: FxHashMap<ExprId, New>,
+    /// What the values of lexemes take that are elements and have few, the dearest first, with how many take that.
+    values: FxHashMap<ExprId, Vec<(u64, u64)>>,
 }
 
 impl Fresh {
@@ -58,7 +62,17 @@ impl Fresh {
                 unknown.insert(of_lexeme(run, imported)?);
             }
         }
-        let mut fresh = Fresh { nodes: vec![UNKNOWN; grammar.nodes().len()], lexemes };
+        let mut values: FxHashMap<ExprId, Vec<(u64, u64)>> = FxHashMap::default();
+        for element in grammar.all_items().iter().filter(|items| items.is_unique()).flat_map(Items::elements) {
+            for lexeme in lexemes_of_value(measured, element.value).unwrap_or_default() {
+                if let Vacant(unknown) = values.entry(lexeme) {
+                    let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
+                    unknown
+                        .insert(texts(run, imported)?.map_or_else(Vec::new, |texts| dearest_first(measured, &texts)));
+                }
+            }
+        }
+        let mut fresh = Fresh { nodes: vec![UNKNOWN; grammar.nodes().len()], lexemes, values };
         for _ in 0..FEW {
             let mut changed = false;
             for index in 0..fresh.nodes.len() {
@@ -76,6 +90,22 @@ impl Fresh {
     /// What a new text of a node takes at most.
     pub fn of_node(&self, node: NodeId) -> u64 {
         self.nodes[node.0 as usize].least()
+    }
+
+    /// What the values of an array's elements take, the dearest first, with how many take that; `None` where that is not known of all.
+    pub fn of_values(&self, measured: Measured<'_>, items: &Items) -> Option<Vec<(u64, u64)>> {
+        let mut lexemes = Vec::new();
+        for element in items.elements() {
+            lexemes.extend(lexemes_of_value(measured, element.value)?);
+        }
+        lexemes.sort_unstable();
+        lexemes.dedup();
+        let mut all: Vec<(u64, u64)> = Vec::new();
+        for lexeme in lexemes {
+            all.extend(self.values.get(&lexeme).filter(|values| !values.is_empty())?);
+        }
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        Some(all)
     }
 
     /// What a new text of a lexeme takes at most.
@@ -173,6 +203,39 @@ impl Fresh {
     }
 }
 
+/// The lexemes that a value may be; `None` where it may be more than one lexeme.
+fn lexemes_of_value(measured: Measured<'_>, value: NodeId) -> Option<Vec<ExprId>> {
+    let (mut lexemes, mut work, mut seen) = (Vec::new(), vec![value], Vec::new());
+    while let Some(node) = work.pop() {
+        if seen.contains(&node) {
+            continue;
+        }
+        if seen.len() > FEW {
+            return None;
+        }
+        seen.push(node);
+        match measured.node(node) {
+            Node::Lexeme(lexeme) => lexemes.push(*lexeme),
+            Node::Choice(parts) => work.extend(parts),
+            Node::Rule(rule) => work.push(measured.rule(*rule).body),
+            _ => return None,
+        }
+    }
+    Some(lexemes)
+}
+
+/// What texts take, the dearest first, with how many take that.
+fn dearest_first(measured: Measured<'_>, texts: &[Vec<u8>]) -> Vec<(u64, u64)> {
+    let mut counts: FxHashMap<u64, u64> = FxHashMap::default();
+    for text in texts {
+        let cost = measured.tokens.map_or(text.len() as u64, |tokens| count_of(&tokens.vocabulary, text));
+        *counts.entry(cost).or_default() += 1;
+    }
+    let mut all: Vec<(u64, u64)> = counts.into_iter().collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all
+}
+
 fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
     costs.into_iter().fold(0, u64::saturating_add)
 }
@@ -248,39 +311,110 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
     Ok(false)
 }
 
-/// The bytes of the longest match, or some more; [`NEVER`] where there is none, or many places to look at.
+/// The bytes of the longest match, or some more: of numbers, of the longest of the shortest texts of a value. [`NEVER`] where there is
+/// none, or many places to look at.
 fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
     let plain = longest_at_most(run, lexeme, &mut FxHashMap::default());
     // What a program tells leaves a place for each of its texts.
     if plain != NEVER || run.lexeme_cache.deriver().exprs.has_language(lexeme) {
         return Ok(plain);
     }
+    let of_texts = longest_way(lexeme, |place| {
+        let live = live_derivatives(run, place)?;
+        Ok(Some((0, live.into_iter().map(|(_, rest)| rest).collect())))
+    })?;
+    if let Some(longest) = of_texts {
+        return Ok(longest);
+    }
+    // A number may have any zeros behind its point.
+    let deriver = run.lexeme_cache.deriver();
+    let of_values = longest_way((lexeme, Part::Sign), |place| {
+        let steps = NumberSteps::of(deriver, place)?;
+        Ok(steps.map(|steps| (steps.zeros.unwrap_or(0), steps.digits.into_iter().map(|(_, to)| to).collect())))
+    })?;
+    Ok(of_values.unwrap_or(NEVER))
+}
+
+/// The most steps that can be made from a place, those included with which each one ends; `None` where there are ways that go round,
+/// or many places. `next` gives what ends a place, and the places that one step leads to.
+fn longest_way<P: Copy + Eq + Hash>(
+    from: P,
+    mut next: impl FnMut(P) -> Result<Option<(u64, Vec<P>)>, EngineError>,
+) -> Result<Option<u64>, EngineError> {
     // Depth first: a place that is met again on the way down is one that matches go round.
-    let mut known: FxHashMap<ExprId, u64> = FxHashMap::default();
-    let mut under_way: FxHashSet<ExprId> = FxHashSet::default();
-    let mut work = vec![lexeme];
+    let mut known: FxHashMap<P, u64> = FxHashMap::default();
+    let mut under_way: FxHashMap<P, (u64, Vec<P>)> = FxHashMap::default();
+    let mut work = vec![from];
     while let Some(&place) = work.last() {
         if known.contains_key(&place) {
             work.pop();
             continue;
         }
-        if known.len() + under_way.len() > LOOKED_AT {
-            return Ok(NEVER);
-        }
-        let next = live_derivatives(run, place)?;
-        if under_way.insert(place) {
-            for (_, rest) in &next {
-                if under_way.contains(rest) && !known.contains_key(rest) {
-                    return Ok(NEVER);
-                }
-            }
-            work.extend(next.iter().map(|(_, rest)| *rest).filter(|rest| !known.contains_key(rest)));
+        if let Some((end, behind)) = under_way.remove(&place) {
+            let behind = behind.iter().filter_map(|rest| known.get(rest)).map(|longest| longest + 1);
+            known.insert(place, behind.max().unwrap_or(0).max(end));
+            work.pop();
             continue;
         }
-        let behind = next.iter().map(|(_, rest)| known.get(rest).map_or(0, |longest| longest + 1));
-        known.insert(place, behind.max().unwrap_or(0));
-        under_way.remove(&place);
-        work.pop();
+        if known.len() + under_way.len() > LOOKED_AT {
+            return Ok(None);
+        }
+        let Some((end, behind)) = next(place)? else { return Ok(None) };
+        if behind.iter().any(|rest| *rest == place || under_way.contains_key(rest)) {
+            return Ok(None);
+        }
+        work.extend(behind.iter().copied().filter(|rest| !known.contains_key(rest)));
+        under_way.insert(place, (end, behind));
     }
-    Ok(known[&lexeme])
+    Ok(known.get(&from).copied())
+}
+
+/// A text for each value of a lexeme, or more; `None` where they are many, or may be.
+fn texts(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
+    if run.lexeme_cache.deriver().exprs.has_language(lexeme) {
+        return Ok(None);
+    }
+    let of_values = all_ways((lexeme, Part::Sign), |(text, place)| {
+        let Some(NumberSteps { zeros, digits }) = NumberSteps::of(run.lexeme_cache.deriver(), place)? else {
+            return Ok(None);
+        };
+        // One that ends with zeros is there without them.
+        let is_other = place.1 != Part::Fraction || !(text.ends_with(b".") || text.ends_with(b"0"));
+        let zeros = zeros.filter(|_| is_other).map(|zeros| match place.1 {
+            Part::Fraction => vec![b'0'; zeros as usize],
+            _ => b".0".iter().copied().chain(std::iter::repeat(b'0')).take(zeros as usize).collect(),
+        });
+        Ok(Some((zeros, digits)))
+    })?;
+    if of_values.is_some() || longest_at_most(run, lexeme, &mut FxHashMap::default()) == NEVER {
+        return Ok(of_values);
+    }
+    all_ways(lexeme, |(_, place)| {
+        let live = live_derivatives(run, place)?;
+        let is_end = run.lexeme_cache.deriver().exprs.is_nullable(place);
+        let steps = live.iter().flat_map(|(bytes, rest)| bytes.iter().map(|byte| (byte, *rest))).collect();
+        Ok(Some((is_end.then(Vec::new), steps)))
+    })
+}
+
+/// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it goes on.
+type Ways<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
+
+/// All texts on the ways from a place to an end; `None` where they are many, or one is not told.
+fn all_ways<P: Copy>(
+    from: P,
+    mut next: impl FnMut((&[u8], P)) -> Result<Ways<P>, EngineError>,
+) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
+    let (mut texts, mut steps) = (Vec::new(), 0);
+    let mut work = vec![(Vec::new(), from)];
+    while let Some((text, place)) = work.pop() {
+        let Some((end, ways)) = next((&text, place))? else { return Ok(None) };
+        steps += ways.len();
+        if texts.len() > LOOKED_AT || steps > SEARCHED {
+            return Ok(None);
+        }
+        texts.extend(end.map(|end| [&text[..], &end].concat()));
+        work.extend(ways.into_iter().map(|(byte, to)| ([&text[..], &[byte]].concat(), to)));
+    }
+    Ok(Some(texts))
 }

@@ -26,7 +26,9 @@ use crate::vocabulary::tokens::Tokens;
 
 /// Where what is left of a number stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Part {
+pub(crate) enum Part {
+    /// Before the sign, if any.
+    Sign,
     /// Behind the sign, if any.
     First,
     /// Behind a 0 before the point.
@@ -41,11 +43,17 @@ impl Part {
     /// Where a number stands behind one more character, if JSON has it there.
     fn after(self, byte: u8) -> Option<Part> {
         match (self, byte) {
-            (Part::First, b'0') => Some(Part::Zero),
-            (Part::First, b'1'..=b'9') | (Part::Int, b'0'..=b'9') => Some(Part::Int),
+            (Part::Sign, b'-') => Some(Part::First),
+            (Part::Sign | Part::First, b'0') => Some(Part::Zero),
+            (Part::Sign | Part::First, b'1'..=b'9') | (Part::Int, b'0'..=b'9') => Some(Part::Int),
             (Part::Zero | Part::Int, b'.') | (Part::Fraction, b'0'..=b'9') => Some(Part::Fraction),
             _ => None,
         }
+    }
+
+    /// Whether a number is there to end.
+    fn has_digits(self) -> bool {
+        !matches!(self, Part::Sign | Part::First)
     }
 }
 
@@ -328,51 +336,86 @@ fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Resu
         at = deriver.after(at, byte)?;
         part = part.after(byte).unwrap_or(part);
     }
-    Ok(part != Part::First && ends(deriver, (at, part))?)
+    Ok(part.has_digits() && ends(deriver, (at, part))?)
 }
 
-/// How a number goes on; `None` where that is not by digits and a point as JSON has them.
-fn steps(
+/// The digits with which a number goes on, and the point, but for what is nothing but zeros behind it; `None` where it goes on with
+/// others, or otherwise than JSON has them.
+#[expect(clippy::type_complexity, reason = "a list of steps, each with the place behind it")]
+fn digits(
     deriver: &mut Deriver,
     (residual, part): (ExprId, Part),
-) -> Result<Option<Steps<(ExprId, Part)>>, LimitExceeded> {
-    let mut steps = Vec::new();
+) -> Result<Option<Vec<(u8, (ExprId, Part))>>, LimitExceeded> {
+    let mut digits = Vec::new();
     for &(bytes, rest) in deriver.derivatives(residual)?.iter() {
         if !deriver.is_live(rest)? {
             continue;
         }
-        let mut alike: FxHashMap<(Part, bool), u64> = FxHashMap::default();
         for byte in bytes.iter() {
             let Some(next) = part.after(byte) else { return Ok(None) };
             if next == Part::Fraction && part != Part::Fraction && deriver.exprs.is_nullable(rest) {
                 return Ok(None);
             }
-            let goes_on_alike = next == Part::Fraction && matches!(byte, b'.' | b'0');
             // No more than zeros is no other value.
-            if goes_on_alike && only_zeros(deriver, rest)? {
-                continue;
+            if !(is_alike(byte, next) && only_zeros(deriver, rest)?) {
+                digits.push((byte, (rest, next)));
             }
-            let is_same = goes_on_alike && ends(deriver, (rest, next))?;
-            *alike.entry((next, is_same)).or_default() += 1;
         }
-        // The number that may end there as the value that it was before is counted before.
-        let step = |((next, is_same), ways)| Step { to: (rest, next), ways, known: u64::from(is_same) };
-        steps.extend(alike.into_iter().map(step));
     }
-    let may_end = part != Part::First && ends(deriver, (residual, part))?;
-    Ok(Some(Steps { ends: u64::from(may_end), steps }))
+    Ok(Some(digits))
+}
+
+/// Whether a number that may end behind a character has the value that it had before it.
+fn is_alike(byte: u8, behind: Part) -> bool {
+    behind == Part::Fraction && matches!(byte, b'.' | b'0')
+}
+
+/// How a number goes on; `None` where that is not by digits and a point as JSON has them.
+fn steps(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<Steps<(ExprId, Part)>>, LimitExceeded> {
+    let Some(digits) = digits(deriver, place)? else { return Ok(None) };
+    let mut alike: FxHashMap<((ExprId, Part), bool), u64> = FxHashMap::default();
+    for (byte, to) in digits {
+        let is_same = is_alike(byte, to.1) && ends(deriver, to)?;
+        *alike.entry((to, is_same)).or_default() += 1;
+    }
+    // The number that may end there as the value that it was before is counted before.
+    let step = |((to, is_same), ways)| Step { to, ways, known: u64::from(is_same) };
+    let may_end = place.1.has_digits() && ends(deriver, place)?;
+    Ok(Some(Steps { ends: u64::from(may_end), steps: alike.into_iter().map(step).collect() }))
+}
+
+/// How what is left of a number goes on.
+pub(crate) struct NumberSteps {
+    /// With so many zeros, the point among them, it ends as the value that it is; `None` where it may not end.
+    pub zeros: Option<u64>,
+    /// The digits and the point with which it goes on to other values, and what is left behind them.
+    pub digits: Vec<(u8, (ExprId, Part))>,
+}
+
+impl NumberSteps {
+    /// Those from a place; `None` where numbers are not counted.
+    pub fn of(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<NumberSteps>, LimitExceeded> {
+        let Some(digits) = digits(deriver, place)? else { return Ok(None) };
+        let zeros = if place.1.has_digits() { zeros_to_end(deriver, place)? } else { None };
+        Ok(Some(NumberSteps { zeros, digits }))
+    }
 }
 
 /// Whether a number may end here, or with a point and zeros.
-fn ends(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<bool, LimitExceeded> {
+fn ends(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<bool, LimitExceeded> {
+    Ok(zeros_to_end(deriver, place)?.is_some())
+}
+
+/// With so many zeros, the point among them, a number ends here as the value that it is.
+fn zeros_to_end(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<Option<u64>, LimitExceeded> {
     let (mut at, mut byte) = (residual, if part == Part::Fraction { b'0' } else { b'.' });
     let mut seen = Vec::new();
     loop {
         if deriver.exprs.is_nullable(at) {
-            return Ok(true);
+            return Ok(Some(seen.len() as u64));
         }
         if seen.contains(&at) || seen.len() > FEW {
-            return Ok(false);
+            return Ok(None);
         }
         seen.push(at);
         at = deriver.after(at, byte)?;
