@@ -86,8 +86,9 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// A way to the end from there, once one was found; that there is none is kept where the text before it does not matter.
-    way: Mutex<Option<Arc<WayOut>>>,
+    /// Ways to the end from there, once some were found, the last one first. That there is none is kept where the text before it does not
+    /// matter.
+    ways: Mutex<Vec<Arc<WayOut>>>,
 }
 
 /// What else the ways to the end from a place hang on.
@@ -117,6 +118,8 @@ struct Search {
     /// For so many places a way to the end was looked for, or is known from another mask.
     searches: usize,
     known: FxHashMap<SetId, bool>,
+    /// The way that was found last, from whatever place.
+    last: Option<Arc<WayOut>>,
 }
 
 /// What is known of the ways to the end of texts of one grammar.
@@ -306,12 +309,14 @@ impl Run<'_> {
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let places = self.places_behind(endings, before)?;
         let mut place = places.0.iter().filter(|place| place.tokens.has(token));
-        let kept = place.next().and_then(|place| lock(&place.way).clone());
+        let kept = place.next().map(|place| lock(&place.ways).clone()).unwrap_or_default();
+        let vocabulary = endings.counts.vocabulary.clone();
         let mut pieces = None;
-        if let Some(kept) = kept.filter(|kept| kept.tokens <= most)
-            && self.leads_to_the_end(here, &kept.pieces)?
-        {
-            pieces = Some(kept.pieces.clone());
+        for way in kept {
+            pieces = match pieces {
+                None => self.mended_to(&vocabulary, here, &way, most)?.map(|way| way.pieces),
+                found => found,
+            };
         }
         if pieces.is_none() {
             let mut costs = endings.costs();
@@ -336,7 +341,7 @@ impl Run<'_> {
         let edges = self.edges_of(configuration, mask);
         let places = self.places_behind(endings, configuration)?;
         let mut costs = endings.costs();
-        let mut search = Search { most, searches: 0, known: FxHashMap::default() };
+        let mut search = Search { most, searches: 0, known: FxHashMap::default(), last: None };
         // The likeliest first: so many are looked at.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
@@ -354,7 +359,7 @@ impl Run<'_> {
         for token in edges {
             let bytes = vocabulary.token_bytes(token);
             let behind = self.step_token(configuration, token, bytes)?;
-            match self.closes(endings, &mut costs, behind, &mut None, &mut search)? {
+            match self.closes(endings, &mut costs, behind, &mut Vec::new(), &mut search)? {
                 true => token_set::set(mask, token),
                 false => token_set::clear(mask, token),
             }
@@ -384,36 +389,42 @@ impl Run<'_> {
         // That a way is too long behind another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        let mut way = lock(&place.way).clone().filter(|kept| tells(kept));
+        let mut ways = lock(&place.ways).clone();
+        if ways.first().is_some_and(|kept| !tells(kept)) {
+            ways.clear();
+        }
         let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
-            if shared.as_ref().is_some_and(|shared| shared.serves(self, bytes)) {
+            if let Some(shared) = shared.as_ref().filter(|shared| shared.serves(self, bytes))
+                && (place.hangs_on == HangsOn::Written || shared.ends_alike(self, configuration, bytes)?)
+            {
                 closing.push(token);
                 continue;
             }
-            if read == MANY || way.as_ref().is_some_and(|way| way.is_too_long(most)) {
+            if read == MANY || ways.first().is_some_and(|way| way.is_too_long(most)) {
                 continue;
             }
             let behind = self.run(configuration, bytes)?;
             read += 1;
-            if !self.closes(endings, costs, behind, &mut way, search)? {
+            if !self.closes(endings, costs, behind, &mut ways, search)? {
                 continue;
             }
             closing.push(token);
-            if place.hangs_on == HangsOn::Written
-                && shared.is_none()
-                && let Some(way) = way.as_ref().filter(|way| way.tokens <= most)
+            if shared.is_none()
+                && place.hangs_on != HangsOn::Nothing
+                && !self.machine.has_names()
+                && let Some(way) = ways.first().filter(|way| way.tokens <= most)
             {
-                shared = SharedWay::new(self, configuration, bytes, &way.pieces)?;
+                shared = SharedWay::new(self, configuration, bytes, &way.pieces, most - way.tokens)?;
             }
         }
         // One that was known counts as if it was looked for, so that no more is left than without it.
         if search.searches == before {
-            search.searches += way.as_ref().map_or(0, |kept| kept.searches);
+            search.searches += ways.first().map_or(0, |kept| kept.searches);
         }
-        if way.as_ref().is_some_and(|way| tells(way)) {
-            *lock(&place.way) = way;
+        if ways.first().is_some_and(|way| tells(way)) {
+            *lock(&place.ways) = ways;
         }
         Ok(closing)
     }
@@ -425,35 +436,76 @@ impl Run<'_> {
         endings: &mut Endings,
         costs: &mut Costs,
         place: SetId,
-        way: &mut Option<Arc<WayOut>>,
+        ways: &mut Vec<Arc<WayOut>>,
         search: &mut Search,
     ) -> Result<bool, EngineError> {
         if let Some(&closes) = search.known.get(&place) {
             return Ok(closes);
         }
-        let closes = match &*way {
+        let vocabulary = endings.counts.vocabulary.clone();
+        let known = ways.first().cloned();
+        let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
-            Some(kept) if kept.tokens <= search.most && self.leads_to_the_end(place, &kept.pieces)? => true,
+            Some(kept) if self.mended_to(&vocabulary, place, &kept, search.most)?.is_some() => true,
             _ if search.searches >= FEW => return Ok(false),
             _ => {
-                let most = most_looked_at(search.most);
-                let found = match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
-                    Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
-                    Ok(Completion::TooLong(_) | Completion::Never) => WayOut::none(most),
-                    Err(EngineError::CompletionTooCostly(_)) => WayOut { searches: 1 + COSTLY, ..WayOut::none(NEVER) },
-                    Err(error) => return Err(error),
+                let known = match search.last.clone() {
+                    Some(last) => self.mended_to(&vocabulary, place, &last, search.most)?,
+                    None => None,
+                };
+                let found = match known {
+                    Some(found) => found,
+                    None => self.way_within(endings, costs, place, search.most)?,
                 };
                 search.searches += found.searches;
-                let closes = found.tokens <= search.most;
-                // The one before went by elements that the text has by now.
-                if closes || way.as_ref().is_none_or(|way| way.tokens == NEVER) {
-                    *way = Some(Arc::new(found));
+                let (closes, found) = (found.tokens <= search.most, Arc::new(found));
+                if closes {
+                    search.last = Some(found.clone());
+                }
+                // The one before went by elements that the text has by now, but tokens were left for it that may come.
+                ways.retain(|way| way.tokens != NEVER);
+                if closes || ways.is_empty() {
+                    ways.insert(0, found);
+                    ways.truncate(FEW);
                 }
                 closes
             }
         };
         search.known.insert(place, closes);
         Ok(closes)
+    }
+
+    /// A way that is looked for from a place, where one may take so many tokens.
+    fn way_within(
+        &mut self,
+        endings: &mut Endings,
+        costs: &mut Costs,
+        place: SetId,
+        most: u64,
+    ) -> Result<WayOut, EngineError> {
+        let most = most_looked_at(most);
+        match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
+            Ok(Completion::Found(pieces)) => Ok(WayOut::of(&endings.counts.vocabulary, pieces)),
+            Ok(Completion::TooLong(_) | Completion::Never) => Ok(WayOut::none(most)),
+            Err(EngineError::CompletionTooCostly(_)) => Ok(WayOut { searches: 1 + COSTLY, ..WayOut::none(NEVER) }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A way that is known from another place, where it completes the text from here as well with so many tokens, perhaps with other
+    /// elements.
+    fn mended_to(
+        &mut self,
+        vocabulary: &Tokens,
+        place: SetId,
+        way: &WayOut,
+        most: u64,
+    ) -> Result<Option<WayOut>, EngineError> {
+        if way.tokens > most {
+            return Ok(None);
+        }
+        let pieces = self.mended_way(place, &way.pieces)?;
+        Ok(pieces.map(|pieces| WayOut::of(vocabulary, pieces)).filter(|mended| mended.tokens <= most))
     }
 
     /// Whether a way that is known from another place completes the text from here as well.
@@ -544,7 +596,7 @@ impl Run<'_> {
                 true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
                 false => TokenList::of(&tokens, &vocabulary, words),
             };
-            all.push(Place { cost, at_most, hangs_on, first: tokens[0], tokens: list, way: Mutex::default() });
+            all.push(Place { cost, at_most, hangs_on, first: tokens[0], tokens: list, ways: Mutex::default() });
         }
         Ok(Places(all.into()))
     }

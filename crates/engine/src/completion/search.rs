@@ -19,7 +19,7 @@ use crate::completion::costs::Costs;
 use crate::completion::token_counts::{NEVER, count_of, fewest_tokens, shortest_text};
 use crate::distinct::elements::{Repeat, Spelled};
 use crate::error::EngineError;
-use crate::machine::layout::{ExpansionId, Machine};
+use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
@@ -83,6 +83,24 @@ enum Behind {
     Nothing,
 }
 
+/// A text that is an element of an array of which all differ.
+#[derive(Clone, Copy)]
+struct ElementText {
+    /// The array, by its frame and what is below.
+    array: (FrameId, SetId),
+    lexeme: ExprId,
+    /// Which of the texts of the lexeme it is.
+    at: u32,
+}
+
+/// A step of a way to the end.
+struct Step {
+    to: SetId,
+    piece: Piece,
+    /// What is known of it, if it is an element of an array whose order makes no difference.
+    element: Option<ElementText>,
+}
+
 /// A place that the search for a completion has reached.
 struct Reached {
     configuration: SetId,
@@ -90,6 +108,7 @@ struct Reached {
     cost: u64,
     /// The last part of the way there.
     piece: Piece,
+    element: Option<ElementText>,
     /// The place before it; the first one's is itself.
     before: u32,
     /// How many lexemes lead there.
@@ -136,8 +155,8 @@ struct Frontier {
 }
 
 impl Frontier {
-    /// Adds a place that was reached by a piece of text from the one `before`, and what it goes on with.
-    fn add(&mut self, configuration: SetId, cost: u64, piece: Piece, before: u32, ways: Vec<(u64, Way)>) -> u32 {
+    /// Adds a place that was reached by a step from the one `before`, and what it goes on with.
+    fn add(&mut self, step: Step, cost: u64, before: u32, ways: Vec<(u64, Way)>) -> u32 {
         let place = self.places.len() as u32;
         let depth = self.places.get(before as usize).map_or(0, |place| place.depth + 1);
         let hurries = self.hurries;
@@ -146,7 +165,8 @@ impl Frontier {
             let order = if hurries { rest } else { total };
             Reverse(Next { order, total, left, place, way, tried: 0, is_unweighed: false })
         }));
-        self.places.push(Reached { configuration, cost, piece, before, depth, ways });
+        let Step { to: configuration, piece, element } = step;
+        self.places.push(Reached { configuration, cost, piece, element, before, depth, ways });
         self.deepest = self.deepest.max(depth);
         if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) {
             self.hurries = true;
@@ -158,10 +178,31 @@ impl Frontier {
         place
     }
 
+    /// Which text of a lexeme the last element of an array is on the way to a place. Each order of elements is as good as another, so
+    /// only texts behind it are elements from there on.
+    fn element_before(&self, place: u32, array: (FrameId, SetId), lexeme: ExprId) -> Option<u32> {
+        let mut at = place;
+        loop {
+            let place = &self.places[at as usize];
+            match place.element {
+                Some(element) if (element.array, element.lexeme) == (array, lexeme) => return Some(element.at),
+                _ if at == 0 => return None,
+                _ => at = place.before,
+            }
+        }
+    }
+
     /// One of the texts of a lexeme, the shortest first.
     fn other_text(&mut self, deriver: &mut Deriver, lexeme: ExprId, at: usize) -> Result<Option<Vec<u8>>, EngineError> {
         let others = self.others.entry(lexeme).or_insert_with(|| OtherTexts::new(deriver, lexeme));
         Ok(others.get(deriver, lexeme, at)?.map(<[u8]>::to_vec))
+    }
+
+    /// Goes on with another text of a lexeme, by so much dearer as it is than the one before.
+    fn go_on(&mut self, costs: &Costs, next: &Next, tried: u32, [before, text]: [&[u8]; 2]) {
+        let more = costs.of_text(text).saturating_sub(costs.of_text(before));
+        let (order, total) = (next.order.saturating_add(more), next.total.saturating_add(more));
+        self.queue.push(Reverse(Next { order, total, tried, is_unweighed: false, ..*next }));
     }
 
     /// An end was found in a hurry: what is shorter is looked for as long again.
@@ -211,13 +252,13 @@ impl Run<'_> {
     ) -> Result<Completion, EngineError> {
         // What it takes to get to each place, the least so far: in a hurry the first way there need not be the shortest.
         let mut seen: FxHashMap<SetId, u64> = FxHashMap::default();
-        let mut reached = Some((start, Piece::Text(Vec::new()), 0, 0));
+        let mut reached = Some((Step { to: start, piece: Piece::Text(Vec::new()), element: None }, 0, 0));
         let mut too_long = NEVER;
         loop {
-            if let Some((configuration, piece, before, cost)) = reached.take() {
-                let is_end = self.stacks.has_bottom(configuration);
-                let ways = if is_end { Vec::new() } else { self.ways(costs, lexemes, configuration)? };
-                let place = frontier.add(configuration, cost, piece, before, ways);
+            if let Some((step, before, cost)) = reached.take() {
+                let is_end = self.stacks.has_bottom(step.to);
+                let ways = if is_end { Vec::new() } else { self.ways(costs, lexemes, step.to)? };
+                let place = frontier.add(step, cost, before, ways);
                 if is_end && cost > frontier.most {
                     too_long = too_long.min(cost);
                 } else if is_end && !frontier.hurries {
@@ -243,17 +284,17 @@ impl Run<'_> {
                 self.weigh(frontier, costs, lexemes, next)?;
                 continue;
             }
-            let found = self.step_along(frontier, lexemes, &next)?;
+            let found = self.step_along(frontier, costs, lexemes, &next)?;
             let place = &frontier.places[next.place as usize];
-            reached = found.and_then(|(behind, piece)| {
-                let cost = place.cost.saturating_add(match &piece {
+            reached = found.and_then(|step| {
+                let cost = place.cost.saturating_add(match &step.piece {
                     Piece::Token(_) => 1,
                     Piece::Text(text) => costs.of_text(text),
                 });
-                let known = seen.entry(behind).or_insert(NEVER);
+                let known = seen.entry(step.to).or_insert(NEVER);
                 (cost < *known).then(|| {
                     *known = cost;
-                    (behind, piece, next.place, cost)
+                    (step, next.place, cost)
                 })
             });
         }
@@ -263,24 +304,22 @@ impl Run<'_> {
     fn step_along(
         &mut self,
         frontier: &mut Frontier,
+        costs: &Costs,
         lexemes: &Texts,
         next: &Next,
-    ) -> Result<Option<(SetId, Piece)>, EngineError> {
+    ) -> Result<Option<Step>, EngineError> {
         let place = &frontier.places[next.place as usize];
         let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
-        Ok(match lexeme {
-            Way::Token(token) => match self.step_token(configuration, token, None)? {
-                SetId::EMPTY => None,
-                behind => Some((behind, Piece::Token(token))),
-            },
+        let (to, piece) = match lexeme {
+            Way::Token(token) => (self.step_token(configuration, token, None)?, Piece::Token(token)),
             Way::Repeat { spelled, written } => {
                 let rest = spelled.text(self.stacks).split_off(written as usize);
-                let behind = self.run(configuration, &rest)?;
-                (behind != SetId::EMPTY).then_some((behind, Piece::Text(rest)))
+                (self.run(configuration, &rest)?, Piece::Text(rest))
             }
-            Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => None,
-            Way::Lexeme(lexeme) => self.read_lexeme(frontier, lexemes, next, lexeme)?,
-        })
+            Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => return Ok(None),
+            Way::Lexeme(lexeme) => return self.read_lexeme(frontier, costs, lexemes, next, lexeme),
+        };
+        Ok((to != SetId::EMPTY).then_some(Step { to, piece, element: None }))
     }
 
     /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are
@@ -426,11 +465,22 @@ impl Run<'_> {
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
+        costs: &Costs,
         lexemes: &Texts,
         next: &Next,
         lexeme: ExprId,
-    ) -> Result<Option<(SetId, Piece)>, EngineError> {
+    ) -> Result<Option<Step>, EngineError> {
         let Some(shortest) = lexemes[&lexeme].as_ref().map(|(text, _)| text) else { return Ok(None) };
+        let array = self.array_of_element(frontier.places[next.place as usize].configuration, lexeme);
+        if next.tried == 0
+            && let Some(array) = array
+            && let Some(before) = frontier.element_before(next.place, array, lexeme)
+        {
+            let deriver = self.lexeme_cache.deriver();
+            let Some(text) = frontier.other_text(deriver, lexeme, before as usize)? else { return Ok(None) };
+            frontier.go_on(costs, next, before + 1, [shortest, &text]);
+            return Ok(None);
+        }
         let text = match next.tried.checked_sub(1) {
             None => Some(shortest.clone()),
             Some(at) => frontier.other_text(self.lexeme_cache.deriver(), lexeme, at as usize)?,
@@ -451,7 +501,8 @@ impl Run<'_> {
         if is_tried && next.tried < LOOKED_AT as u32 {
             frontier.queue.push(Reverse(Next { tried: next.tried + 1, is_unweighed: true, ..*next }));
         }
-        Ok((found == Behind::New).then_some((behind, Piece::Text(text))))
+        let element = array.map(|array| ElementText { array, lexeme, at: next.tried });
+        Ok((found == Behind::New).then_some(Step { to: behind, piece: Piece::Text(text), element }))
     }
 
     /// Finds by how much the next text of a lexeme is longer than the one before: only where its turn comes, for mostly the first
@@ -471,11 +522,64 @@ impl Run<'_> {
             Some(before) => frontier.other_text(deriver, lexeme, before)?,
         };
         if let (Some(before), Some(other)) = (before, frontier.other_text(deriver, lexeme, at)?) {
-            let more = costs.of_text(&other).saturating_sub(costs.of_text(&before));
-            let (order, total) = (next.order.saturating_add(more), next.total.saturating_add(more));
-            frontier.queue.push(Reverse(Next { order, total, is_unweighed: false, ..next }));
+            frontier.go_on(costs, &next, next.tried, [&before, &other]);
         }
         Ok(())
+    }
+
+    /// A way that is known from another place, as it completes the text from here: with new elements in place of those that the text
+    /// has here and had not there. `None` where it does not.
+    pub fn mended_way(&mut self, place: SetId, pieces: &[Piece]) -> Result<Option<Vec<Piece>>, EngineError> {
+        let (mut way, mut places) = (pieces.to_vec(), vec![place]);
+        let mut mended = None;
+        while places.len() <= way.len() {
+            let (here, at) = (places[places.len() - 1], places.len() - 1);
+            let behind = match &way[at] {
+                Piece::Text(text) => self.run(here, text)?,
+                Piece::Token(token) => self.step_token(here, *token, None)?,
+            };
+            if behind != SetId::EMPTY {
+                places.push(behind);
+                continue;
+            }
+            // A number that the array has may be a beginning of others: then what follows it shows that it is none of them.
+            let mut new = None;
+            for before in [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|&before| mended < Some(before)) {
+                if let Piece::Text(old) = &way[before]
+                    && new.is_none()
+                {
+                    new = self.new_element(places[before], old, &way[before + 1..])?.map(|text| (before, text));
+                }
+            }
+            let Some((before, text)) = new else { return Ok(None) };
+            mended = Some(before);
+            way[before] = Piece::Text(text);
+            places.truncate(before + 1);
+        }
+        Ok(self.stacks.has_bottom(places[way.len()]).then_some(way))
+    }
+
+    /// An element in place of one that its array has already: a text of the same lexeme that neither the array has nor the rest of the
+    /// way.
+    fn new_element(&mut self, here: SetId, old: &[u8], rest: &[Piece]) -> Result<Option<Vec<u8>>, EngineError> {
+        for (lexeme, _) in self.lexemes_of_elements(here) {
+            if !self.lexeme_cache.deriver().matches(lexeme, old)? {
+                continue;
+            }
+            let mut others = OtherTexts::new(self.lexeme_cache.deriver(), lexeme);
+            for at in 0..=rest.len() + MANY {
+                let Some(text) = others.get(self.lexeme_cache.deriver(), lexeme, at)? else { break };
+                let text = text.to_vec();
+                if rest.iter().any(|piece| *piece == Piece::Text(text.clone())) {
+                    continue;
+                }
+                let behind = self.run(here, &text)?;
+                if self.found_behind(here, lexeme, behind) == Behind::New {
+                    return Ok(Some(text));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Whether what is read is within an element that must differ from others.

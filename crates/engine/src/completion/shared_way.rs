@@ -2,7 +2,8 @@
 //!
 //! Behind each of them the way is read alike but for the key and the elements that the token is a part of: these are others. So the
 //! way is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from all that are
-//! compared with them, which mostly shows from the string that is being written.
+//! compared with them, which mostly shows from the string that is being written. Where the order of elements makes no difference, the
+//! one of the first token may take the place of one on the way.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};
@@ -21,6 +22,8 @@ use crate::vocabulary::json_text::{Begun, begun, value_of};
 #[derive(Default)]
 pub(crate) struct SharedWay {
     elements: Elements,
+    /// The text before the element that ends with the token, if one does.
+    ended: Option<u32>,
     keys: Vec<Key>,
     /// The keys that are written on the way.
     later_keys: FxHashSet<Vec<u8>>,
@@ -29,12 +32,14 @@ pub(crate) struct SharedWay {
 /// What is compared of elements.
 #[derive(Default)]
 struct Elements {
-    /// Those that are under way before the token and end on the way.
-    begun: Vec<Part>,
+    /// Those that are under way before the token or begin with it, and end there or on the way.
+    begun: Vec<BegunElement>,
     /// The lists of elements with which some are compared on the way.
     seen: Vec<u32>,
     /// The values of those that begin on the way.
     later: FxHashSet<Vec<u8>>,
+    /// Those among them in whose place the one that begins with the first token may stand.
+    exchangeable: FxHashSet<Vec<u8>>,
     /// All these values, where a string is being written.
     strings: Option<StringsSeen>,
 }
@@ -43,6 +48,13 @@ struct Elements {
 struct Part {
     before: Vec<u8>,
     behind: Vec<u8>,
+}
+
+/// An element of which a token is a part.
+struct BegunElement {
+    part: Part,
+    /// The list of those before it.
+    seen: u32,
 }
 
 impl Part {
@@ -62,25 +74,33 @@ struct Key {
 }
 
 impl SharedWay {
-    /// The way behind a token, which is known to complete the text; `None` where it says nothing of others.
+    /// The way behind a token, which is known to complete the text; `None` where it says nothing of others. There is room
+    /// for so many more tokens.
     pub fn new(
         run: &mut Run<'_>,
         configuration: SetId,
         token: &[u8],
         way: &[Piece],
+        room: u64,
     ) -> Result<Option<SharedWay>, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
         let text = run.text.take();
-        let behind = text.map(|text| token.iter().fold(text, |text, &byte| run.stacks.append(text, u32::from(byte))));
+        let behind = text.map(|text| run.text_behind(text, token));
         let (here, ended) = run.noting_compared(|run| run.run(configuration, token))?;
         let (is_read, compared) = run.noting_compared(|run| run.leads_to_the_end(here, way))?;
-        // What ends within the token is among what others are compared with.
-        if !is_read || !ended.is_empty() {
+        if !is_read {
             return Ok(None);
         }
         let Some(key) = run.key_under_way(configuration, here, token) else { return Ok(None) };
         let mut shared = SharedWay::default();
+        let Some(ended) = element_ended(&ended, behind) else { return Ok(None) };
+        shared.ended = ended.map(|(start, _)| start);
+        if let (Some((start, seen)), Some(end)) = (ended, behind)
+            && !shared.elements.add(run.stacks.since(end, start), 0, token, seen)
+        {
+            return Ok(None);
+        }
         for compared in compared {
             let is_told = match (compared, behind) {
                 (Compared::Element { start, end, seen }, Some(behind)) => {
@@ -102,6 +122,15 @@ impl SharedWay {
             if !is_told {
                 return Ok(None);
             }
+        }
+        // The element may take a token for each of its bytes elsewhere, and two beside it may no longer be read as one.
+        let is_whole =
+            |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.behind.len()) as u64 + 2;
+        if let [BegunElement { part, .. }] = &shared.elements.begun[..]
+            && is_whole(part)
+        {
+            let element = part.with(token);
+            shared.elements.exchangeable = run.exchangeable_elements(configuration, &element, here, way)?;
         }
         shared.elements.find_strings(run);
         for at in 0..shared.keys.len() {
@@ -128,6 +157,15 @@ impl SharedWay {
         self.keys.iter().all(|key| self.is_new_key(run, key, token)) && self.elements.are_new(run, token)
     }
 
+    /// Whether another token ends the same element as the first one, or none as well.
+    pub fn ends_alike(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
+        let mut threads = run.stacks.entries(configuration).to_vec();
+        run.take_text(&mut threads);
+        let behind = run.text.take().map(|text| run.text_behind(text, token));
+        let (_, ended) = run.noting_compared(|run| run.run(configuration, token))?;
+        Ok(element_ended(&ended, behind).is_some_and(|ended| ended.map(|(start, _)| start) == self.ended))
+    }
+
     fn is_new_key(&self, run: &Run<'_>, key: &Key, token: &[u8]) -> bool {
         let goes_on = !token.iter().any(|byte| b"\"\\".contains(byte));
         if goes_on && token.first().is_some_and(|&first| !key.next.contains(first)) {
@@ -140,6 +178,16 @@ impl SharedWay {
         }
         !run.stacks.known_text(&value).is_some_and(|value| run.stacks.seen.has(key.seen, value))
     }
+}
+
+/// The text before the element that ends with a token, if one does, and the list of those before it, from what was compared within the
+/// token; `None` where more is compared. Of a number that goes on no beginning is an element.
+#[expect(clippy::option_option, reason = "not known, none and one are three answers")]
+fn element_ended(compared: &[Compared], behind: Option<u32>) -> Option<Option<(u32, u32)>> {
+    let Some(&last) = compared.last() else { return Some(None) };
+    let Compared::Element { start: before, end, seen } = last else { return None };
+    let is_of_last = |other: &Compared| matches!(*other, Compared::Element { start, .. } if start == before);
+    (Some(end) == behind && compared.iter().all(is_of_last)).then_some(Some((before, seen)))
 }
 
 /// What of a token belongs to the key under way behind it, of which so much is written before: from its last quote on, where the key
@@ -165,13 +213,13 @@ impl Elements {
         }
         let Some(before) = (element.len() - on_the_way).checked_sub(token.len()) else { return false };
         let behind = element[before + token.len()..].to_vec();
-        self.begun.push(Part { before: element[..before].to_vec(), behind });
+        self.begun.push(BegunElement { part: Part { before: element[..before].to_vec(), behind }, seen });
         true
     }
 
     /// Finds the strings in all elements with which some are compared, where one is being written in those under way.
     fn find_strings(&mut self, run: &mut Run<'_>) {
-        let Some(open) = self.begun.first().and_then(|element| open_string(&element.before)) else { return };
+        let Some(open) = self.begun.first().and_then(|element| open_string(&element.part.before)) else { return };
         let seen = self.seen.iter().map(|&seen| run.stacks.seen_strings(seen));
         let lists = seen.chain([Strings::default().with(self.later.iter().cloned())]).collect();
         self.strings = Some(StringsSeen::new(open, UsedStrings::new(lists)));
@@ -183,11 +231,14 @@ impl Elements {
             return true;
         }
         self.begun.iter().all(|element| {
-            let value = canonical_json(&element.with(token));
+            let value = canonical_json(&element.part.with(token));
+            let known = run.stacks.known_text(&value);
+            if self.exchangeable.contains(&value) {
+                return !known.is_some_and(|value| run.stacks.seen.has(element.seen, value));
+            }
             if self.later.contains(&value) {
                 return false;
             }
-            let known = run.stacks.known_text(&value);
             !known.is_some_and(|value| self.seen.iter().any(|&seen| run.stacks.seen.has(seen, value)))
         })
     }
@@ -209,6 +260,11 @@ impl KeyUnderWay {
 }
 
 impl Run<'_> {
+    /// The text behind a token.
+    fn text_behind(&mut self, text: u32, token: &[u8]) -> u32 {
+        token.iter().fold(text, |text, &byte| self.stacks.append(text, u32::from(byte)))
+    }
+
     /// Reads something, and notes what is compared.
     fn noting_compared<T>(
         &mut self,
@@ -218,6 +274,33 @@ impl Run<'_> {
         let found = read(self);
         let compared = self.compared.take().unwrap_or_default();
         Ok((found?, compared))
+    }
+
+    /// The values of the elements on a way in whose place one may stand that begins at a configuration: all are texts of one lexeme in an
+    /// array whose order makes no difference.
+    fn exchangeable_elements(
+        &mut self,
+        configuration: SetId,
+        element: &[u8],
+        behind: SetId,
+        way: &[Piece],
+    ) -> Result<FxHashSet<Vec<u8>>, EngineError> {
+        let mut values = FxHashSet::default();
+        let [(lexeme, array)] = self.lexemes_of_elements(configuration)[..] else { return Ok(values) };
+        if !self.lexeme_cache.deriver().matches(lexeme, element.trim_ascii())? {
+            return Ok(values);
+        }
+        let mut here = behind;
+        for piece in way {
+            let Piece::Text(text) = piece else { return Ok(FxHashSet::default()) };
+            if self.array_of_element(here, lexeme) == Some(array)
+                && self.lexeme_cache.deriver().matches(lexeme, text)?
+            {
+                values.insert(canonical_json(text));
+            }
+            here = self.run(here, text)?;
+        }
+        Ok(values)
     }
 
     /// The key under way behind a token, which leads from one configuration to the other; `None` where it is not plain which one.

@@ -11,12 +11,13 @@
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, Repeats, canonical_json};
-use stencilm_regex::{ByteSet, StateId};
+use stencilm_regex::{ByteSet, ExprId, StateId};
 
 use crate::distinct::lasting::Lasting;
 use crate::distinct::new_values::Goal;
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
+use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
@@ -158,6 +159,50 @@ impl Run<'_> {
         }
         *threads = kept;
         Ok(())
+    }
+
+    /// The array of which a text of a lexeme is the next element as a whole, known by its frame and what is below, where the order of
+    /// its elements makes no difference: it is the only one around that compares them.
+    pub(crate) fn array_of_element(&mut self, configuration: SetId, lexeme: ExprId) -> Option<(FrameId, SetId)> {
+        if !self.machine.keeps_text() {
+            return None;
+        }
+        let mut ways = Vec::new();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread == Entry::BOTTOM || offers_tokens(thread) || self.machine.is_text(thread) {
+                continue;
+            }
+            let lexemes = self.lexemes(thread);
+            ways.extend(lexemes.into_iter().filter(|own| own.1 == lexeme).map(|(tag, _)| (thread, tag)));
+        }
+        let [(thread, tag)] = ways[..] else { return None };
+        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let mut arrays = Vec::new();
+        self.arrays_around(thread, Machine::repeating_items, &mut arrays);
+        self.arrays_around(thread, Machine::unique_items, &mut arrays);
+        let behind = self.machine.continuations(&expansion, tag);
+        let is_whole = (thread.state == expansion.start() || thread.state & IN_BLANKS != 0)
+            && matches!(self.machine.frame(expansion.frame), Frame::Item(_))
+            && matches!(&behind[..], [behind] if matches!(behind[..], [(behind, _)] if self.machine.unique_items(behind).is_some()));
+        (is_whole && arrays == [(expansion.frame, thread.register)]).then_some((expansion.frame, thread.below))
+    }
+
+    /// The lexemes of which a text is the next element as a whole, as [`array_of_element`](Run::array_of_element) tells it, each with
+    /// its array.
+    pub(crate) fn lexemes_of_elements(&mut self, configuration: SetId) -> Vec<(ExprId, (FrameId, SetId))> {
+        if !self.machine.keeps_text() {
+            return Vec::new();
+        }
+        let mut lexemes = Vec::new();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread != Entry::BOTTOM && !offers_tokens(thread) && !self.machine.is_text(thread) {
+                lexemes.extend(self.lexemes(thread).into_iter().map(|(_, lexeme)| lexeme));
+            }
+        }
+        lexemes.sort_unstable();
+        lexemes.dedup();
+        let array = |lexeme| Some((lexeme, self.array_of_element(configuration, lexeme)?));
+        lexemes.into_iter().filter_map(array).collect()
     }
 
     /// Whether there are threads that are within a string which no element seen has.
