@@ -54,8 +54,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     seed = parser.parse_args().seed
     info = embedded_tokenizer()
-    if not isinstance(info, TokenizerInfo):
-        info = TokenizerInfo.from_huggingface(info)
     print(
         "| least | of | budget | masks | mean ms | worst ms | text |\n|---|---|---|---|---|---|---|"
     )

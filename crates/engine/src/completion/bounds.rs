@@ -305,9 +305,9 @@ impl Bounds {
         let mut one = items.elements().map(|element| worst(element.value)).max().unwrap_or(0);
         let mut most =
             items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
-        let mut of_values = None;
+        let mut of_values: &[(u64, u64)] = &[];
         if let Some(fresh) = self.fresh.as_ref().filter(|_| items.is_unique()) {
-            of_values = fresh.of_values(measured, items);
+            of_values = fresh.of_values(id);
             let new = items.elements().map(|element| fresh.of_node(element.value)).max().unwrap_or(0);
             one = one.saturating_add(NEW_KEY).max(new);
             most = most.map(|most| most.max(new));
@@ -323,7 +323,7 @@ impl Bounds {
             to_come: counted.saturating_add(equal),
             item,
             each: most.unwrap_or(0),
-            values: of_values.unwrap_or_default(),
+            values: of_values.to_vec(),
             rest: around.into_iter().fold(one, u64::saturating_add),
         }
     }

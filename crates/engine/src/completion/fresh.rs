@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Element, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
-use stencilm_regex::{ByteSet, ExprId};
+use stencilm_regex::{ByteSet, Deriver, ExprId};
 
 use crate::bounded::{FEW, LOOKED_AT, SEARCHED};
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
@@ -43,8 +43,9 @@ impl New {
 pub(crate) struct Fresh {
     nodes: Vec<New>,
     lexemes: FxHashMap<ExprId, New>,
-    /// What the values of lexemes take that are elements and have few, the dearest first, with how many take that.
-    values: FxHashMap<ExprId, Vec<(u64, u64)>>,
+    /// What the values take that the elements of an array may be, the dearest first, with how many take that: of arrays whose
+    /// elements must differ, and where that is known of all.
+    values: Vec<Vec<(u64, u64)>>,
 }
 
 impl Fresh {
@@ -62,16 +63,8 @@ impl Fresh {
                 unknown.insert(of_lexeme(run, imported)?);
             }
         }
-        let mut values: FxHashMap<ExprId, Vec<(u64, u64)>> = FxHashMap::default();
-        for element in grammar.all_items().iter().filter(|items| items.is_unique()).flat_map(Items::elements) {
-            for lexeme in lexemes_of_value(measured, element.value).unwrap_or_default() {
-                if let Vacant(unknown) = values.entry(lexeme) {
-                    let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
-                    unknown
-                        .insert(texts(run, imported)?.map_or_else(Vec::new, |texts| dearest_first(measured, &texts)));
-                }
-            }
-        }
+        let values =
+            grammar.all_items().iter().map(|items| values_of(run, measured, items)).collect::<Result<_, _>>()?;
         let mut fresh = Fresh { nodes: vec![UNKNOWN; grammar.nodes().len()], lexemes, values };
         for _ in 0..FEW {
             let mut changed = false;
@@ -92,20 +85,10 @@ impl Fresh {
         self.nodes[node.0 as usize].least()
     }
 
-    /// What the values of an array's elements take, the dearest first, with how many take that; `None` where that is not known of all.
-    pub fn of_values(&self, measured: Measured<'_>, items: &Items) -> Option<Vec<(u64, u64)>> {
-        let mut lexemes = Vec::new();
-        for element in items.elements() {
-            lexemes.extend(lexemes_of_value(measured, element.value)?);
-        }
-        lexemes.sort_unstable();
-        lexemes.dedup();
-        let mut all: Vec<(u64, u64)> = Vec::new();
-        for lexeme in lexemes {
-            all.extend(self.values.get(&lexeme).filter(|values| !values.is_empty())?);
-        }
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        Some(all)
+    /// What the values take that the elements of an array may be, the dearest first, with how many take that; none where that is not
+    /// known.
+    pub fn of_values(&self, id: ItemsId) -> &[(u64, u64)] {
+        &self.values[id.0 as usize]
     }
 
     /// What a new text of a lexeme takes at most.
@@ -203,6 +186,32 @@ impl Fresh {
     }
 }
 
+/// What the values take that the elements of an array may be, as [`Fresh::of_values`] tells.
+fn values_of(run: &mut Run<'_>, measured: Measured<'_>, items: &Items) -> Result<Vec<(u64, u64)>, EngineError> {
+    if !items.is_unique() {
+        return Ok(Vec::new());
+    }
+    let mut lexemes = Vec::new();
+    for element in items.elements() {
+        let Some(more) = lexemes_of_value(measured, element.value) else { return Ok(Vec::new()) };
+        lexemes.extend(more);
+    }
+    lexemes.sort_unstable();
+    lexemes.dedup();
+    let mut counts: FxHashMap<u64, u64> = FxHashMap::default();
+    for lexeme in lexemes {
+        let lexeme = run.lexeme_cache.import(measured.grammar.exprs(), lexeme)?;
+        let Some(texts) = texts(run.lexeme_cache.deriver(), lexeme)? else { return Ok(Vec::new()) };
+        for text in texts {
+            let cost = measured.tokens.map_or(text.len() as u64, |tokens| count_of(&tokens.vocabulary, &text));
+            *counts.entry(cost).or_default() += 1;
+        }
+    }
+    let mut all: Vec<(u64, u64)> = counts.into_iter().collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    Ok(all)
+}
+
 /// The lexemes that a value may be; `None` where it may be more than one lexeme.
 fn lexemes_of_value(measured: Measured<'_>, value: NodeId) -> Option<Vec<ExprId>> {
     let (mut lexemes, mut work, mut seen) = (Vec::new(), vec![value], Vec::new());
@@ -222,18 +231,6 @@ fn lexemes_of_value(measured: Measured<'_>, value: NodeId) -> Option<Vec<ExprId>
         }
     }
     Some(lexemes)
-}
-
-/// What texts take, the dearest first, with how many take that.
-fn dearest_first(measured: Measured<'_>, texts: &[Vec<u8>]) -> Vec<(u64, u64)> {
-    let mut counts: FxHashMap<u64, u64> = FxHashMap::default();
-    for text in texts {
-        let cost = measured.tokens.map_or(text.len() as u64, |tokens| count_of(&tokens.vocabulary, text));
-        *counts.entry(cost).or_default() += 1;
-    }
-    let mut all: Vec<(u64, u64)> = counts.into_iter().collect();
-    all.sort_unstable_by(|a, b| b.cmp(a));
-    all
 }
 
 fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
@@ -257,7 +254,7 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
         true => within,
         false => NEVER,
     };
-    Ok(New { of_many, longest: longest(run, lexeme)? })
+    Ok(New { of_many, longest: longest(run.lexeme_cache.deriver(), lexeme)? })
 }
 
 /// Whether keys of a class that never run out may always become new ones with few bytes more than the shortest takes, wherever in
@@ -273,8 +270,7 @@ pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<
     Ok(true)
 }
 
-fn live_derivatives(run: &mut Run<'_>, place: ExprId) -> Result<Vec<(ByteSet, ExprId)>, EngineError> {
-    let deriver = run.lexeme_cache.deriver();
+fn live_derivatives(deriver: &mut Deriver, place: ExprId) -> Result<Vec<(ByteSet, ExprId)>, EngineError> {
     let mut live = Vec::new();
     for (bytes, rest) in deriver.derivatives(place)?.iter() {
         if deriver.is_live(*rest)? {
@@ -300,7 +296,7 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
         }
         let mut next: FxHashMap<ExprId, u64> = FxHashMap::default();
         for (place, count) in layer {
-            for (set, rest) in live_derivatives(run, place)? {
+            for (set, rest) in live_derivatives(run.lexeme_cache.deriver(), place)? {
                 let more = count.saturating_mul(set.len() as u64);
                 let known = next.entry(rest).or_default();
                 *known = known.saturating_add(more);
@@ -313,21 +309,20 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
 
 /// The bytes of the longest match, or some more: of numbers, of the longest of the shortest texts of a value. [`NEVER`] where there is
 /// none, or many places to look at.
-fn longest(run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
-    let plain = longest_at_most(run, lexeme, &mut FxHashMap::default());
+fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
+    let plain = longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default());
     // What a program tells leaves a place for each of its texts.
-    if plain != NEVER || run.lexeme_cache.deriver().exprs.has_language(lexeme) {
+    if plain != NEVER || deriver.exprs.has_language(lexeme) {
         return Ok(plain);
     }
     let of_texts = longest_way(lexeme, |place| {
-        let live = live_derivatives(run, place)?;
+        let live = live_derivatives(deriver, place)?;
         Ok(Some((0, live.into_iter().map(|(_, rest)| rest).collect())))
     })?;
     if let Some(longest) = of_texts {
         return Ok(longest);
     }
     // A number may have any zeros behind its point.
-    let deriver = run.lexeme_cache.deriver();
     let of_values = longest_way((lexeme, Part::Sign), |place| {
         let steps = NumberSteps::of(deriver, place)?;
         Ok(steps.map(|steps| (steps.zeros.unwrap_or(0), steps.digits.into_iter().map(|(_, to)| to).collect())))
@@ -370,12 +365,12 @@ fn longest_way<P: Copy + Eq + Hash>(
 }
 
 /// A text for each value of a lexeme, or more; `None` where they are many, or may be.
-fn texts(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
-    if run.lexeme_cache.deriver().exprs.has_language(lexeme) {
+fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
+    if deriver.exprs.has_language(lexeme) {
         return Ok(None);
     }
     let of_values = all_ways((lexeme, Part::Sign), |(text, place)| {
-        let Some(NumberSteps { zeros, digits }) = NumberSteps::of(run.lexeme_cache.deriver(), place)? else {
+        let Some(NumberSteps { zeros, digits }) = NumberSteps::of(deriver, place)? else {
             return Ok(None);
         };
         // One that ends with zeros is there without them.
@@ -386,12 +381,12 @@ fn texts(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, Engi
         });
         Ok(Some((zeros, digits)))
     })?;
-    if of_values.is_some() || longest_at_most(run, lexeme, &mut FxHashMap::default()) == NEVER {
+    if of_values.is_some() || longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default()) == NEVER {
         return Ok(of_values);
     }
     all_ways(lexeme, |(_, place)| {
-        let live = live_derivatives(run, place)?;
-        let is_end = run.lexeme_cache.deriver().exprs.is_nullable(place);
+        let live = live_derivatives(deriver, place)?;
+        let is_end = deriver.exprs.is_nullable(place);
         let steps = live.iter().flat_map(|(bytes, rest)| bytes.iter().map(|byte| (byte, *rest))).collect();
         Ok(Some((is_end.then(Vec::new), steps)))
     })
@@ -417,4 +412,66 @@ fn all_ways<P: Copy>(
         work.extend(ways.into_iter().map(|(byte, to)| ([&text[..], &[byte]].concat(), to)));
     }
     Ok(Some(texts))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use stencilm_grammar::canonical_json;
+    use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+    use stencilm_regex::{ExprSet, Limits};
+
+    use super::*;
+
+    /// Finitely many values each, most of them of endlessly many texts.
+    const NUMBERS: [&str; 7] = [
+        r"-?(0|[1-9][0-9]?)(\.0+)?",
+        r"(0|1|12)(\.[05]0*)?",
+        r"1\.25|1\.5|-0|0|10|1",
+        r"[1-3][0-9]{0,2}(\.0+)?",
+        r"-(0|5)(\.0{1,2})?|7\.0+",
+        r"0\.(0[1-3]|1|100|2)0*",
+        r"(1|2)\.(00)+5?",
+    ];
+
+    /// All texts of so many bytes at most.
+    fn short_texts(deriver: &mut Deriver, expr: ExprId, most: usize) -> Vec<Vec<u8>> {
+        let (mut found, mut work) = (Vec::new(), vec![(Vec::new(), expr)]);
+        while let Some((text, expr)) = work.pop() {
+            if deriver.exprs.is_nullable(expr) {
+                found.push(text.clone());
+            }
+            for byte in b"-.0123456789".iter().filter(|_| text.len() < most) {
+                let rest = deriver.after(expr, *byte).unwrap();
+                if rest != ExprId::NOTHING {
+                    work.push(([&text[..], &[*byte]].concat(), rest));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_value_has_a_text_that_is_known_and_no_longer_than_the_bound() {
+        for pattern in NUMBERS {
+            let mut exprs = ExprSet::new();
+            let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
+            let expr = parse_pattern(&mut exprs, pattern, &options, &mut Utf8).unwrap();
+            let mut deriver = Deriver::over(exprs, Limits::default());
+            let all = short_texts(&mut deriver, expr, 7);
+            let values: BTreeSet<Vec<u8>> = all.iter().map(|text| canonical_json(text)).collect();
+            let longest = longest(&mut deriver, expr).unwrap();
+            let known = texts(&mut deriver, expr).unwrap();
+            let Some(known) = known else {
+                assert!(pattern.contains("(00)"), "{pattern}");
+                continue;
+            };
+            assert!(
+                known.iter().all(|text| all.contains(text) && text.len() as u64 <= longest),
+                "{pattern}: {longest}"
+            );
+            assert_eq!(known.iter().map(|text| canonical_json(text)).collect::<BTreeSet<_>>(), values, "{pattern}");
+        }
+    }
 }
