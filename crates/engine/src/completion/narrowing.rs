@@ -86,9 +86,23 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// Ways to the end from there, once some were found, the last one first. That there is none is kept where the text before it does not
-    /// matter.
+    /// Ways to the end from there, once some were found, the last one first. That there is none is kept, and comes first, where the text
+    /// before it does not matter.
     ways: Mutex<Vec<Arc<WayOut>>>,
+}
+
+impl Place {
+    /// Keeps ways to the end. Those that were known stay behind them: under another budget tokens were left for them that may come.
+    fn keep(&self, mut ways: Vec<Arc<WayOut>>) {
+        let mut known = lock(&self.ways);
+        for way in known.drain(..).filter(|way| way.tokens != NEVER) {
+            if !ways.iter().any(|kept| Arc::ptr_eq(kept, &way)) {
+                ways.push(way);
+            }
+        }
+        ways.truncate(FEW);
+        *known = ways;
+    }
 }
 
 /// What else the ways to the end from a place hang on.
@@ -313,10 +327,10 @@ impl Run<'_> {
         let vocabulary = endings.counts.vocabulary.clone();
         let mut pieces = None;
         for way in kept {
-            pieces = match pieces {
-                None => self.mended_to(&vocabulary, here, &way, most)?.map(|way| way.pieces),
-                found => found,
-            };
+            if let Some(mended) = self.mended_to(&vocabulary, here, &way, most)? {
+                pieces = Some(mended.pieces);
+                break;
+            }
         }
         if pieces.is_none() {
             let mut costs = endings.costs();
@@ -389,10 +403,7 @@ impl Run<'_> {
         // That a way is too long behind another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        let mut ways = lock(&place.ways).clone();
-        if ways.first().is_some_and(|kept| !tells(kept)) {
-            ways.clear();
-        }
+        let mut ways: Vec<Arc<WayOut>> = lock(&place.ways).iter().filter(|kept| tells(kept)).cloned().collect();
         let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
@@ -424,7 +435,7 @@ impl Run<'_> {
             search.searches += ways.first().map_or(0, |kept| kept.searches);
         }
         if ways.first().is_some_and(|way| tells(way)) {
-            *lock(&place.ways) = ways;
+            place.keep(ways);
         }
         Ok(closing)
     }
