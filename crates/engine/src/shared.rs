@@ -40,8 +40,7 @@ impl Vocabulary {
         let (ranks, named, encoding) = (OnceLock::new(), NamedRows::default(), OnceLock::new());
         let (lexicons, prepared) = (Mutex::default(), Once::new());
         let vocabulary = Vocabulary { tokens, lexicons, ranks, named, encoding, prepared };
-        vocabulary.lengths();
-        vocabulary.shapes();
+        vocabulary.lay_out();
         Ok(vocabulary)
     }
 

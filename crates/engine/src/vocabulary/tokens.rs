@@ -260,6 +260,16 @@ impl Tokens {
         self.shapes.get_or_init(|| Shapes::new(&self.trie))
     }
 
+    /// Lays out what masks of JSON ask for, so that none waits for it.
+    pub(crate) fn lay_out(&self) {
+        self.trie.lay_out();
+        self.escaping();
+        self.quoting();
+        self.whole_keys();
+        self.lengths();
+        self.shapes();
+    }
+
     /// The bytes on the way to a node of the trie, without its own.
     pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
         let node = node as usize;
@@ -281,9 +291,12 @@ impl Tokens {
 
     /// Bytes of memory held by the tokens and the trie.
     pub fn memory_bytes(&self) -> usize {
+        let listed = |list: &OnceLock<Box<[u32]>>| list.get().map_or(0, |tokens| size_of_val(&**tokens));
         self.bytes.len()
             + self.spans.len() * 8
             + self.trie.memory_bytes()
+            + listed(&self.escaping)
+            + listed(&self.quoting)
             + self.lengths.get().map_or(0, |lengths| lengths.memory_bytes())
             + self.shapes.get().map_or(0, Shapes::memory_bytes)
     }

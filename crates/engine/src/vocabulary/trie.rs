@@ -11,6 +11,7 @@ use stencilm_regex::{ByteSet, LimitExceeded, check_time_after};
 
 use crate::error::EngineError;
 use crate::vocabulary::lead_bytes::groups_below;
+use crate::vocabulary::token_set;
 
 mod few;
 mod lists;
@@ -148,16 +149,23 @@ impl Trie {
 
     /// The nodes that some bytes lead to, ascending; `None` where they are more than `most`.
     pub fn nodes_with(&self, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
-        let by_byte = self.by_byte.get_or_init(|| ByByte::of(&self.nodes));
+        let by_byte = self.by_byte();
         let count: usize = bytes.iter().map(|byte| by_byte.nodes(byte).len()).sum();
         if count > most {
             return None;
         }
-        let mut nodes = Vec::with_capacity(count);
-        bytes.iter().for_each(|byte| nodes.extend_from_slice(by_byte.nodes(byte)));
-        // A sort that merges: those of each byte are sorted.
-        nodes.sort();
-        Some(nodes)
+        let mut set = vec![0; self.len().div_ceil(token_set::BITS as usize)];
+        bytes.iter().flat_map(|byte| by_byte.nodes(byte)).for_each(|&node| token_set::set(&mut set, node));
+        Some(token_set::iter(&set).collect())
+    }
+
+    /// Lays out what is kept of the nodes beside them.
+    pub fn lay_out(&self) {
+        self.by_byte();
+    }
+
+    fn by_byte(&self) -> &ByByte {
+        self.by_byte.get_or_init(|| ByByte::of(&self.nodes))
     }
 
     /// Whether some string begins with a byte.
