@@ -10,7 +10,7 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Items, Mark, Node, NodeId};
 use stencilm_regex::{CancelToken, Watch, memory};
 
-use crate::bounded::FEW;
+use crate::bounded::{FEW, LOOKED_AT};
 use crate::canonical::mask::masks::CanonicalMasks;
 use crate::completion::narrowing::{AllEndings, Endings};
 use crate::error::EngineError;
@@ -181,7 +181,7 @@ struct Worked<T> {
 }
 
 impl CompiledGrammar {
-    /// Joins the two; nothing is laid out before the first matcher asks.
+    /// Joins the two. Little is laid out before the first matcher asks: what takes long to take over of the grammar.
     ///
     /// # Errors
     /// For single tokens that the grammar asks for and the vocabulary does not have.
@@ -212,6 +212,9 @@ impl CompiledGrammar {
         if grammar.all_items().iter().any(Items::compares) {
             refuse_in_compared_elements(&grammar)?;
             layout.with(&mut Stacks::new(), |run| run.check_unique())?;
+        }
+        if count > LOOKED_AT {
+            layout.with(&mut Stacks::new(), |run| run.machine.take_over_large_lexemes(run.lexeme_cache))?;
         }
         let capturing = capturing(&grammar);
         refuse_beside_names(layout.marks, !capturing.is_empty())?;

@@ -188,6 +188,22 @@ mod tests {
     }
 
     #[test]
+    fn no_mask_waits_until_a_large_lexeme_is_taken_over() {
+        let (vocabulary, limits) = (bytes_as_tokens(), Limits::default());
+        let before = vocabulary.lexicon_bytes();
+        let small = of_pattern(&vocabulary, &limits, "[a-z]+(one|two)");
+        assert_eq!(vocabulary.lexicon_bytes(), before, "a small one waits for its first mask");
+        let name = |number: u64| format!("{:x}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 14);
+        let names: Vec<String> = (1..2_000).map(name).collect();
+        let large = of_pattern(&vocabulary, &limits, &names.join("|"));
+        let compiled = vocabulary.lexicon_bytes();
+        in_a_string(&large, names[7].as_bytes());
+        let growth = vocabulary.lexicon_bytes() - compiled;
+        assert!(growth * 4 < compiled - before, "{growth} bytes for a mask, {} before", compiled - before);
+        in_a_string(&small, b"abcone");
+    }
+
+    #[test]
     fn grammars_of_a_batch_get_lanes_in_turn_and_their_matchers_go_on() {
         let (vocabulary, limits) = (bytes_as_tokens(), Limits::default());
         let first = of_pattern(&vocabulary, &limits, "[ab]{3}c*");

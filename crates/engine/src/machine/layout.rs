@@ -12,7 +12,7 @@ use std::sync::Arc;
 use stencilm_grammar::{Grammar, Items, ItemsId, MembersId, Node};
 use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
 
-use crate::bounded::Bounded;
+use crate::bounded::{Bounded, LOOKED_AT};
 use crate::error::EngineError;
 use crate::extensions::Extensions;
 use crate::lexeme::cache::LexemeCache;
@@ -396,6 +396,26 @@ impl Machine {
     /// Where it takes too long to take it over.
     pub(crate) fn lexeme(&mut self, lexeme_cache: &mut LexemeCache, lexeme: ExprId) -> Result<ExprId, EngineError> {
         Ok(lexeme_cache.import_once(self.grammar.exprs(), lexeme, &mut self.lexemes)?)
+    }
+
+    /// Takes over the large lexemes of the grammar, so that no mask waits for that.
+    ///
+    /// # Errors
+    /// As [`Machine::lexeme`].
+    pub(crate) fn take_over_large_lexemes(&mut self, lexeme_cache: &mut LexemeCache) -> Result<(), EngineError> {
+        let grammar = self.grammar.clone();
+        let lexeme = |node: &Node| if let Node::Lexeme(lexeme) = node { Some(*lexeme) } else { None };
+        let mut lexemes: Vec<ExprId> = grammar.nodes().iter().filter_map(lexeme).collect();
+        lexemes.sort_unstable();
+        // What an expression consists of is made before it.
+        let mut made = grammar.exprs().len() - grammar.exprs().own_len();
+        for lexeme in lexemes {
+            if lexeme.index() > made + LOOKED_AT {
+                self.lexeme(lexeme_cache, lexeme)?;
+            }
+            made = made.max(lexeme.index());
+        }
+        Ok(())
     }
 
     /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a
