@@ -61,6 +61,7 @@ ORDER = {
             "grammars",
             "bitmask",
             "matching",
+            "chat_templates",
             "tool_calls",
             "models::protocol",
             "generation",

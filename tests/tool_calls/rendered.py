@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stencilm.tool_calls.probing import Renderer, rest_after
+from stencilm.chat_templates.renderer import Renderer
+from stencilm.tool_calls.probing import rest_after
 from tool_calls.requests import CALLS, TOOLS
 
 TABLE = Path(__file__).parent / "rendered.json"

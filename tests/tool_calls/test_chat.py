@@ -91,7 +91,7 @@ class TemplateTokenizer:
     name_or_path = "scripted"
 
     def apply_chat_template(self, messages: Any, *, tools: Any = None, **_: Any) -> str:
-        from stencilm.tool_calls.probing import Renderer
+        from stencilm.chat_templates.renderer import Renderer
 
         return Renderer(CHAT_TEMPLATE).render(messages, tools=tools, add_generation_prompt=True)
 

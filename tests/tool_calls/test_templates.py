@@ -12,9 +12,10 @@ import pytest
 
 import stencilm
 from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo, ToolTemplate
+from stencilm.chat_templates.renderer import Renderer
 from stencilm.errors import GrammarSyntaxError
 from stencilm.tool_calls.families import TEMPLATES
-from stencilm.tool_calls.probing import Renderer, probe
+from stencilm.tool_calls.probing import probe
 from stencilm.tool_calls.writer import write_calls
 from tool_calls import rendered
 from tool_calls.requests import CALLS, SCHEMAS, TOOLS

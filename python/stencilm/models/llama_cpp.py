@@ -15,12 +15,13 @@ from typing import Any
 
 import llama_cpp
 import numpy as np
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from numpy.typing import NDArray
 
 from stencilm._core import LockGuard
 from stencilm.characters import check_characters
+from stencilm.chat_templates.renderer import Renderer, today
 from stencilm.errors import ModelError
+from stencilm.foreign import said, told_as
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.prompts import (
     no_chat_template,
@@ -31,7 +32,6 @@ from stencilm.models.prompts import (
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.tool_calls.probing import Renderer
 from stencilm.tool_calls.reasoning import reasoning_format
 
 
@@ -187,11 +187,14 @@ class LlamaCppModel:
             "" if one < 0 else llama_cpp.llama_vocab_get_text(vocab, one).decode()
             for one in (self.llama.token_bos(), self.llama.token_eos())
         )
-        switches = switches_of(messages)
-        if switches:  # which the formatter of llama-cpp-python does not pass on
-            special = {"bos_token": begin, "eos_token": end}
-            return Renderer(template, special).render(
-                text_messages(messages), add_generation_prompt=True, **switches
+        # The formatter of llama-cpp-python has no bounds, escapes HTML in JSON, and passes no
+        # switches on.
+        special = {"bos_token": begin, "eos_token": end}
+        name = f"the chat template of {self.llama.model_path}"
+        renderer = Renderer(template, special, name=name, strftime_now=today)
+        with told_as(
+            lambda error: ModelError(f"the model's chat template cannot write them: {said(error)}")
+        ):
+            return renderer.render(
+                text_messages(messages), add_generation_prompt=True, **switches_of(messages)
             )
-        write = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
-        return str(write(messages=text_messages(messages)).prompt)

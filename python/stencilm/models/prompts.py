@@ -1,7 +1,7 @@
 """Prompts and stop tokens by the tokenizer of Hugging Face that a model came with.
 
 One idea: several frameworks run their models with the same tokenizers, so what a prompt becomes
-is decided once. Nothing is imported here.
+is decided once. No framework is imported here.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from stencilm.characters import check_characters
+from stencilm.chat_templates.huggingface import chat_text_of
 from stencilm.errors import ModelError
 from stencilm.foreign import said, told_as
 from stencilm.models.protocol import Prompt
@@ -101,7 +102,8 @@ def stop_token_ids(*owners: Any) -> list[int]:
 def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     """Chat messages as the tokenizer's chat template writes them, up to the model's answer.
 
-    Raises ModelError where there is no template, and ValueError for half of a surrogate pair.
+    Raises ModelError where there is no template or it takes no such messages, LimitExceeded where
+    it takes too much time or memory, and ValueError for half of a surrogate pair.
     """
     # mlx-lm's wrapper may know a format that the tokenizer within has no template for.
     known = ("chat_template", "has_chat_template")
@@ -114,11 +116,7 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     with told_as(
         lambda error: ModelError(f"the model's chat template cannot write them: {said(error)}")
     ):
-        text = str(
-            tokenizer.apply_chat_template(
-                written, tokenize=False, add_generation_prompt=True, **more
-            )
-        )
+        text = chat_text_of(tokenizer, written, add_generation_prompt=True, **more)
     check_characters(text, "the prompt", "no tokenizer can read")
     return text
 

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stencilm.errors import GrammarSyntaxError
+from stencilm.chat_templates.renderer import Renderer
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.structural_tag import Style
 from stencilm.tool_calls.argument_readers import MARKERS
 from stencilm.tool_calls.harmony import harmony_format
@@ -123,47 +124,6 @@ class _NoCalls(Exception):
     """The template writes no calls; the message says why."""
 
 
-class Renderer:
-    """Renders a chat template as transformers does."""
-
-    def __init__(self, source: str, special: Mapping[str, str] | None = None) -> None:
-        try:
-            import jinja2
-            from jinja2.ext import loopcontrols
-            from jinja2.sandbox import SandboxedEnvironment
-        except ImportError:
-            raise ImportError(
-                "chat templates are rendered by jinja2: install it, or give the name of a family"
-            ) from None
-
-        def raise_exception(message: str) -> None:
-            raise jinja2.exceptions.TemplateError(message)
-
-        def tojson(
-            value: Any, ensure_ascii: bool = False, indent: int | None = None, **_: Any
-        ) -> str:
-            return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
-
-        environment = SandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-        )
-        environment.filters["tojson"] = tojson
-        environment.globals["raise_exception"] = raise_exception
-        environment.globals["strftime_now"] = lambda layout: "1 January 2026"
-        # Blocks that only mark what training counts.
-        source = re.sub(r"\{%-?\s*(?:end)?generation\s*-?%\}", "", source)
-        self.source = source
-        try:
-            self._template = environment.from_string(source)
-        except jinja2.exceptions.TemplateError as error:
-            raise GrammarSyntaxError(f"the chat template is no Jinja template: {error}") from None
-        self._special = {"bos_token": "", "eos_token": "", **(special or {})}
-
-    def render(self, messages: list[dict[str, Any]], **options: Any) -> str:
-        """The text of a conversation."""
-        return self._template.render(messages=messages, **self._special, **options)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What a chat template writes.
@@ -213,8 +173,10 @@ def _look(renderer: Renderer) -> Seen:
                         tools=_TOOLS,
                         add_generation_prompt=False,
                     )
-                    # What a template says of its own: a message that it does not take.
+                except LimitExceeded:
+                    raise
                 except Exception as error:
+                    # What a template says of its own: a message that it does not take.
                     problem = (
                         problem or f"its chat template fails with {type(error).__name__}: {error}"
                     )
@@ -229,6 +191,8 @@ def _look(renderer: Renderer) -> Seen:
                         tools=_TOOLS,
                         add_generation_prompt=False,
                     )
+                except LimitExceeded:
+                    raise
                 except Exception:
                     # Some templates take one call at a time.
                     two = one
@@ -247,6 +211,8 @@ def _seen(
             add_generation_prompt=False,
         )
         end = text[text.rindex(_CONTENT) + len(_CONTENT) :]
+    except LimitExceeded:
+        raise
     except Exception:
         # A template that takes no plain answer shows no end of one.
         end = ""
@@ -271,6 +237,8 @@ def _think(
         message = {**_message(1, ids, False, ""), key: _REASON}
         try:
             text = renderer.render([user, message], tools=_TOOLS, add_generation_prompt=False)
+        except LimitExceeded:
+            raise
         except Exception:
             continue
         for begin, end in THINKS:

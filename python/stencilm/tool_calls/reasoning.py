@@ -11,9 +11,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from stencilm.errors import GrammarSyntaxError
+from stencilm.chat_templates.renderer import Renderer
+from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.matching.reasoning import ReasoningFormat
-from stencilm.tool_calls.probing import Renderer, template_source
+from stencilm.tool_calls.probing import template_source
 from stencilm.tool_calls.template import THINKS
 
 _SWITCHES = ("enable_thinking", "thinking")
@@ -52,9 +53,13 @@ def _learnt(source: str, special: tuple[tuple[str, str], ...]) -> ReasoningForma
     if not any(end.strip() in source for _, end in THINKS):
         return None
     try:
-        renderer = Renderer(source, dict(special))
-    except (ImportError, GrammarSyntaxError):
+        return _shown(Renderer(source, dict(special)))
+    except (ImportError, GrammarSyntaxError, LimitExceeded):
+        # A prompt of text needs no template, and one of messages fails with the same error.
         return None
+
+
+def _shown(renderer: Renderer) -> ReasoningFormat | None:
     usual = _prompt(renderer)
     if usual is None:
         return None
@@ -65,7 +70,7 @@ def _learnt(source: str, special: tuple[tuple[str, str], ...]) -> ReasoningForma
     switches = tuple(name for name, both in told.items() if both[0] != both[1])
     prompts = [usual, *(one for name in switches for one in told[name] if one is not None)]
     written = _written(renderer)
-    found = _markers(prompts, written, source)
+    found = _markers(prompts, written, renderer.source)
     if found is None:
         return None
     begin, end = found
@@ -87,6 +92,8 @@ def _learnt(source: str, special: tuple[tuple[str, str], ...]) -> ReasoningForma
 def _prompt(renderer: Renderer, **options: Any) -> str | None:
     try:
         return renderer.render([_USER], add_generation_prompt=True, **options)
+    except LimitExceeded:
+        raise
     except Exception:  # what a template says of its own
         return None
 
@@ -98,6 +105,8 @@ def _written(renderer: Renderer) -> list[str]:
         message = {"role": "assistant", "content": _CONTENT, key: _REASON}
         try:
             text = renderer.render([_USER, message], add_generation_prompt=False)
+        except LimitExceeded:
+            raise
         except Exception:
             continue
         if _REASON in text:

@@ -1,0 +1,210 @@
+"""How much one rendering of a chat template may take: processor time, and bytes of what it makes.
+
+One idea: what a template made is never counted back, though Python may have freed it long ago. So
+what is alive is never more than what was counted, and no memory has to be measured. A value that
+holds one list twice is as large as it is when it is written out, so that no small value is long to
+write, to compare or to hash.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from sys import getsizeof
+from typing import Any
+
+from stencilm.errors import LimitExceeded
+
+SECONDS = 5.0
+"""The processor time of one rendering."""
+
+MAX_BYTES = 256 << 20
+"""What one rendering may make, beside `BYTES_OF_INPUT` for every byte of the messages."""
+
+BYTES_OF_INPUT = 32
+MAX_DEPTH = 500
+"""The deepest lists and dicts that are written, compared or hashed."""
+
+SLOW_BYTES = 4096
+"""The largest text for what may take the square of its length."""
+
+MAX_BITS = 1 << 14
+"""The longest integer to calculate with; Python writes none of more than 4,300 digits."""
+
+GROWTH = 12
+"""The most that one character may become: a surrogate pair in JSON."""
+
+_SCALARS = (str, int, float, bool, type(None))
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How large a value is when it is written out.
+
+    Attributes:
+        bytes: Of all its parts, those that it holds several times counted so often.
+        parts: How many there are.
+        depth: How deep lists and dicts stand in each other.
+    """
+
+    bytes: int
+    parts: int
+    depth: int
+
+
+class Budget:
+    """What is left for one rendering.
+
+    Args:
+        name: What messages call the template.
+        input_bytes: How large the messages are and what else it is given.
+    """
+
+    __slots__ = ("_began", "_name", "_said", "_wall", "left", "most")
+
+    def __init__(self, name: str, input_bytes: int = 0) -> None:
+        self._name = name
+        self.most = self.left = MAX_BYTES + BYTES_OF_INPUT * input_bytes
+        self._wall = time.perf_counter()
+        self._began = time.thread_time()
+        self._said: str | None = None
+
+    def refuse(self, what: str) -> LimitExceeded:
+        """The error for a template that does too much; every later question raises it, too."""
+        self._said = self._said or (
+            f"{self._name} {what}: it is broken, or is not to be trusted; repair it, or give the "
+            "prompt as one str"
+        )
+        return LimitExceeded(self._said)
+
+    def step(self) -> None:
+        """One step of the template.
+
+        Raises LimitExceeded when its time is over.
+        """
+        if self._said is not None:
+            raise self.refuse("")
+        # The clock of the wall is cheap to read, and never behind that of the processor.
+        if time.perf_counter() - self._wall > SECONDS and (
+            time.thread_time() - self._began > SECONDS
+        ):
+            raise self.refuse(f"takes more than {SECONDS:g} s of processor time")
+
+    def expect(self, size: int) -> None:
+        """Raises LimitExceeded where so many bytes may not be made any more."""
+        self.step()
+        if size > self.left:
+            raise self.refuse(f"makes more than {self.most >> 20} MiB of text and lists")
+
+    def make(self, size: int) -> None:
+        """Counts bytes that are made."""
+        self.expect(size)
+        self.left -= size
+
+    def kept(self, value: Any) -> Any:
+        """A value that was just made, counted; of an iterator, each step is."""
+        if isinstance(value, (str, bytes, int, list, tuple, dict, set)):
+            self.make(getsizeof(value))
+        elif isinstance(value, Iterator):
+            return self.counted(value)
+        return value
+
+    def counted(self, values: Iterable[Any]) -> Generator[Any, None, None]:
+        """The values, each a step."""
+        return self._counted(iter(values))
+
+    def _counted(self, values: Iterator[Any]) -> Generator[Any, None, None]:
+        for value in values:
+            self.make(8)
+            yield value
+
+    def whole(self, values: Any) -> Any:
+        """Values that are read at once: an iterator as a list, counted."""
+        if isinstance(values, str):
+            self.expect(getsizeof(values) + 66 * len(values))  # a string for each character
+            return values
+        if hasattr(values, "__len__"):
+            self.make(8 * len(values))
+            return values
+        return list(self.counted(values))
+
+    def weigh(self, *values: Any) -> int:
+        """The bytes of values that are written out, compared or hashed.
+
+        Raises LimitExceeded where they are more than may be made.
+        """
+        total = 0
+        for value in values:
+            if value.__class__ in _SCALARS:
+                total += getsizeof(value)
+            else:
+                total += self.extent(value).bytes
+        self.expect(total)
+        return total
+
+    def extent(self, value: Any) -> Extent:
+        """How large a value is; raises LimitExceeded as `weigh` does, and where it is too deep."""
+        size = parts = depth = 0
+        waiting: list[Iterator[Any]] = [iter((value,))]
+        while waiting:
+            for part in waiting[-1]:
+                size += 32 * len(part) if isinstance(part, range) else getsizeof(part, 64)
+                parts += 1
+                held = _held(part)
+                if held is not None:
+                    waiting.append(held)
+                    break
+            else:
+                waiting.pop()
+                continue
+            if len(waiting) > MAX_DEPTH:
+                raise self.refuse(f"nests lists deeper than {MAX_DEPTH} levels")
+            depth = max(depth, len(waiting) - 1)
+            self.expect(size)
+        self.expect(size)
+        return Extent(size, parts, depth)
+
+    def slow(self, *values: Any) -> None:
+        """Raises LimitExceeded where values are too large for what takes their square."""
+        if self.weigh(*values) > SLOW_BYTES + 64 * len(values):
+            raise self.refuse(f"hands more than {SLOW_BYTES} bytes to what is slow")
+
+    def number(self, *values: Any) -> None:
+        """Raises LimitExceeded for an integer that is too long to calculate with."""
+        for value in values:
+            if isinstance(value, int) and value.bit_length() > MAX_BITS:
+                raise self.refuse(f"calculates with integers of more than {MAX_BITS} bits")
+
+
+class Steps:
+    """What a loop goes through, each element a step."""
+
+    __slots__ = ("_budget", "_values")
+
+    def __init__(self, budget: Budget, values: Any) -> None:
+        self._budget = budget
+        self._values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._budget.counted(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _held(value: Any) -> Iterator[Any] | None:
+    """What a value holds that is written with it; None where it holds nothing."""
+    parts: Iterable[Any] = value
+    if isinstance(value, dict):
+        return (part for pair in value.items() for part in pair)
+    if isinstance(value, type({}.items())):
+        return (part for pair in parts for part in pair)
+    if isinstance(value, (list, tuple, set, frozenset, *_VIEWS)):
+        return iter(parts)
+    # A namespace of Jinja has all that it holds in one dict.
+    try:
+        return iter((object.__getattribute__(value, "_Namespace__attrs"),))
+    except AttributeError:
+        return None
