@@ -37,7 +37,7 @@ from stencilm.integrations.ray.rows import (
     prompt_of,
 )
 from stencilm.matching.matcher import checked_whitespace
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
     from stencilm.integrations.ray.engines import Engine
@@ -146,14 +146,17 @@ def Generate(
         )
     if resume is not None and callable(model):
         _check_has_name(model)
-    if max_tokens is not None and (not is_whole(max_tokens, 1)):
-        raise ValueError(f"max_tokens is {shown(max_tokens)}, but must be at least 1")
+    if max_tokens is not None:
+        max_tokens = count("max_tokens", max_tokens, least=1)
     drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
     given: dict[str, Any] = {name: value for name, value in drawn.items() if value is not None}
-    Sampling(**given, seed=seed)  # checks them
+    sampling = Sampling(**given, seed=seed)  # checks them
+    given = {name: getattr(sampling, name) for name in given}
+    seed = sampling.seed
     if max_tokens is not None:
         given["max_tokens"] = max_tokens
-    if checked_whitespace(whitespace_budget) is not None:
+    whitespace_budget = checked_whitespace(whitespace_budget)
+    if whitespace_budget is not None:
         given["whitespace_budget"] = whitespace_budget
     resolve(output_type).grammar()  # here, and not in every worker
     _arrow()

@@ -1,9 +1,14 @@
-"""Whole numbers that callers give, checked: one sentence with the value and the way out."""
+"""Numbers that callers give, checked: one sentence with the value and the way out.
+
+What is an integer to Python's own functions, as those of NumPy and torch are, is one here, and goes
+on as an int. True is none, though Python counts with it.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
-from typing import Any, TypeGuard
+from typing import Any
 
 # What the core counts with.
 MOST = 2**63 - 1
@@ -20,12 +25,9 @@ def whole_number(
         TypeError: It is no integer, as True is none.
         ValueError: It is out of range.
     """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):  # as a number True is 1
-        raise TypeError(f"{name} is {value!r:.80}, but must be an int{otherwise}") from None
+    number = as_whole(value)
+    if number is None:
+        raise TypeError(f"{name} is {value!r:.80}, but must be an int{otherwise}")
     if number < least or (most is not None and number > most):
         is_open = most is None or (most == MOST and number < least)
         bounds = f"at least {least}" if is_open else f"from {least} to {most}"
@@ -33,13 +35,82 @@ def whole_number(
     return number
 
 
+def count(
+    name: str, value: Any, *, least: int, most: int = MOST, wish: str = "", otherwise: str = ""
+) -> int:
+    """The value as an int, as `whole_number` gives it; whatever else it is, is a ValueError.
+
+    `wish` is what the sentence says it must be, in the place of "at least" the least.
+    """
+    number = as_whole(value)
+    wish = wish or f"at least {least}"
+    if number is None:
+        wanted = wish if "int" in wish else f"{wish} and an integer"
+        raise ValueError(f"{name} is {shown(value)}, but must be {wanted}{otherwise}")
+    if number < least:
+        raise ValueError(f"{name} is {shown(number)}, but must be {wish}{otherwise}")
+    if number > most:
+        raise ValueError(
+            f"{name} is {shown(number)}, but must be from {least} to {most}{otherwise}"
+        )
+    return number
+
+
+def as_whole(value: Any) -> int | None:
+    """The int that a value is; None for what is no integer, as True is none."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def as_real(value: Any) -> float | None:
+    """The float that a number is, infinity and NaN included; None for what is no number.
+
+    Numbers are ints, floats, and what NumPy and torch have for one of them; an int that no float
+    holds is infinite.
+    """
+    whole = as_whole(value)
+    if whole is not None:
+        try:
+            return float(whole)
+        except OverflowError:
+            return math.inf if whole > 0 else -math.inf
+    if isinstance(value, float):
+        return float(value)
+    # Texts have no `__float__`, and what is not one number raises in it.
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return None
+    try:
+        return float(value) if hasattr(type(value), "__float__") else None
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return None
+
+
+def plain(value: Any) -> Any:
+    """A number as the int or the float that it is; what is none, as it is."""
+    if value is None or type(value) in (int, float, bool):
+        return value
+    whole = as_whole(value)
+    if whole is not None:
+        return whole
+    real = as_real(value)
+    return value if real is None else real
+
+
+def finite(name: str, value: Any) -> float:
+    """The value as a float; raises ValueError for what is no number, or none that is finite."""
+    real = as_real(value)
+    if real is None or not math.isfinite(real):
+        raise ValueError(f"{name} is {shown(value)}, but must be a finite number")
+    return real
+
+
 def shown(value: Any) -> str:
     """A value that should be a number as a message shows it: Python writes not all of them."""
+    value = plain(value)
     if isinstance(value, int) and abs(value) >= 2**64:
         return "beyond 64 bits"
     return f"{value!r:.80}"
-
-
-def is_whole(value: object, least: int) -> TypeGuard[int]:
-    """Whether it is an int of Python from `least` up, which is what providers can be sent."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -28,6 +28,7 @@ from stencilm.audit.report import Report
 from stencilm.audit.schemas import SchemaCase, cases_of, named_apart, read_schemas, sampled
 from stencilm.audit.worker import EMBEDDED, SERIALIZED
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.whole_numbers import as_real, as_whole, count, plain, shown
 
 _STARTING_SECONDS = 300.0
 _POLLED_SECONDS = 0.2
@@ -80,10 +81,15 @@ def audit(
     >>> report.outcomes["schema 0"]["stencilm"].status
     'clean'
     """
-    if jobs < 1 or time_limit <= 0 or (sample is not None and sample < 1):
+    numbers = [as_whole(jobs), as_real(time_limit), as_whole(1 if sample is None else sample)]
+    if any(number is None or not number > 0 for number in numbers):
         raise ValueError(
-            f"jobs ({jobs}), time_limit ({time_limit}) and sample ({sample}) must be positive"
+            f"jobs ({shown(jobs)}), time_limit ({shown(time_limit)}) and sample ({shown(sample)}) "
+            "must be positive"
         )
+    jobs, time_limit, sample = plain(jobs), plain(time_limit), plain(sample)
+    memory_limit = count("memory_limit", memory_limit, least=1)
+    seed = count("seed", seed, least=0)
     if find_spec("jsonschema") is None:
         raise ModuleNotFoundError(
             "the audit needs jsonschema: pip install 'stencilm[audit]'", name="jsonschema"

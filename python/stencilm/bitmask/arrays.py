@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.whole_numbers import whole_number
+from stencilm.whole_numbers import as_whole, shown, whole_number
 
 if TYPE_CHECKING:
     import mlx.core
@@ -320,14 +320,15 @@ def _masked_width(logits_width: int, words: int, vocab_size: int | None) -> int:
                 f"they belong to different vocabularies; if not, say vocab_size={logits_width}"
             )
         return min(logits_width, bits)
-    if isinstance(vocab_size, bool) or not isinstance(vocab_size, (int, np.integer)):
-        raise TypeError(f"vocab_size is {vocab_size!r}, but must be an int or None")
-    if not 1 <= vocab_size <= min(bits, logits_width):
+    width = as_whole(vocab_size)
+    if width is None:
+        raise TypeError(f"vocab_size is {shown(vocab_size)}, but must be an int or None")
+    if not 1 <= width <= min(bits, logits_width):
         raise ValueError(
-            f"vocab_size is {vocab_size}, but must be from 1 to {min(bits, logits_width)}: the "
+            f"vocab_size is {shown(width)}, but must be from 1 to {min(bits, logits_width)}: the "
             f"bitmask has {bits} bits, and the logits {logits_width} tokens"
         )
-    return int(vocab_size)
+    return width
 
 
 def _rows(indices: Any, logits_rows: int, bitmask_rows: int) -> list[int] | None:
@@ -341,16 +342,18 @@ def _rows(indices: Any, logits_rows: int, bitmask_rows: int) -> list[int] | None
         return None
     if isinstance(indices, (str, bytes)) or not hasattr(indices, "__iter__"):
         raise TypeError(f"indices is {indices!r}, but must be a sequence of row numbers or None")
-    rows: list[int] = indices.tolist() if hasattr(indices, "tolist") else list(indices)
     limit = min(logits_rows, bitmask_rows)
-    for row in rows:
-        if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
-            raise TypeError(f"indices holds {row!r}, but must hold row numbers")
+    rows: list[int] = []
+    for given in indices.tolist() if hasattr(indices, "tolist") else indices:
+        row = as_whole(given)
+        if row is None:
+            raise TypeError(f"indices holds {shown(given)}, but must hold row numbers")
         if not 0 <= row < limit:
             raise ValueError(
-                f"indices holds {row}, but the logits have {logits_rows} rows and the bitmask "
-                f"{bitmask_rows}: use row numbers from 0 to {limit - 1}"
+                f"indices holds {shown(row)}, but the logits have {logits_rows} rows and the "
+                f"bitmask {bitmask_rows}: use row numbers from 0 to {limit - 1}"
             )
+        rows.append(row)
     return rows
 
 

@@ -18,7 +18,7 @@ from stencilm.bitmask.arrays import (
     checked_targets,
     sent_to_device,
 )
-from stencilm.whole_numbers import whole_number
+from stencilm.whole_numbers import count, whole_number
 
 if TYPE_CHECKING:
     import torch
@@ -65,9 +65,15 @@ class MaskPatches:
     def __init__(self, batch_size: int) -> None:
         """Holds no patch yet."""
         batch_size = whole_number("batch_size", batch_size, least=0)
-        self._rows = np.zeros(batch_size, dtype=np.int32)
-        self._offsets = np.zeros(batch_size + 1, dtype=np.int32)
-        self._flipped = np.zeros(_FLIPPED_TOKENS * batch_size, dtype=np.int32)
+        try:
+            self._rows = np.zeros(batch_size, dtype=np.int32)
+            self._offsets = np.zeros(batch_size + 1, dtype=np.int32)
+            self._flipped = np.zeros(_FLIPPED_TOKENS * batch_size, dtype=np.int32)
+        except (MemoryError, OverflowError, ValueError) as error:
+            raise MemoryError(
+                f"there is no memory for the patches of {batch_size} sequences: give a smaller "
+                "batch_size"
+            ) from error
         self._count = 0
 
     def __len__(self) -> int:
@@ -143,10 +149,8 @@ class MaskRows:
         max_rows: int = 1024,
     ) -> None:
         """Keeps no row yet."""
-        if max_rows < 1:
-            raise ValueError(f"max_rows is {max_rows}, but must be at least 1")
         self._info = tokenizer_info
-        self._max_rows = max_rows
+        self._max_rows = count("max_rows", max_rows, least=1)
         self._words = -(-tokenizer_info.vocab_size // 32)
         self._rows: Any = (
             _Numpy(self._words) if device is None else _torch_rows(self._words, device)

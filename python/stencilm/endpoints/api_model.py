@@ -47,7 +47,7 @@ from stencilm.models.options import Drawing, options_of
 from stencilm.models.typed_model import Job, OnEvent, TypedModel
 from stencilm.models.typed_model import Piece as TextPiece
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 DEFAULT_CONCURRENCY = 8
 _LOOKAHEAD = 256
@@ -276,9 +276,7 @@ class ApiModel(TypedModel):
         concurrency: int = DEFAULT_CONCURRENCY,
     ) -> None:
         super().__init__()
-        if not is_whole(concurrency, 1):
-            raise ValueError(f"concurrency is {shown(concurrency)}, but must be at least 1")
-        self._concurrency = concurrency
+        self._concurrency = count("concurrency", concurrency, least=1)
         self._provider = provider
         self.model = model
         self.capabilities = capabilities

@@ -6,6 +6,7 @@ many, run them as rows of one pass, and hand each its row. Rows that end leave t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -193,7 +194,9 @@ class Beam:
 
     def score(self, length_penalty: float) -> float:
         """The log probability over the length to the power of the penalty."""
-        return float(self.logprob / max(1, len(self.token_ids)) ** length_penalty)
+        if self.logprob == 0:
+            return math.inf
+        return length_penalty * math.log(max(1, len(self.token_ids))) - math.log(-self.logprob)
 
 
 def beam_search(

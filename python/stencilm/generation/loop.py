@@ -39,7 +39,7 @@ from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.models.protocol import DraftSequence, LanguageModel, TokenSequence
 from stencilm.tokenizers.joint import RECENT_TOKENS
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 DEFAULT_MAX_TOKENS = 512
 
@@ -105,8 +105,7 @@ class Decoding:
         closes: bool = False,
         drafter: Drafter | None = None,
     ) -> None:
-        if not is_whole(max_tokens, 1):
-            raise ValueError(f"max_tokens is {shown(max_tokens)}, but must be at least 1")
+        max_tokens = count("max_tokens", max_tokens, least=1)
         self.trace = Trace()
         self.token_ids: list[int] = []
         self.text = b""

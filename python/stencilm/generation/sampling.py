@@ -9,14 +9,13 @@ Nucleus (top-p) sampling: Holtzman et al. (2020), "The Curious Case of Neural Te
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.whole_numbers import shown
+from stencilm.whole_numbers import MOST, as_real, as_whole, count, plain, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +51,9 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            if each.name != "logit_bias":
+                object.__setattr__(self, each.name, plain(getattr(self, each.name)))
         if not _is_real(self.temperature) or not 0 <= self.temperature < math.inf:
             raise ValueError(
                 f"temperature is {shown(self.temperature)}, but must be a number from 0 (greedy) "
@@ -59,8 +61,8 @@ class Sampling:
             )
         if not _is_real(self.top_p) or not 0 < self.top_p <= 1:
             raise ValueError(f"top_p is {shown(self.top_p)}, but must be above 0 and at most 1")
-        if self.top_k is not None and (not _is_integer(self.top_k) or self.top_k < 1):
-            raise ValueError(f"top_k is {shown(self.top_k)}, but must be at least 1, or None")
+        if self.top_k is not None:
+            count("top_k", self.top_k, least=1, otherwise=", or None")
         if not _is_real(self.min_p) or not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p is {shown(self.min_p)}, but must be from 0 to 1")
         if not _is_real(self.repetition_penalty) or not 0 < self.repetition_penalty < math.inf:
@@ -76,13 +78,16 @@ class Sampling:
                 f"logit_bias is {self.logit_bias!r:.60}, but must be numbers by token ids"
             )
         for token_id, bias in self.logit_bias.items():
-            is_id = _is_integer(token_id) and 0 <= token_id <= np.iinfo(np.int64).max
-            if not is_id or not _is_real(bias) or not math.isfinite(bias):
+            at = as_whole(token_id)
+            is_bias = _is_real(bias) and math.isfinite(bias)
+            if at is None or not 0 <= at <= MOST or not is_bias:
                 raise ValueError(
                     f"logit_bias has {shown(bias)} for {shown(token_id)}, "
                     "but must give finite numbers by token ids"
                 )
-        if self.seed is not None and (not _is_integer(self.seed) or self.seed < 0):
+        biases = {int(plain(token_id)): plain(bias) for token_id, bias in self.logit_bias.items()}
+        object.__setattr__(self, "logit_bias", biases)
+        if self.seed is not None and (as_whole(self.seed) is None or self.seed < 0):
             raise ValueError(f"seed is {shown(self.seed)}, but must be an integer from 0 up")
 
     @property
@@ -245,10 +250,5 @@ def _nucleus(weights: NDArray[np.float64], top_p: float) -> NDArray[np.intp]:
 
 
 def _is_real(value: object) -> bool:
-    if isinstance(value, int):
-        return not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    return isinstance(value, (float, np.integer, np.floating))
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    real = as_real(value)
+    return real is not None and (math.isfinite(real) or isinstance(value, float))

@@ -17,6 +17,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sqlite_schema import Kind, Table, folded, identifier, read_schema
 from stencilm.grammars.symbols import SymbolTable
 from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.whole_numbers import whole_number
 
 # Until the FROM clause is read, every scope is followed that has the columns named so far. What
 # stands in more scopes than this is written with the name of its table.
@@ -96,10 +97,7 @@ def sql(
         >>> fits("SELECT name FROM users WHERE id = 7"), fits("SELECT age"), fits("DROP")
         (True, False, False)
     """
-    if isinstance(max_depth, bool) or not isinstance(max_depth, int):
-        raise TypeError(f"max_depth is {max_depth!r}, but must be an int")
-    if not 0 <= max_depth <= _MOST_DEPTH:
-        raise ValueError(f"max_depth is {max_depth}, but must be from 0 to {_MOST_DEPTH}")
+    max_depth = whole_number("max_depth", max_depth, least=0, most=_MOST_DEPTH)
     return _Writer(read_schema(connection, tables), max_depth).grammar(limits)
 
 

@@ -18,7 +18,7 @@ from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
 from stencilm.models.reasoning import Reasoning, checked_reasoning
 from stencilm.shown import in_a_line
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import as_real, count, shown
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
@@ -49,16 +49,16 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("calls", "tokens"):
-            value = getattr(self, name)
-            if not is_whole(value, 1):
-                raise ValueError(f"the budget of {name} is {shown(value)}, but must be at least 1")
+            number = count(f"the budget of {name}", getattr(self, name), least=1)
+            object.__setattr__(self, name, number)
         for name in ("seconds", "cost"):
             value = getattr(self, name)
             if value is None and name == "cost":
                 continue
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or math.isnan(value) or value <= 0:
-                raise ValueError(f"the budget of {name} is {value!r}, but must be above 0")
+            real = as_real(value)
+            if real is None or math.isnan(real) or real <= 0:
+                raise ValueError(f"the budget of {name} is {shown(value)}, but must be above 0")
+            object.__setattr__(self, name, real)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,16 +131,15 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, least in (("max_grammar_corrections", 0), ("token_lookahead", 1)):
-            value = getattr(self, name)
-            if not is_whole(value, least):
-                raise ValueError(f"{name} is {shown(value)}, but must be an int from {least} up")
+            number = count(name, getattr(self, name), least=least, wish=f"an int from {least} up")
+            object.__setattr__(self, name, number)
         if not isinstance(self.seed_str, str):
             raise TypeError(f"seed_str is {self.seed_str!r:.60}, but must be a str")
         if not isinstance(self.budget, Budget):
             raise TypeError(
                 f"budget is {self.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
             )
-        checked_reasoning(self.reasoning)
+        object.__setattr__(self, "reasoning", checked_reasoning(self.reasoning))
         for text in self.stop_at:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
@@ -302,8 +301,8 @@ class Account:
 
     def add(self, **counts: float) -> None:
         """Count these towards the usage."""
-        for name, count in counts.items():
-            self._counts[name] += count
+        for name, number in counts.items():
+            self._counts[name] += number
 
     def exhausted(self) -> str | None:
         """Which budget has run out; None where none has."""

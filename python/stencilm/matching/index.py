@@ -21,7 +21,7 @@ from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.joint import MAX_SPANNING
-from stencilm.whole_numbers import whole_number
+from stencilm.whole_numbers import as_real, shown, whole_number
 
 DEFAULT_MAX_STATES = 100_000
 DEFAULT_MAX_BYTES = 256 << 20
@@ -395,10 +395,14 @@ class _Watch:
 
     def __init__(self, max_seconds: float | None, limits: Limits) -> None:
         if max_seconds is not None:
-            if isinstance(max_seconds, bool) or not isinstance(max_seconds, (int, float)):
-                raise TypeError(f"max_seconds is {max_seconds!r}, but must be a number or None")
-            if not max_seconds > 0:
-                raise ValueError(f"max_seconds is {max_seconds}, but must be above 0")
+            seconds = as_real(max_seconds)
+            if seconds is None:
+                raise TypeError(
+                    f"max_seconds is {shown(max_seconds)}, but must be a number or None"
+                )
+            if not seconds > 0:
+                raise ValueError(f"max_seconds is {shown(max_seconds)}, but must be above 0")
+            max_seconds = seconds
         self._max_seconds = max_seconds
         self._cancel = limits.cancel
         self._begun = time.thread_time()

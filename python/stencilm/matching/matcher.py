@@ -6,6 +6,7 @@ are, so that making a matcher, accepting a token and filling a mask run no Pytho
 
 from __future__ import annotations
 
+import math
 import typing
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn, Self, cast
@@ -18,7 +19,7 @@ from stencilm.bitmask.rows import MaskPatch
 from stencilm.errors import MatcherError
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
-from stencilm.whole_numbers import is_whole, shown, whole_number
+from stencilm.whole_numbers import MOST, as_real, as_whole, count, shown, whole_number
 
 
 class Verdict(NamedTuple):
@@ -219,8 +220,8 @@ class GrammarMatcher(_core.Matcher):
             >>> matcher.forced_draft_tokens(max_tokens=1)
             [2]
         """
-        if max_tokens is not None and max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}, but must be at least 0")
+        if max_tokens is not None:
+            max_tokens = count("max_tokens", max_tokens, least=0)
         forced, _ = self._forced_spans(0)
         if not forced:
             single = self._forced_token()
@@ -230,7 +231,14 @@ class GrammarMatcher(_core.Matcher):
         return self._within_budget(tokens[:max_tokens])
 
     def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
-        return self._recent_tokens(RECENT_TOKENS) if recent_tokens is None else recent_tokens
+        if recent_tokens is None:
+            return self._recent_tokens(RECENT_TOKENS)
+        numbers = [as_whole(token_id) for token_id in recent_tokens]
+        tokens = [token_id for token_id in numbers if token_id is not None]
+        if len(tokens) < len(numbers):
+            wrong = recent_tokens[numbers.index(None)]
+            raise TypeError(f"recent_tokens holds {shown(wrong)}, but must hold token ids")
+        return tokens
 
     def candidates(self, limit: int = 16) -> list[Candidate]:
         """What may come next, up to the end of one lexeme each, such as a key, a number or a word.
@@ -293,8 +301,8 @@ class GrammarMatcher(_core.Matcher):
             _numbers("retrieve_next_sibling", retrieve_next_sibling),
             _numbers("draft_tokens", draft_tokens),
             bitmask,
-            time_limit=None if time_threshold < 0 else time_threshold,
-            root=root_position,
+            time_limit=_time_limit(time_threshold),
+            root=_position(root_position),
         )
 
     def draft_tree_temperatures(
@@ -326,7 +334,7 @@ class GrammarMatcher(_core.Matcher):
             _numbers("retrieve_next_token", retrieve_next_token),
             _numbers("retrieve_next_sibling", retrieve_next_sibling),
             _numbers("draft_tokens", draft_tokens),
-            root_position,
+            _position(root_position),
         )
 
 
@@ -343,9 +351,9 @@ _Matcher = typing.TypeVar("_Matcher", bound=_Closing)
 
 def checked_whitespace(budget: int | None) -> int | None:
     """A budget of whitespace, or None. Raises ValueError for what is none."""
-    if budget is not None and not is_whole(budget, 0):
-        raise ValueError(f"whitespace_budget is {shown(budget)}, but must be at least 0, or None")
-    return budget
+    if budget is None:
+        return None
+    return count("whitespace_budget", budget, least=0, otherwise=", or None")
 
 
 def closing_within(matcher: _Matcher, max_tokens: int) -> tuple[_Matcher, int | None]:
@@ -521,6 +529,24 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
 _MAX_THREADS = 1024
 _MAX_CANDIDATES = 1_000_000
+_MOST_SECONDS = 1e9
+
+
+def _time_limit(threshold: Any) -> float | None:
+    """Seconds, None for no limit: negative ones, and more than any walk takes."""
+    seconds = as_real(threshold)
+    if seconds is None or math.isnan(seconds):
+        raise TypeError(f"time_threshold is {shown(threshold)}, but must be a number of seconds")
+    return seconds if 0 <= seconds <= _MOST_SECONDS else None
+
+
+def _position(position: Any) -> int:
+    number = as_whole(position)
+    if number is None:
+        raise TypeError(f"root_position is {shown(position)}, but must be an int")
+    if not 0 <= number <= MOST:
+        raise ValueError(f"root_position is {shown(number)}, but must be the number of a node")
+    return number
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.int64]:

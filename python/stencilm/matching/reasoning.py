@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from stencilm.matching.matcher import GrammarMatcher, closing_within
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 DEFAULT_REASONING = 2_048
 """Tokens of reasoning where no budget is given."""
@@ -248,11 +248,7 @@ def closing_after_reasoning(
 
 def checked_budget(budget: Any) -> int:
     """The budget of reasoning. Raises ValueError for what is none."""
-    if not is_whole(budget, 0):
-        raise ValueError(
-            f"the budget of reasoning is {shown(budget)}, but must be an int from 0 up"
-        )
-    return budget
+    return count("the budget of reasoning", budget, least=0, wish="an int from 0 up")
 
 
 class _Place(NamedTuple):

@@ -38,7 +38,7 @@ from stencilm.tool_calls.functions import (
 )
 from stencilm.tool_calls.reasoning import reasoning_format
 from stencilm.tool_calls.request import ToolChoice, schema_of_arguments
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 T = TypeVar("T")
 
@@ -155,9 +155,8 @@ class Talk:
     family: Any = None
 
     def __post_init__(self) -> None:
-        rounds = self.max_rounds
-        if not is_whole(rounds, 0):
-            raise ValueError(f"max_rounds is {shown(rounds)}, but must be 0 or more")
+        rounds = count("max_rounds", self.max_rounds, least=0, wish="0 or more")
+        object.__setattr__(self, "max_rounds", rounds)
         if self.on_error not in ("tell", "raise"):
             raise ValueError(f"on_error is {self.on_error!r}, but must be 'tell' or 'raise'")
 

@@ -54,7 +54,7 @@ from stencilm.models.reasoning import (
 )
 from stencilm.models.typed_model import Job, OnEvent, Piece, T, TypedModel, complaint_of
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count, finite
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -63,6 +63,7 @@ __all__ = ["Drawing", "Model", "from_llama_cpp", "from_mlx", "from_transformers"
 
 _MAX_COMPILERS = 4
 _MOST_TEXTS = 1_000
+_MOST_BEAMS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +214,10 @@ class Model(TypedModel):
             limits: As for `__call__`.
             whitespace_budget: As for `__call__`, for each of the texts.
         """
-        checked_whitespace(whitespace_budget)
-        if not is_whole(beams, 1):
-            raise ValueError(f"beams is {shown(beams)}, but must be at least 1")
+        whitespace_budget = checked_whitespace(whitespace_budget)
+        beams = count("beams", beams, least=1, most=_MOST_BEAMS)
+        max_tokens = count("max_tokens", max_tokens, least=1)
+        length_penalty = finite("length_penalty", length_penalty)
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
         blanks = whitespace_budget if output.is_json else None

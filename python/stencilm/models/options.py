@@ -16,7 +16,7 @@ from stencilm.limits import Limits
 from stencilm.matching.matcher import checked_whitespace
 from stencilm.models.protocol import LanguageModel
 from stencilm.models.reasoning import Reasoning, checked_reasoning
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import as_whole, count, plain
 
 if TYPE_CHECKING:
     from stencilm.guiding.task import Budget
@@ -129,6 +129,12 @@ class Drawing(TextLayout, total=False):
     whitespace_budget: int | None
 
 
+_NUMBERS = (
+    *("temperature", "top_p", "top_k", "min_p", "repetition_penalty"),
+    *("frequency_penalty", "presence_penalty", "seed"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of `Drawing` with their defaults, checked; those of retries are not among them.
@@ -158,25 +164,29 @@ class Options:
     whitespace_budget: int | None = None
 
     def __post_init__(self) -> None:
-        checked_whitespace(self.whitespace_budget)
-        most = self.max_tokens
-        if most is not None and not is_whole(most, 1):
-            raise ValueError(f"max_tokens is {shown(most)}, but must be at least 1")
+        for name in _NUMBERS:
+            self._set(name, plain(getattr(self, name)))
+        self._set("whitespace_budget", checked_whitespace(self.whitespace_budget))
+        if self.max_tokens is not None:
+            self._set("max_tokens", count("max_tokens", self.max_tokens, least=1))
         if self.finish not in (None, "cut", "valid"):
             raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
         if self.sampling not in ("masked", "exact", "smc"):
             raise ValueError(
                 f"sampling is {self.sampling!r}, but must be 'masked', 'exact' or 'smc'"
             )
-        for name in ("particles", "max_passes"):
-            value = getattr(self, name)
-            if not is_whole(value, 1) and not (name == "particles" and value is None):
-                raise ValueError(f"{name} is {shown(value)}, but must be at least 1")
+        if self.particles is not None:
+            particles = count("particles", self.particles, least=1)
+            self._set("particles", particles)
+        self._set("max_passes", count("max_passes", self.max_passes, least=1))
         if self.sampling != "masked":
             self._check_whole_texts()
-        checked_reasoning(self.reasoning)
+        self._set("reasoning", checked_reasoning(self.reasoning))
         self.stops  # noqa: B018 - checked here
-        self.token_sampling(0)
+        self._set("logit_bias", self.token_sampling(0).logit_bias)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def _check_whole_texts(self) -> None:
         """Raises ValueError for options with which there are no whole texts to draw from."""
@@ -217,7 +227,7 @@ class Options:
 
     def token_sampling(self, number: int) -> Sampling:
         """How text number `number` of a call is drawn."""
-        seed = self.seed
+        seed = as_whole(self.seed)
         return Sampling(
             temperature=self._temperature,
             top_p=self.top_p,
@@ -227,7 +237,7 @@ class Options:
             frequency_penalty=self.frequency_penalty,
             presence_penalty=self.presence_penalty,
             logit_bias=self.logit_bias or {},
-            seed=seed + number if isinstance(seed, int) and not isinstance(seed, bool) else seed,
+            seed=self.seed if seed is None else seed + number,
         )
 
 

@@ -25,6 +25,7 @@ from stencilm.matching.reasoning import (
 )
 from stencilm.models.prompts import Conversation, with_text
 from stencilm.models.protocol import LanguageModel, Prompt
+from stencilm.whole_numbers import MOST, as_whole, shown
 
 Reasoning: TypeAlias = Literal["auto", "draft"] | bool | int
 """Whether a model reasons before its answer. "auto": where its chat template has it reason, or the
@@ -36,18 +37,23 @@ answer in the form asked for."""
 def checked_reasoning(value: Any) -> Reasoning:
     """The option. Raises ValueError for what is none."""
     is_word = isinstance(value, str) and value in ("auto", "draft")
-    if is_word or isinstance(value, bool) or (isinstance(value, int) and value >= 0):
+    if is_word or isinstance(value, bool):
         checked: Reasoning = value
         return checked
+    number = as_whole(value)
+    if number is not None and 0 <= number <= MOST:
+        return number
     raise ValueError(
-        f"reasoning is {value!r}, but must be 'auto', 'draft', True, False, or a number of tokens"
+        f"reasoning is {shown(value)}, but must be 'auto', 'draft', True, False, or a number of "
+        "tokens"
     )
 
 
 def budget_of(reasoning: Reasoning) -> int:
     """The most tokens of reasoning."""
-    if isinstance(reasoning, int) and not isinstance(reasoning, bool):
-        return reasoning
+    number = as_whole(reasoning)
+    if number is not None:
+        return number
     return 0 if reasoning is False else DEFAULT_REASONING
 
 

@@ -30,7 +30,7 @@ from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
-from stencilm.whole_numbers import shown
+from stencilm.whole_numbers import count, shown
 
 _HUB_TIMEOUT = 10.0  # seconds
 _FEW_TOKENS = 32
@@ -46,8 +46,8 @@ class TransformersRunner:
     """
 
     def __init__(self, model: Any, *, static_cache: int | None = None) -> None:
-        if static_cache is not None and static_cache < 1:
-            raise ValueError(f"static_cache is {static_cache}, but must be at least 1, or None")
+        if static_cache is not None:
+            static_cache = count("static_cache", static_cache, least=1, otherwise=", or None")
         self.model = model.eval()
         self._static_cache = static_cache
         sizes = [

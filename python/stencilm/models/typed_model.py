@@ -43,7 +43,7 @@ from stencilm.models.reasoning import (
 )
 from stencilm.renewed_lock import RenewedLock
 from stencilm.shown import name_of
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm, TypeVar
@@ -59,6 +59,7 @@ else:
 OnEvent: TypeAlias = Callable[[Event], None]
 DEFAULT_MAX_RETRIES = 1
 _MAX_CACHED_TYPES = 64
+_MOST_TEXTS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -688,9 +689,12 @@ class TypedModel(ABC):
 
         Before that the texts that are asked for first, where there are some.
         """
-        retries = options.get("max_retries", DEFAULT_MAX_RETRIES)
-        if not is_whole(retries, 0):
-            raise ValueError(f"max_retries is {shown(retries)}, but must be an int from 0 up")
+        retries = count(
+            "max_retries",
+            options.get("max_retries", DEFAULT_MAX_RETRIES),
+            least=0,
+            wish="an int from 0 up",
+        )
         output_type, options = laid_out_with(output_type, options)
         jobs = [Job(number, prompt) for number, prompt in enumerate(prompts)]
         asked = self._asked_first(jobs, options)
@@ -864,9 +868,7 @@ def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
 
 
 def _checked_number(n: Any) -> int:
-    if not is_whole(n, 1):
-        raise ValueError(f"n is {shown(n)}, but must be at least 1")
-    return n
+    return count("n", n, least=1, most=_MOST_TEXTS)
 
 
 async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:

@@ -27,7 +27,7 @@ from stencilm.tokenizers.spelling import VocabType
 from stencilm.tokenizers.state import State, dump, restore, settle
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 from stencilm.tokenizers.view import show_tokens
-from stencilm.whole_numbers import shown
+from stencilm.whole_numbers import as_whole, shown
 
 _Ids = Iterable[int] | int | None
 
@@ -243,9 +243,14 @@ class TokenizerInfo:
             LookupError: No grammar is alive that has given out this row as one of its last 64; ask
                 a matcher for its patch again.
         """
-        if row < 0 or not self.core.fill_mask_row(row, bitmask, index):
+        number = as_whole(row)
+        if number is None:
+            raise TypeError(f"row is {shown(row)}, but must be the number of a row")
+        is_number = 0 <= number < 1 << 32
+        if not is_number or not self.core.fill_mask_row(number, bitmask, index):
             raise LookupError(
-                f"no grammar that had row {row} is alive; ask a matcher for its patch again"
+                f"no grammar that had row {shown(number)} is alive; ask a matcher for its patch "
+                "again"
             )
 
     @property
@@ -389,7 +394,7 @@ class TokenizerInfo:
 
     def _checked(self, ids: Iterable[int], name: str = "ids") -> list[int]:
         try:
-            numbers = list(map(index, ids))
+            numbers = [index(token_id) for token_id in ids]
         except TypeError:
             given = (
                 type(ids).__name__ if isinstance(ids, str) or not hasattr(ids, "__iter__") else ""

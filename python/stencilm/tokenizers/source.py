@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import index
 from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
 from stencilm.foreign import said, told_as
 from stencilm.tokenizers.spelling import Spelling
-from stencilm.whole_numbers import shown
+from stencilm.whole_numbers import as_whole, shown
 
 # Far above any model (the largest known vocabularies have 262,144 entries): what is wider is a
 # mistake, and would ask for bitmasks and lists of that width.
@@ -140,9 +139,10 @@ def ids_of(value: object, *, what: str) -> tuple[int, ...]:
         raise TokenizerError(f"{what} is {value!r:.80}; give token ids as integers")
     found: list[int] = []
     for item in values:
-        if isinstance(item, bool) or not hasattr(item, "__index__"):
+        number = as_whole(item)
+        if number is None:
             raise TokenizerError(f"{what} holds {item!r:.80}; give token ids as integers")
-        found.append(index(item))
+        found.append(number)
     return tuple(dict.fromkeys(found))
 
 
@@ -155,11 +155,11 @@ def settle_width(source: Source, vocab_size: object) -> int:
     size = len(source.tokens)
     if vocab_size is None:
         vocab_size = max(size, source.width or 0)
-    if isinstance(vocab_size, bool) or not hasattr(vocab_size, "__index__"):
+    width = as_whole(vocab_size)
+    if width is None:
         raise TokenizerError(
             f"vocab_size is {shown(vocab_size)}; give the number of the model's logits"
         )
-    width = index(vocab_size)
     if width < size:
         raise TokenizerError(
             f"vocab_size is {shown(width)}, but {source.label} has ids up to {size - 1}; "

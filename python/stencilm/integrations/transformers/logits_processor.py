@@ -25,7 +25,7 @@ from stencilm.matching.matcher import checked_whitespace
 from stencilm.matching.reasoning import DEFAULT_REASONING, ReasoningFormat, checked_budget
 from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.whole_numbers import is_whole, shown
+from stencilm.whole_numbers import count
 
 
 class _NoContinuousBatching:
@@ -112,8 +112,8 @@ class LogitsProcessor:
         whitespace_budget: int | None = None,
     ) -> None:
         most = max_new_tokens
-        if most is not None and not is_whole(most, 1):
-            raise ValueError(f"max_new_tokens is {shown(most)}, but must be at least 1, or None")
+        if most is not None:
+            most = count("max_new_tokens", most, least=1, otherwise=", or None")
         self._grammars = checked_grammars("LogitsProcessor", compiled)
         self._reasoning = (reasoning, checked_budget(reasoning_budget))
         blanks = checked_whitespace(whitespace_budget)
