@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import datetime
 import decimal
 import enum
 import fractions
+import ipaddress
 import json
 import math
+import pathlib
 import random
 import re
 import uuid
@@ -18,14 +21,27 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pytest
 from pydantic import (
     AfterValidator,
+    AnyUrl,
+    Base64Bytes,
+    Base64UrlBytes,
     BaseModel,
     ByteSize,
     ConfigDict,
     Field,
+    FileUrl,
+    FtpUrl,
     HttpUrl,
+    IPvAnyAddress,
+    IPvAnyInterface,
+    IPvAnyNetwork,
+    NatsDsn,
     PositiveFloat,
+    PostgresDsn,
+    RedisDsn,
     RootModel,
     StringConstraints,
+    TypeAdapter,
+    ValidationError,
     condecimal,
 )
 from typing_extensions import TypeAliasType
@@ -103,7 +119,37 @@ KEYS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("key", KEYS, ids=str)
+# Of these a key is written in one of several ways, but how many there are is not counted.
+OF_MANY_SPELLINGS: list[Any] = [
+    AnyUrl,
+    HttpUrl,
+    FileUrl,
+    FtpUrl,
+    PostgresDsn,
+    RedisDsn,
+    NatsDsn,
+    ipaddress.IPv4Address,
+    ipaddress.IPv4Network,
+    ipaddress.IPv4Interface,
+    ipaddress.IPv6Address,
+    ipaddress.IPv6Network,
+    ipaddress.IPv6Interface,
+    IPvAnyAddress,
+    IPvAnyNetwork,
+    IPvAnyInterface,
+    pathlib.Path,
+    pathlib.PurePosixPath,
+    pathlib.PureWindowsPath,
+    ByteSize,
+    Base64Bytes,
+    Base64UrlBytes,
+    Annotated[str, StringConstraints(to_lower=True)],
+    Annotated[str, StringConstraints(to_upper=True, strip_whitespace=True)],
+    ipaddress.IPv6Address | None,
+]
+
+
+@pytest.mark.parametrize("key", [*KEYS, *OF_MANY_SPELLINGS], ids=str)
 def test_every_key_is_read_and_none_is_lost(key: Any) -> None:
     for tp in (dict[key, int], collections.Counter[key]):
         output, start = resolve(tp), matcher(tp)
@@ -169,6 +215,8 @@ def test_a_set_of_any_number_keeps_what_is_equal_once(element: Any) -> None:
         (dict[frozenset[int], int], "no key of an object as a frozenset"),
         (dict[Frozen, int], "no key of an object as a Frozen"),
         (dict[RootModel[str], int], "no key of an object as a RootModel"),
+        (dict[fractions.Fraction, int], "a key that is a fraction can be written in several"),
+        (dict[complex, int], "a key that is a complex can be written in several ways"),
         (dict[list[int] | tuple[int], int], "no key of an object as a list"),
         (Annotated[dict[HttpUrl, int], Field(min_length=2)], "min_length=2 counts keys of a dict"),
         (Annotated[dict[float | int, int], Field(min_length=2)], "min_length=2 counts keys"),
@@ -212,6 +260,48 @@ def test_keys_are_written_in_one_way(tp: Any, fits: list[str], does_not: list[st
         text = json.dumps({key: 1})
         is_written = start.fork().longest_valid_prefix(text).status == "complete"
         assert is_written == (key in fits), key
+
+
+SPELLINGS: list[tuple[Any, list[str]]] = [
+    (HttpUrl, ["http://a.de/", "http://A.de/", "http://a.de", "HTTP://a.de/", "http://a.de:80/"]),
+    (HttpUrl, ["http://a.de/b", "http://a.de/./b", "http://a.de/c/../b", "http://a.de/%2e/b"]),
+    (HttpUrl, ["http://127.0.0.1/", "http://127.1/", "http://0x7f.0.0.1/", "http://2130706433/"]),
+    (HttpUrl, ["http://u@a.de/", "http://u:@a.de/"]),
+    (AnyUrl, ["file:///a", "file://localhost/a"]),
+    (RedisDsn, ["redis://a:6379/0", "redis://a/0", "redis://a"]),
+    (PostgresDsn, ["postgres://u:p@a:5432/db", "postgres://u:p@a:05432/db"]),
+    (ipaddress.IPv6Address, ["0:0:0:0:0:0:0:1", "::1", "0::1", "::0001", "::0.0.0.1"]),
+    (ipaddress.IPv6Address, ["a:b:0:0:0:0:0:1", "A:b::1", "a:B::1", "a:b:0::1"]),
+    (ipaddress.IPv6Network, ["::/0", "0::/0", "0:0:0:0:0:0:0:0/0"]),
+    (ipaddress.IPv6Network, ["a:b::/40", "a:b:0::/40", "A:b::/40", "a:b:0:0:0:0:0:0/40"]),
+    (ipaddress.IPv6Network, ["0:0:0:0:0:0:0:1/128", "::1/128", "0::1/128", "::1"]),
+    (ipaddress.IPv4Network, ["1.2.3.4/32", "1.2.3.4", "1.2.3.4/255.255.255.255"]),
+    (ipaddress.IPv6Interface, ["0:0:0:0:0:0:0:1/128", "::1/128", "::1"]),
+    (pathlib.PurePosixPath, ["a/b", "a//b", "a/./b", "./a/b", "a/b/", "a/b/."]),
+    (pathlib.PurePosixPath, [".", "", "./", "./."]),
+    (pathlib.PurePosixPath, ["/", "/."]),
+    (pathlib.PureWindowsPath, ["a/b", "a\\b", "A/b", "a/B"]),
+    (ByteSize, ["1000", "1000B", "1KB", "1kb", "1.0KB", "01000", "1000.0"]),
+    (Base64Bytes, ["QQ==", "QR==", "Qf=="]),
+    (Annotated[str, StringConstraints(to_lower=True)], ["aé", "Aé", "aÉ"]),
+    (Annotated[str, StringConstraints(to_upper=True)], ["SS", "ß", "ss", "Ss"]),
+]
+
+
+@pytest.mark.parametrize(("key", "texts"), SPELLINGS, ids=str)
+def test_one_of_many_spellings_is_written(key: Any, texts: list[str]) -> None:
+    """The first of them, and what is read from the others is equal, or they are not read."""
+    start = matcher(dict[key, int])
+    written = [
+        text
+        for text in texts
+        if start.fork().longest_valid_prefix(json.dumps({text: 1})).status == "complete"
+    ]
+    assert written == texts[:1]
+    value = TypeAdapter(key).validate_python(texts[0])
+    for text in texts:
+        with contextlib.suppress(ValidationError):
+            assert TypeAdapter(key).validate_python(text) == value
 
 
 KEEPS = {

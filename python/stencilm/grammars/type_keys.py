@@ -19,6 +19,7 @@ from pydantic.json_schema import JsonSchemaValue
 from stencilm.grammars.decimal_patterns import counted_decimals, decimal_patterns
 from stencilm.grammars.float_patterns import float_patterns
 from stencilm.grammars.integer_patterns import integer_patterns
+from stencilm.grammars.key_patterns import one_spelling, unchanged_case
 from stencilm.grammars.type_bounds import (
     FUNCTIONS,
     bound_of,
@@ -131,7 +132,16 @@ class DistinctSchemas(ConfiguredSchemas):
         if texts is None:
             raise _no_key(schema)
         texts = {name: said for name, said in texts.items() if name not in ("type", "title")}
-        return self._in_one_way(schema, texts)
+        if schema["type"] in ("fraction", "complex") or texts.get("format") == "fraction":
+            raise PydanticInvalidForJsonSchema(
+                f"a key that is a {_name(schema)} can be written in several ways, of which a dict "
+                "keeps one: use a list of pairs, or a Decimal"
+            )
+        return _with_patterns(
+            self._in_one_way(schema, texts),
+            one_spelling(schema, texts),
+            unchanged_case(schema, self._config) if schema["type"] == "str" else None,
+        )
 
     def _any_of_keys(self, schema: Any) -> JsonSchemaValue:
         choices = list(_parts(schema))
@@ -182,8 +192,7 @@ class DistinctSchemas(ConfiguredSchemas):
 
     def _in_one_way(self, schema: Any, texts: JsonSchemaValue) -> JsonSchemaValue:
         """These texts of a type without those that are read as others of them are."""
-        ways = [{"pattern": pattern} for pattern in self._ways(schema)]
-        return {**texts, "allOf": [*texts.get("allOf", []), *ways]} if ways else texts
+        return _with_patterns(texts, *self._ways(schema))
 
     def _ways(self, schema: Any) -> list[str]:
         """Patterns that leave one of the ways in which a text of a type can be written."""
@@ -279,6 +288,11 @@ class DistinctSchemas(ConfiguredSchemas):
 
 def _without_name(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in schema.items() if name != "ref"}
+
+
+def _with_patterns(texts: JsonSchemaValue, *patterns: str | None) -> JsonSchemaValue:
+    more = [{"pattern": pattern} for pattern in patterns if pattern is not None]
+    return {**texts, "allOf": [*texts.get("allOf", []), *more]} if more else texts
 
 
 def _parts(schema: Any) -> Iterator[Any]:
