@@ -7,11 +7,25 @@ import decimal
 import enum
 import fractions
 import ipaddress
+import pathlib
 import random
+import uuid
+from collections import deque
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, Base64Str, Field, HttpUrl, RootModel, Strict, condecimal
+from pydantic import (
+    AfterValidator,
+    Base64Str,
+    ByteSize,
+    Field,
+    HttpUrl,
+    RootModel,
+    SecretStr,
+    Strict,
+    StringConstraints,
+    condecimal,
+)
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.outputs import resolve
@@ -104,6 +118,31 @@ def test_what_a_function_makes_of_a_value_is_left_to_pydantic() -> None:
         (around(Literal["a"], min_length=2), "min_length=2 is no bound"),
         (around(fractions.Fraction, gt=1), "gt of a Fraction is no bound on its text"),
         (around(around(int | float, multiple_of=4), multiple_of=6), "multiple_of=6 stands around"),
+        (
+            around(pathlib.Path, min_length=1),
+            "min_length cannot be applied to Path, whose values",
+        ),
+        (
+            around(pathlib.Path, pattern="a"),
+            "pattern cannot be applied to Path, whose values are no texts",
+        ),
+        (around(ipaddress.IPv4Address, max_length=9), "max_length cannot be applied to IPv4Address, whose"),
+        (around(uuid.UUID, pattern="a"), "pattern cannot be applied to UUID, whose values"),
+        (around(HttpUrl, pattern="a"), "pattern cannot be applied to AnyUrl, whose values are no"),
+        (around(SecretStr, pattern="a"), "pattern cannot be applied to SecretStr"),
+        (around(str, allow_inf_nan=False), "allow_inf_nan cannot be applied to str, whose values"),
+        (around(Literal["a"], allow_inf_nan=False), "allow_inf_nan cannot be applied to str"),
+        (
+            Annotated[datetime.date, StringConstraints(to_lower=True)],
+            "to_lower cannot be applied to date, whose values are no texts: leave it out, or check a",
+        ),
+        (
+            Annotated[Decimal, StringConstraints(strip_whitespace=True)],
+            "strip_whitespace cannot be applied to Decimal",
+        ),
+        (Annotated[ByteSize, StringConstraints(to_lower=True)], "cannot be applied to ByteSize"),
+        (around(deque[int], allow_inf_nan=False), "cannot be applied to deque"),
+        (around(int | str, ge="x"), "ge='x' is no bound of the type int: give a value of it"),
         (Annotated[int | float, Strict()], "Unable to apply constraint 'strict'"),
     ],
     ids=str,

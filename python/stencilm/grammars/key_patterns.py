@@ -8,11 +8,12 @@ no capitals in its host, no port that its scheme has anyhow, no `.` between slas
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import PurePath, PureWindowsPath
 from typing import Any
 
 from pydantic import ByteSize
+
+from stencilm.grammars.type_constraints import classes_within
 
 _GROUP = "(?:0|[1-9a-f][0-9a-f]{0,3})"
 _V6 = f"{_GROUP}(?::{_GROUP}){{7}}"
@@ -104,20 +105,7 @@ def _urls(schema: Any) -> str:
 
 
 def _paths(schema: Any) -> str:
-    classes = [held for held in _classes(schema) if issubclass(held, PurePath)]
+    classes = [held for held in classes_within(schema) if issubclass(held, PurePath)]
     is_windows = any(issubclass(held, PureWindowsPath) for held in classes) or os.name == "nt"
     segment = _SEGMENT_OF_WINDOWS if is_windows else _SEGMENT
     return rf"^(?:\.|/|/?{segment}(?:/{segment})*)$"
-
-
-def _classes(schema: Any) -> Iterator[type]:
-    """The classes within a schema of pydantic's core."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if isinstance(part.get("cls"), type):
-                yield part["cls"]
-            waiting += [part[name] for name in part if name.endswith(("schema", "choices"))]
-        elif isinstance(part, list):
-            waiting += part

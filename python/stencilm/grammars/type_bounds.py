@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic.errors import PydanticInvalidForJsonSchema
-from pydantic_core import SchemaValidator
+from pydantic_core import SchemaValidator, ValidationError
 
 _ORDERED = frozenset({"int", "float", "decimal", "date", "time", "datetime", "timedelta"})
 _SIZED = frozenset(
@@ -68,7 +68,16 @@ def with_typed_bounds(schema: Any) -> Any:
     if schema["type"] not in _ORDERED or not names:
         return schema
     read = SchemaValidator({"type": schema["type"]})
-    return {**schema, **{name: read.validate_python(schema[name]) for name in names}}
+    bounds = {}
+    for name in names:
+        try:
+            bounds[name] = read.validate_python(schema[name])
+        except ValidationError:
+            raise PydanticInvalidForJsonSchema(
+                f"{name}={schema[name]!r:.60} is no bound of the type {schema['type']}: give a "
+                "value of it"
+            ) from None
+    return {**schema, **bounds}
 
 
 def bound_of(schema: Any) -> dict[str, Any]:

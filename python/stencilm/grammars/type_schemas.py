@@ -32,6 +32,7 @@ from stencilm.grammars.time_patterns import (
     time_patterns,
 )
 from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
+from stencilm.grammars.type_constraints import inapplicable
 from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
 
 if TYPE_CHECKING:
@@ -337,6 +338,9 @@ class _TypeSchemas(DistinctSchemas):
         )
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        refused = inapplicable(schema)
+        if refused is not None:
+            raise PydanticInvalidForJsonSchema(refused)
         with_bounds = self._bounded(schema)
         if with_bounds is not None:
             return self.generate_inner(with_bounds)
