@@ -122,6 +122,6 @@ def _is_of_pydantic(called: Any) -> bool:
 
 def _told(name: str, values: type, what: str) -> str:
     return (
-        f"{name} cannot be applied to {values.__name__}, whose values {what}: leave it out, or check a "
-        "str and convert it yourself, as in Annotated[str, Field(...)]"
+        f"{name} cannot be applied to {values.__name__}, whose values {what}: leave it out, or "
+        "check a str and convert it yourself, as in Annotated[str, Field(...)]"
     )

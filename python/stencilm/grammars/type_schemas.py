@@ -171,6 +171,14 @@ class _TypeSchemas(DistinctSchemas):
         formats = _formats() if _has_unknown(described) else {}
         return _with_formats(described, formats) if formats else described
 
+    def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
+        is_function = schema["type"] in ("function-plain", "function-wrap")
+        if is_function and schema.get("return_schema") is None:
+            module = str(getattr(schema["function"], "__module__", ""))
+            if not module.startswith("pydantic."):
+                return {}  # pydantic would say what was read, and not what the user makes of it
+        return super().ser_schema(schema)
+
     def model_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().model_schema(schema))
 

@@ -12,7 +12,16 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, computed_field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    PlainSerializer,
+    WrapSerializer,
+    computed_field,
+    create_model,
+    model_serializer,
+)
 
 import stencilm
 
@@ -38,9 +47,34 @@ class Node(BaseModel):
     children: list[Node] = Field(max_length=1)
 
 
+class Halved(BaseModel):
+    x: Annotated[int, PlainSerializer(lambda value: value * 0.5)]
+
+
+class Named(BaseModel):
+    x: Annotated[int, PlainSerializer(lambda value: f"#{value}", return_type=str)]
+
+
+class Whole(BaseModel):
+    x: int
+
+    @model_serializer
+    def written(self):  # type: ignore[no-untyped-def]  # which is the point
+        return {"y": "a", "z": self.x}
+
+
+class Wrapped(BaseModel):
+    x: Annotated[int, WrapSerializer(lambda value, write: [write(value)])]
+
+
 @pytest.mark.parametrize(
     ("output_type", "expected"),
     [
+        (Halved, None),
+        (Named, "struct<x: string>"),
+        (Whole, None),
+        (Wrapped, None),
+        (list[Halved], None),
         (str, "string"),
         (int, "int64"),
         (bool, "bool"),
@@ -101,6 +135,13 @@ def test_a_row_comes_back_typed() -> None:
 def test_every_notation(output_type: Any) -> None:
     (row,) = answered([{"text": "x"}], output_type=output_type)
     assert re.fullmatch(r"\(\d\d\)", row["output"])
+
+
+@pytest.mark.parametrize("output_type", [Halved, Whole, Wrapped])
+def test_what_a_serializer_without_a_type_writes_is_not_lost(output_type: Any) -> None:
+    (row,) = answered([{"text": "x"}], output_type=output_type)
+    value = output_type.model_validate_json(row["output_text"])
+    assert json.loads(row["output"]) == json.loads(value.model_dump_json())
 
 
 def test_values_without_a_type_come_as_json_text() -> None:
