@@ -18,6 +18,7 @@ from generation.small_models import (
     random_mistral,
     torch,
 )
+from stencilm.generation import batches
 from stencilm.generation.partial import MISSING, partial_value
 
 PATTERN = "(ab|ba|[0-9]{2}){2,6}!"
@@ -104,6 +105,8 @@ def test_beams_find_the_most_probable_texts(model: stencilm.Model) -> None:
     for text, logprob in found:
         assert logprob == pytest.approx(score(text), abs=1e-3)
     assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    # More than there are texts, all of whose ways on are looked at.
+    assert len(model.beam_search("x", grammar, beams=5000, length_penalty=1e308)) == len(found)
     assert [text for text, _ in model.beam_search("x", grammar, beams=1)] == [model("x", grammar)]
     with pytest.raises(ValueError, match="beams is 0"):
         model.beam_search("x", grammar, beams=0)
@@ -397,3 +400,30 @@ def test_formats_of_a_schema_may_be_annotations(model: stencilm.Model) -> None:
     free = stencilm.JsonSchema(schema, formats="annotation")
     assert free != stencilm.JsonSchema(schema)
     assert len(model("x", free)) <= 3
+
+
+def _slow_ways(
+    logits: Any, logprobs: Any, normalisers: Any, beams: int
+) -> list[tuple[float, int, int]]:
+    """The twin of `_ways`: every way is put in order."""
+    ways = []
+    for place, (logprob, normaliser) in enumerate(zip(logprobs, normalisers, strict=True)):
+        row = logits[place]
+        for token_id in np.argsort(-row, kind="stable")[: 2 * beams]:
+            if row[token_id] > -np.inf:
+                ways.append((logprob + float(row[token_id]) - normaliser, place, int(token_id)))
+    return sorted(ways, key=lambda way: (-way[0], way[1], way[2]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ways_of_beams_are_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "_MORE_WAYS", 1)
+    draws = np.random.default_rng(seed)
+    rows, width, beams = (int(draws.integers(1, most)) for most in (30, 80, 30))
+    # Few different values, so that many ways are as probable as others.
+    logits = draws.integers(-3, 3, (rows, width)).astype(np.float32)
+    logits[draws.random((rows, width)) < 0.3] = -np.inf
+    logprobs = [float(value) for value in draws.integers(-2, 1, rows)]
+    normalisers = [float(value) for value in draws.integers(1, 3, rows)]
+    slow = _slow_ways(logits, logprobs, normalisers, beams)
+    assert list(batches._ways(logits, logprobs, normalisers, beams)) == slow

@@ -148,6 +148,12 @@ def test_what_is_no_tokenizer_is_refused(
         ),
         ({"generation_config": {"eos_token_id": "x"}}, "eos_token_id is 'x'"),
         ({"generation_config": {"eos_token_id": 999}}, "declares the stop token 999"),
+        (
+            {"generation_config": {"eos_token_id": 999}},
+            r"generation_config\.json declares the stop token 999, but ids lie between 0",
+        ),
+        ({"config": {"eos_token_id": [0, 999]}}, r"^config\.json declares the stop token 999"),
+        ({"config": {"eos_token_id": "x"}}, r"config\.json: eos_token_id is 'x'"),
     ],
 )
 def test_settings_that_contradict_are_refused(

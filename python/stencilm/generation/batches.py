@@ -7,7 +7,7 @@ many, run them as rows of one pass, and hand each its row. Rows that end leave t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,6 +24,8 @@ from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
 
 OnEvent = Callable[[int, Event], None]
+
+_MORE_WAYS = 64
 
 
 class TokenBatch(Protocol):
@@ -224,27 +226,30 @@ def beam_search(
     ]
     unread: list[tuple[int, ...]] = [()]
     finished: list[Beam] = []
-    for _ in range(max_tokens):
+    for step in range(max_tokens):
+        is_last = step == max_tokens - 1
         logits = batch.append(unread)
-        ways: list[tuple[float, int, int]] = []
-        for place, (beam, state) in enumerate(live):
+        normalisers = []
+        for place, (_, state) in enumerate(live):
             row = logits[place]
             row[min(row.size, vocab_size) :] = -np.inf
-            normaliser = log_normaliser(row)
+            normalisers.append(log_normaliser(row))
             if state.fill_next_token_bitmask(mask, 0):
                 apply_token_bitmask_inplace(
                     row[None, :], mask, vocab_size=min(row.size, vocab_size)
                 )
-            for token_id in np.argsort(-row, kind="stable")[: 2 * beams]:
-                if row[token_id] > -np.inf:
-                    logprob = beam.logprob + float(row[token_id]) - normaliser
-                    ways.append((logprob, place, int(token_id)))
-        ways.sort(key=lambda way: (-way[0], way[1], way[2]))
+        ways = _ways(logits, [beam.logprob for beam, _ in live], normalisers, beams)
+        num_ended = 0
         chosen: list[tuple[Beam, GrammarMatcher]] = []
         parents: list[int] = []
         unread = []
         for logprob, place, token_id in ways:
             if len(chosen) == beams:
+                break
+            if is_last and num_ended == beams:
+                # The others are as long as those that ended now, and less probable.
+                last = (logprob, place, token_id)
+                finished += _stopped(live, logits, normalisers, stops, last)
                 break
             beam, state = live[place]
             if token_id in stops and state.is_completed():
@@ -257,6 +262,7 @@ def beam_search(
             token_ids = (*beam.token_ids, token_id)
             on = Beam(token_ids=token_ids, logprob=logprob, is_complete=grown.is_completed())
             if is_over(grown, stops):
+                num_ended += 1
                 finished.append(on)
                 continue
             chosen.append((on, grown))
@@ -270,6 +276,94 @@ def beam_search(
     finished.sort(key=lambda beam: -beam.score(length_penalty))
     cut = sorted((beam for beam, _ in live), key=lambda beam: -beam.score(length_penalty))
     return (finished + cut)[:beams]
+
+
+def _stopped(
+    live: Sequence[tuple[Beam, GrammarMatcher]],
+    logits: NDArray[np.float32],
+    normalisers: Sequence[float],
+    stops: frozenset[int],
+    first: tuple[float, int, int],
+) -> list[Beam]:
+    """The beams that a stop token ends here, by ways from this one on in their order."""
+    found = []
+    for place, (beam, state) in enumerate(live):
+        for token_id in stops:
+            if logits[place][token_id] > -np.inf and state.is_completed():
+                logprob = beam.logprob + float(logits[place][token_id]) - normalisers[place]
+                if (-logprob, place, token_id) >= (-first[0], *first[1:]):
+                    found.append((-logprob, place, token_id, beam.token_ids))
+    return [
+        Beam(token_ids=token_ids, logprob=-negative, is_complete=True)
+        for negative, _, _, token_ids in sorted(found)
+    ]
+
+
+def _ways(
+    logits: NDArray[np.float32],
+    logprobs: Sequence[float],
+    normalisers: Sequence[float],
+    beams: int,
+) -> Iterator[tuple[float, int, int]]:
+    """The ways on from all beams: log probability, beam and token, the most probable first.
+
+    Of each beam there are its `2 * beams` most probable tokens. Few more than `beams` are asked
+    for, so no more are put in order, and the others of large vocabularies are not looked at again.
+    """
+    taken, count = 0, 2 * beams + _MORE_WAYS
+    while True:
+        scores, places, tokens = _best_ways(logits, logprobs, normalisers, beams, count)
+        for at in range(taken, len(scores)):
+            yield float(scores[at]), int(places[at]), int(tokens[at])
+        if len(scores) < count:
+            return
+        taken, count = count, 4 * count
+
+
+def _best_ways(
+    logits: NDArray[np.float32],
+    logprobs: Sequence[float],
+    normalisers: Sequence[float],
+    beams: int,
+    count: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """The `count` most probable ways, in order: log probabilities, beams and tokens."""
+    found: list[tuple[NDArray[Any], ...]] = []
+    num_found = 0
+    for place, (logprob, normaliser) in enumerate(zip(logprobs, normalisers, strict=True)):
+        row = logits[place]
+        tokens = np.flatnonzero(row > -np.inf)
+        tokens = tokens[_highest(row[tokens], min(count, 2 * beams))]
+        scores = logprob + row[tokens].astype(np.float64) - normaliser
+        found.append((scores, np.full(tokens.size, place), tokens))
+        num_found += tokens.size
+        if num_found > 8 * count + logits.shape[1]:
+            found = [_leading(found, count)]
+            num_found = found[0][0].size
+    scores, places, tokens = _leading(found, count)
+    order = np.lexsort((tokens, places, -scores))[:count]
+    return scores[order], places[order], tokens[order]
+
+
+def _leading(
+    found: list[tuple[NDArray[Any], ...]], count: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The `count` most probable of these ways, and those as probable as the last of them."""
+    scores, places, tokens = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if scores.size <= count:
+        return scores, places, tokens
+    best = np.flatnonzero(scores >= np.partition(scores, -count)[-count])
+    return scores[best], places[best], tokens[best]
+
+
+def _highest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+    """Where the `count` highest values are; the first ones among equals."""
+    if values.size <= count:
+        return np.arange(values.size)
+    threshold = np.partition(values, -count)[-count]
+    above = np.flatnonzero(values > threshold)
+    equal = np.flatnonzero(values == threshold)[: count - above.size]
+    return np.concatenate([above, equal])
 
 
 def _is_settled(

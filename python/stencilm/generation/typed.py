@@ -67,21 +67,24 @@ def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[A
     What the type's own validators refuse is left out. Values are the same where they are equal and
     written alike: 1 and True are two.
     """
-    found: list[tuple[Any, str, float]] = []
+    found: list[tuple[Any, float]] = []
+    places: dict[str, list[int]] = {}
     for text, logprob in texts:
         try:
             value = output.parse(text)
         except (ValueError, RecursionError):
             continue
-        shown = repr(value)
-        for place, (other, other_shown, other_logprob) in enumerate(found):
-            if other_shown == shown and _is_equal(other, value):
-                found[place] = (other, shown, float(np.logaddexp(other_logprob, logprob)))
+        written_alike = places.setdefault(repr(value), [])
+        for place in written_alike:
+            other, other_logprob = found[place]
+            if _is_equal(other, value):
+                found[place] = (other, float(np.logaddexp(other_logprob, logprob)))
                 break
         else:
-            found.append((value, shown, logprob))
-    found.sort(key=lambda one: -one[2])
-    return [(value, logprob) for value, _, logprob in found]
+            written_alike.append(len(found))
+            found.append((value, logprob))
+    found.sort(key=lambda one: -one[1])
+    return found
 
 
 def _is_equal(one: Any, other: Any) -> bool:

@@ -174,11 +174,9 @@ def _with_settings(source: Source, folder: Path) -> Source:
             place=str(folder),
         )
     declared = generation.get("eos_token_id", model.get("eos_token_id"))
-    stop = (
-        *source.stop,
-        *(() if end is None else (id_of[end],)),
-        *ids_of(declared, what="eos_token_id"),
-    )
+    file = "generation_config.json" if "eos_token_id" in generation else "config.json"
+    own = (*source.stop, *(() if end is None else (id_of[end],)))
+    stop = (*own, *ids_of(declared, what=f"{file}: eos_token_id"))
     tokens = [None if i in special else token for i, token in enumerate(source.tokens)]
     tokens += [None] * (max(special, default=-1) + 1 - len(tokens))
     return replace(
@@ -188,6 +186,8 @@ def _with_settings(source: Source, folder: Path) -> Source:
         stop=tuple(dict.fromkeys(stop)),
         cleans_up_spaces=settings.get("clean_up_tokenization_spaces") is True,
         width=_width(model),
+        stop_file=file,
+        own_stop=own,
     )
 
 

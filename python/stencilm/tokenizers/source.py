@@ -52,6 +52,8 @@ class Source:
         tokens: Bytes by id; None for special tokens and holes.
         special: Names of the special tokens, by id.
         stop: The ids that end a text, as far as the tokenizer says.
+        stop_file: The file that names those of `stop` which the tokenizer's own does not.
+        own_stop: The ids that the tokenizer's own file names, where there is another.
         spelling: How the tokenizer writes its tokens.
         codec: The tokenizer itself, or None where there is only a list.
         wrapper_decode: The decode that users call, where it is another than the codec's (it is
@@ -72,6 +74,8 @@ class Source:
     cleans_up_spaces: bool = False
     decode_shows_bytes: bool = False
     width: int | None = None
+    stop_file: str | None = None
+    own_stop: tuple[int, ...] = ()
 
     def name_of(self, token_id: int) -> str:
         """The name of a special token; of another one its text, of a hole `<[id]>`."""
@@ -183,7 +187,9 @@ def settle_stop(source: Source, stop_token_ids: object, width: int) -> tuple[int
     stop = ids_of(stop_token_ids, what="stop_token_ids") if asked else source.stop
     for token_id in stop:
         if not 0 <= token_id < width:
-            told = "stop_token_ids has" if asked else f"{source.label} declares"
+            is_own = source.stop_file is None or token_id in source.own_stop
+            told = f"{source.label if is_own else source.stop_file} declares"
+            told = "stop_token_ids has" if asked else told
             raise TokenizerError(
                 f"{told} the stop token {shown(token_id)}, but ids lie between 0 and "
                 f"{width - 1}; give stop_token_ids of this vocabulary"

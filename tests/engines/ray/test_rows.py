@@ -51,7 +51,7 @@ class Halved(BaseModel):
     x: Annotated[int, PlainSerializer(lambda value: value * 0.5)]
 
 
-class Named(BaseModel):
+class Numbered(BaseModel):
     x: Annotated[int, PlainSerializer(lambda value: f"#{value}", return_type=str)]
 
 
@@ -71,7 +71,7 @@ class Wrapped(BaseModel):
     ("output_type", "expected"),
     [
         (Halved, None),
-        (Named, "struct<x: string>"),
+        (Numbered, "struct<x: string>"),
         (Whole, None),
         (Wrapped, None),
         (list[Halved], None),
