@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import os
+import stat
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +15,8 @@ from stencilm.cli.failure import USAGE, Failure
 from stencilm.files import run_file
 
 STANDARD_INPUT = "-"
+MAX_BYTES = 1 << 30
+"""The largest file, as large as the largest schema of the limits."""
 
 
 def read_text(source: str) -> str:
@@ -24,17 +28,48 @@ def read_text(source: str) -> str:
             buffer = getattr(sys.stdin, "buffer", None)
             data = sys.stdin.read().encode() if buffer is None else buffer.read()
         else:
-            data = Path(source).read_bytes()
+            data = _bytes_of(source)
     except FileNotFoundError:
-        raise Failure(f"there is no file {source!r}") from None
+        raise Failure(f"there is no file {source!r:.300}") from None
     except OSError as error:
-        raise Failure(f"cannot read {source!r}: {error.strerror or error}") from error
+        raise Failure(f"cannot read {source!r:.300}: {error.strerror or error}") from error
+    except ValueError as error:  # a name with a zero byte
+        raise Failure(f"{source!r:.300} names no file: {error}") from error
     try:
         return str(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise Failure(
             f"{shown(source)} is not UTF-8 text: byte {error.start} is no part of it"
         ) from None
+
+
+def _bytes_of(source: str) -> bytes:
+    """What a file holds, or a pipe that somebody writes into.
+
+    A named pipe is opened without waiting for its writer, who may never come. Raises OSError for
+    what cannot be opened.
+    """
+    is_pipe = stat.S_ISFIFO(os.stat(source).st_mode)
+    waits = getattr(os, "O_NONBLOCK", 0) if is_pipe else 0
+    number = os.open(source, os.O_RDONLY | waits | getattr(os, "O_BINARY", 0))
+    with os.fdopen(number, "rb") as stream:
+        first = stream.raw.read(1) if is_pipe else b""  # None while the writer has nothing yet
+        if first == b"" and is_pipe and Path(source).is_fifo() and not _is_of_shell(source):
+            raise Failure(
+                f"nobody writes into the pipe {source!r}: begin to write first, or hand the text "
+                "to standard input, with '-'"
+            )
+        if is_pipe:
+            os.set_blocking(number, True)
+        data = (first or b"") + stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise Failure(f"{source!r} has more than {MAX_BYTES} bytes, and no more are read")
+    return data
+
+
+def _is_of_shell(source: str) -> bool:
+    """Whether a pipe has no name of its own, as `<(command)` makes one, which may write nothing."""
+    return source.startswith(("/dev/fd/", "/proc/"))
 
 
 def read_prompt(source: str) -> str:
