@@ -21,13 +21,13 @@ from stencilm._core import LockGuard
 from stencilm.characters import check_characters
 from stencilm.chat_templates.renderer import Renderer, today
 from stencilm.errors import ModelError
-from stencilm.foreign import said, told_as
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.prompts import (
     no_chat_template,
     or_document_start,
     switches_of,
     text_messages,
+    told_as_template,
 )
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
@@ -191,10 +191,8 @@ class LlamaCppModel:
         # switches on.
         special = {"bos_token": begin, "eos_token": end}
         name = f"the chat template of {self.llama.model_path}"
-        renderer = Renderer(template, special, name=name, strftime_now=today)
-        with told_as(
-            lambda error: ModelError(f"the model's chat template cannot write them: {said(error)}")
-        ):
+        with told_as_template():
+            renderer = Renderer(template, special, name=name, strftime_now=today)
             return renderer.render(
                 text_messages(messages), add_generation_prompt=True, **switches_of(messages)
             )

@@ -6,12 +6,13 @@ is decided once. No framework is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 from stencilm.characters import check_characters
 from stencilm.chat_templates.huggingface import chat_text_of
-from stencilm.errors import ModelError
+from stencilm.errors import GrammarSyntaxError, ModelError
 from stencilm.foreign import said, told_as
 from stencilm.models.protocol import Prompt
 
@@ -113,12 +114,27 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     more: dict[str, Any] = {"tools": tools} if tools else {}
     more |= switches_of(messages)
     written = text_messages(messages)
-    with told_as(
-        lambda error: ModelError(f"the model's chat template cannot write them: {said(error)}")
-    ):
+    with told_as_template():
         text = chat_text_of(tokenizer, written, add_generation_prompt=True, **more)
     check_characters(text, "the prompt", "no tokenizer can read")
     return text
+
+
+@contextmanager
+def told_as_template() -> Iterator[None]:
+    """Runs what renders a chat template; what fails in it is a ModelError.
+
+    LimitExceeded comes through, which names the template itself.
+    """
+
+    def told(error: BaseException) -> ModelError:
+        return ModelError(f"the model's chat template cannot write them: {said(error)}")
+
+    with told_as(told):
+        try:
+            yield
+        except GrammarSyntaxError as error:  # it is no template
+            raise told(error) from error
 
 
 def switches_of(messages: Iterable[Any]) -> dict[str, bool]:
