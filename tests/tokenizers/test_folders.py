@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import damage
+from stencilm.compat.llguidance import LLTokenizer
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tokenizers.merge_prefixes import check_tokenizer_text
 
 from . import makers
 
@@ -259,3 +261,29 @@ def test_a_panic_of_the_tokenizers_library_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "tokenizer.json", json.dumps(state))
     with pytest.raises(TokenizerError, match="tokenizers library cannot read it"):
         TokenizerInfo.from_file(tmp_path)
+
+
+@pytest.mark.parametrize("merge", [["a", "\u20ac"], "a \u20ac"])
+@pytest.mark.parametrize("key", ["continuing_subword_prefix", "continuing\\u005fsubword_prefix"])
+def test_a_merge_that_would_end_the_process_is_refused(
+    merge: Any, key: str, tmp_path: Path
+) -> None:
+    """The library cuts the merge within a character, and aborts over the error's text."""
+    state = json.loads(makers.byte_level().to_str())
+    state["model"] |= {"continuing_subword_prefix": "#", "merges": [merge]}
+    state["model"]["vocab"]["\u20ac"] = len(state["model"]["vocab"])
+    text = json.dumps(state).replace("continuing_subword_prefix", key)
+    write(tmp_path, "tokenizer.json", text)
+    with pytest.raises(TokenizerError, match="takes 1 bytes off '\u20ac'") as caught:
+        TokenizerInfo.from_file(tmp_path)
+    assert caught.value.place == str(tmp_path / "tokenizer.json")
+    with pytest.raises(ValueError, match="and so cuts a character"):
+        LLTokenizer(text)
+
+
+def test_prefixes_that_end_with_a_character_are_left_to_the_library(tmp_path: Path) -> None:
+    state = json.loads(makers.byte_level().to_str())
+    merges = [["a", "\u20ac"], ["a", "abc\u20ac"]]
+    for prefix in ("", "\u20ac", "###"):
+        model = state["model"] | {"continuing_subword_prefix": prefix, "merges": merges}
+        check_tokenizer_text(json.dumps(state | {"model": model}).encode())

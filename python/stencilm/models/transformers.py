@@ -19,7 +19,7 @@ from safetensors import safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from stencilm.errors import ModelError
+from stencilm.errors import ModelError, TokenizerError
 from stencilm.foreign import said, told_as
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.batches import TransformersBatch
@@ -29,6 +29,7 @@ from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tokenizers.merge_prefixes import check_tokenizer_file
 from stencilm.tool_calls.reasoning import reasoning_format
 from stencilm.whole_numbers import count, shown
 
@@ -252,6 +253,7 @@ def load_transformers(
         if isinstance(source, Path) and not {"gguf_file", "config"} & options.keys():
             _check_layers(source)
         with _progress_bars(show_progress):
+            _check_tokenizer(source)
             tokenizer = AutoTokenizer.from_pretrained(str(source), trust_remote_code=False)
             model: Any
             model, found = AutoModelForCausalLM.from_pretrained(
@@ -275,6 +277,26 @@ def _not_loaded(source: str | Path, error: BaseException) -> ModelError:
     elif "safetensors" in reason:
         reason = f"{reason}; load reads no pickled weights; {_BY_HAND}"
     return ModelError(f"cannot load the model {str(source)!r}: {reason}")
+
+
+def _check_tokenizer(source: str | Path) -> None:
+    """Raises ModelError where the tokenizers library would abort the process.
+
+    The loader takes one of several files by its own version, so all of them are looked at.
+    """
+    folder = source
+    if isinstance(folder, str):
+        from huggingface_hub import snapshot_download
+
+        try:
+            folder = Path(snapshot_download(folder, allow_patterns="tokenizer*.json"))
+        except Exception:  # the loader has more ways to come by its files, and says what is wrong
+            return
+    for file in sorted(folder.glob("tokenizer*.json")):
+        try:
+            check_tokenizer_file(file)
+        except TokenizerError as error:
+            raise _not_loaded(source, error) from error
 
 
 def _check_layers(folder: Path) -> None:

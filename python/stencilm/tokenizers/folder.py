@@ -18,6 +18,7 @@ from stencilm.characters import check_characters
 from stencilm.errors import TokenizerError
 from stencilm.foreign import said, told_as
 from stencilm.tokenizers.fast import read_fast
+from stencilm.tokenizers.merge_prefixes import check_tokenizer_file
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
 from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source, ids_of
 from stencilm.tokenizers.tekken_source import is_tekken, read_tekken
@@ -96,6 +97,7 @@ def _read_json(file: Path) -> Source:
         raise TokenizerError(
             "reading a tokenizer.json needs `pip install tokenizers`", place=str(file)
         ) from error
+    check_tokenizer_file(file)
     try:
         with told_as(lambda error: _unreadable(file, error)):
             tokenizer = Tokenizer.from_file(str(file))

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from stencilm.errors import TokenizerError
+from stencilm.foreign import is_failure
 from stencilm.tokenizers import TokenizerInfo
+from stencilm.tokenizers.merge_prefixes import check_tokenizer_file, check_tokenizer_text
 
 # The first byte of a token's bytes where the token is a special one.
 _SPECIAL = b"\xff"
@@ -96,17 +98,23 @@ class LLTokenizer:
 
         try:
             if text.lstrip().startswith("{"):
+                check_tokenizer_text(text.encode("utf-8", "surrogatepass"))
                 read = Tokenizer.from_str(text)
             elif Path(text).is_file():
+                check_tokenizer_file(Path(text))
                 read = Tokenizer.from_file(text)
             else:
                 raise ValueError(
                     f"{text!r} is no file: give the path or the text of a tokenizer.json, or use "
                     "stencilm.compat.llguidance.hf.from_tokenizer; nothing is fetched here"
                 )
+        except TokenizerError as error:
+            raise ValueError(str(error)) from error
         except ValueError:
             raise
-        except Exception as error:  # the library raises plain Exception
+        except BaseException as error:  # the library raises plain Exception, and panics
+            if not is_failure(error):
+                raise
             raise ValueError(f"the tokenizer cannot be read: {error}") from error
         read.no_padding()
         read.no_truncation()
