@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -385,6 +386,31 @@ def test_what_tokens_spell_and_where_they_lead_may_not_part() -> None:
                 refused.append(str(error))
     assert any("must come at state" in words for words in refused)
     assert any("a state is out of reach" in words for words in refused)
+
+
+def test_stretches_that_go_on_alike_for_long_are_bounded() -> None:
+    """A text of 400 KB can say that 20,000 states have 20,000 bytes of forced text each."""
+    info = TokenizerInfo(SMALL, stop_token_ids=[11])
+    length = 20_000
+    columns = [int(byte == ord("a")) for byte in range(256)]
+    table = [[2**32 - 1, state + 1] for state in range(length - 1)] + [[2**32 - 1] * 2]
+    arrows = [[0, 1, state + 1] for state in range(length - 1)]
+    words = [
+        length,
+        2,
+        length,
+        length - 1,
+        *columns,
+        *chain.from_iterable(table),
+        *[0] * (length - 1),
+        1,
+    ]
+    words += [*[0] * length, *range(length), length - 1, *chain.from_iterable(arrows)]
+    forged = np.array(words, dtype="<u4").tobytes()
+    index = TokenIndex(stencilm._core.TokenIndex.from_bytes(forged, info.core), info)
+    with pytest.raises(stencilm.LimitExceeded, match=r"the 20000 stretches .* than 16777216 bytes"):
+        index.coalesce()
+    assert len(TokenIndex.from_regex("a{20000}", info).coalesce()[0].text) == 20_000
 
 
 @settings(max_examples=200)

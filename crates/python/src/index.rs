@@ -32,9 +32,10 @@ pub struct TokenIndex {
 
 fn refused(py: Python<'_>, error: IndexError) -> PyErr {
     match error {
-        IndexError::TooManyStates(_) | IndexError::TooLarge(_) | IndexError::WouldBeTooLarge { .. } => {
-            errors::raise(py, "LimitExceeded", &error.to_string(), None)
-        }
+        IndexError::TooManyStates(_)
+        | IndexError::TooLarge(_)
+        | IndexError::WouldBeTooLarge { .. }
+        | IndexError::TooMuchForced { .. } => errors::raise(py, "LimitExceeded", &error.to_string(), None),
         IndexError::SingleTokens | IndexError::TokenBudgets | IndexError::DeclaredNames => {
             errors::raise(py, "UnsupportedFeature", &error.to_string(), None)
         }
@@ -154,7 +155,7 @@ impl TokenIndex {
 
     /// The states at which the next byte is forced.
     fn forced_states(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        watch::unstoppable(py, || self.inner.forced_states())
+        watch::unstoppable(py, || self.inner.forced_states())?.map_err(|error| refused(py, error))
     }
 
     /// The forced bytes at a state, and the tokens that span their end by where they begin.

@@ -253,6 +253,8 @@ class TokenIndex:
         A stretch begins where the start, or a choice, leads into it, and is told once.
 
         Raises:
+            LimitExceeded: They take more than 16 MiB of text, where each counts as 16 bytes more:
+                thousands of states may go on alike for long.
             MatcherError: The text that the index was read from was changed by somebody.
         """
         stretches = []

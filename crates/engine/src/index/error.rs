@@ -36,6 +36,17 @@ pub enum IndexError {
         /// The most bytes that they may take.
         limit: usize,
     },
+    /// What must come is very long.
+    #[error(
+        "the {stretches} stretches of this index take more than {limit} bytes; follow next_state from the states that \
+         matter"
+    )]
+    TooMuchForced {
+        /// How many stretches there are.
+        stretches: usize,
+        /// The most bytes that they may take, of their texts and for each of them.
+        limit: u64,
+    },
     /// The grammar asks for single tokens.
     #[error("the grammar asks for single tokens, which an automaton over texts does not have; use a GrammarMatcher")]
     SingleTokens,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::MatcherError;
 use crate::index::bytes::{ByteAutomaton, NOWHERE};
+use crate::index::error::IndexError;
 use crate::query::boundary_tokens::Span;
 use crate::shared::Vocabulary;
 use crate::vocabulary::ranks::Ranks;
@@ -28,6 +29,10 @@ pub(super) struct Stretch {
     /// How many follow it, and the state.
     pub more_and_target: u32,
 }
+
+/// So many bytes of forced text are told of one index at most, where each stretch counts as so many more.
+const MAX_FORCED: u64 = 1 << 24;
+const STRETCH: u64 = 16;
 
 /// So many tokens are one stretch at most, and so many states are numbered.
 pub(super) const MAX_RUN: u32 = 1 << 8;
@@ -155,7 +160,10 @@ impl TokenIndex {
 
     /// The states at which a stretch of forced text begins: where one byte is the only way on, and no other stretch comes
     /// through.
-    pub fn forced_states(&self) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// [`IndexError::TooMuchForced`] where these stretches are very long together: thousands of them may go on alike.
+    pub fn forced_states(&self) -> Result<Vec<u32>, IndexError> {
         let mut inside = vec![false; self.automaton.len()];
         for &start in &self.at {
             let mut here = start;
@@ -169,7 +177,39 @@ impl TokenIndex {
             let here = self.at[state as usize];
             !inside[here as usize] && self.automaton.only(here).is_some()
         };
-        (0..self.num_states() as u32).filter(|&state| is_start(state)).collect()
+        let states: Vec<u32> = (0..self.num_states() as u32).filter(|&state| is_start(state)).collect();
+        let lengths = self.forced_lengths();
+        let length = |state: &u32| u64::from(lengths[self.at[*state as usize] as usize]);
+        let bytes = states.iter().map(length).sum::<u64>() + states.len() as u64 * STRETCH;
+        match bytes > MAX_FORCED {
+            true => Err(IndexError::TooMuchForced { stretches: states.len(), limit: MAX_FORCED }),
+            false => Ok(states),
+        }
+    }
+
+    /// How many bytes must come at each state of the automaton over bytes, one after the other.
+    fn forced_lengths(&self) -> Vec<u32> {
+        let mut lengths = vec![NOWHERE; self.automaton.len()];
+        let mut chain = Vec::new();
+        for first in 0..self.automaton.len() as u32 {
+            let mut here = first;
+            while lengths[here as usize] == NOWHERE {
+                // No chain comes back to itself: nothing would end there.
+                match self.automaton.only(here) {
+                    Some((_, next)) => {
+                        chain.push(here);
+                        here = next;
+                    }
+                    None => lengths[here as usize] = 0,
+                }
+            }
+            let mut length = lengths[here as usize];
+            for state in chain.drain(..).rev() {
+                length += 1;
+                lengths[state as usize] = length;
+            }
+        }
+        lengths
     }
 
     /// The bytes that must come at a state, and where tokens may begin in them that span their end, at most `limit` for
