@@ -313,6 +313,78 @@ def _(_: GrammarCompiler) -> Work:
     return lambda _: (str(grammar), grammar.serialize_json())
 
 
+def doubling(rule: str, count: int = 40) -> str:
+    """A Lark grammar of terminals each of which holds the one before several times."""
+    terminals = [rule.format(new=f"T{n}", old=f"T{n - 1}", number=n) for n in range(1, count + 1)]
+    return "\n".join([f"start: T{count}", 'T0: "ab" /[c-f]/', *terminals])
+
+
+LARK = {
+    "reading: Lark terminals that double": doubling("{new}: {old} {old}"),
+    "reading: Lark terminals that double in alternatives": doubling(
+        '{new}: {old} "x" {old} | {old} "y{number}" {old}'
+    ),
+    "reading: Lark terminals that double in repetitions": doubling(
+        "{new}: ({old} {old})* {old} {old}"
+    ),
+    "reading: a Lark terminal of 2,000 long ones": doubling("{new}: {old} {old}", 17).replace(
+        "start: T17", "start: ALL\nALL: " + "T17 " * 2000
+    ),
+    "reading: a chain of 9,000 alternatives": doubling('{new}: {old} | "x{number}"', 9000),
+}
+for title, text in LARK.items():
+
+    def _lark(_: GrammarCompiler, text: str = text) -> Work:
+        return lambda made: Grammar.from_lark(text, limits=made.limits)
+
+    case(title)(_lark)
+
+
+@case("reading: 10,000 declarations in a sequence")
+def _(_: GrammarCompiler) -> Work:
+    parts = [f'%declares("s": "a{number}") %refers("s")' for number in range(10_000)]
+    text = "root ::= " + " ".join(parts)
+    return lambda made: Grammar.from_ebnf(text, limits=made.limits)
+
+
+@case("reading: a chain of 20,000 references")
+def _(_: GrammarCompiler) -> Work:
+    defs: dict[str, Any] = {
+        f"d{number}": {"anyOf": [{"$ref": f"#/$defs/d{number + 1}"}, {"const": number}]}
+        for number in range(20_000)
+    }
+    schema = json.dumps({"$ref": "#/$defs/d0", "$defs": {**defs, "d20000": {"type": "null"}}})
+    return lambda made: Grammar.from_json_schema(schema, limits=made.limits)
+
+
+@case("reading: free text without 30,000 texts")
+def _(_: GrammarCompiler) -> Work:
+    excluded = [f"x{number}y" for number in range(30_000)]
+    tag = {"type": "structural_tag", "format": {"type": "any_text", "excludes": excluded}}
+    text = json.dumps(tag)
+    return lambda made: Grammar.from_structural_tag(text, limits=made.limits)
+
+
+@case("reading: an EBNF chain of 20,000 rules")
+def _(_: GrammarCompiler) -> Work:
+    rules = [f'r{number} ::= r{number - 1} "x" | "y"' for number in range(1, 20_001)]
+    text = "\n".join(["root ::= r20000", 'r0 ::= "a"', *rules])
+    return lambda made: Grammar.from_ebnf(text, limits=made.limits)
+
+
+@case("reading: any part of a text of 1 MB")
+def _(_: GrammarCompiler) -> Work:
+    text = "".join(chr(97 + (number * number // 7) % 26) for number in range((1 << 20) - 99))
+    return lambda made: Grammar.from_ebnf(f'root ::= Substring("{text}")', limits=made.limits)
+
+
+@case("a matcher with a token budget, before 1 MB")
+def _(made: GrammarCompiler) -> Work:
+    text = "".join(chr(97 + (number * number // 7) % 26) for number in range((1 << 20) - 99))
+    compiled = made.compile_grammar(Grammar.from_regex(text, limits=ROOMY))
+    return lambda _: GrammarMatcher(compiled, token_budget=1 << 20)
+
+
 WAYS = ("deadline", "signal", "cancel")
 """What ends a case."""
 

@@ -38,6 +38,7 @@ _TOKENS = [
 STOP = len(_TOKENS)
 INFO = TokenizerInfo([token.encode() for token in _TOKENS] + ["</s>"], stop_token_ids=[STOP])
 COMPILER = GrammarCompiler(INFO, cache_enabled=False)
+COMPILER_OF_BYTES = GrammarCompiler(TokenizerInfo([bytes([byte]) for byte in range(128)]))
 
 Env = frozenset[tuple[str, str]]
 Texts = set[tuple[str, Env]]
@@ -523,3 +524,19 @@ def test_holes_in_texts_with_references() -> None:
     }
     filled = Grammar.from_json_schema(schema, compact=True).fill(['{"a":"x","b":"', HOLE, "}"])
     assert next_bytes(filled, 'y","c":"') == "\\x"
+
+
+def test_any_part_of_a_long_sequence_may_declare() -> None:
+    """It is written out in parts, or 10,000 declarations would take as many sequences of all."""
+    parts = " ".join(f'(%declares("s": "a{number}b") | "x")' for number in range(300))
+    compiled = COMPILER_OF_BYTES.compile_grammar(f'root ::= {parts} (%refers("s") | "y")')
+
+    def reads(text: str) -> bool:
+        matcher = GrammarMatcher(compiled)
+        return matcher.accept_string(text) and matcher.is_completed()
+
+    for at in (0, 63, 64, 65, 150, 299):
+        before, after = "x" * at, "x" * (299 - at)
+        assert reads(f"{before}a{at}b{after}a{at}b")
+        assert not reads(f"{before}a{at}b{after}a{at + 1}b")
+    assert reads("x" * 300 + "y") and not reads("x" * 300 + "a0b")

@@ -29,12 +29,13 @@ pub use error::{PatternError, PatternErrorKind};
 pub use options::{Anchoring, Dialect, MAX_NESTING, MAX_PATTERN_BYTES, MAX_SYNTAX, PatternOptions};
 pub use utf8::{Alphabet, Utf8};
 
+use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
 use crate::host::after_freeing;
 use choices::Choice;
 use place::Reading;
-use read::read;
+use read::{read, too_long};
 use rewritten::Rewritten;
 use steps::Budget;
 
@@ -96,7 +97,7 @@ fn parse_choice(
     let rewritten = rewritten(pattern, options.dialect)?;
     let budget = Budget::default();
     let reading = Reading { choice, ..Reading::whole(&budget) };
-    let found = read(exprs, rewritten, pattern, options, alphabet, reading);
+    let found = bounded(exprs, pattern, |exprs| read(exprs, rewritten, pattern, options, alphabet, reading));
     give_back(pattern);
     Ok(found?.map(|mut found| found.groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts)))
 }
@@ -116,9 +117,34 @@ pub fn parse_part(
     let rewritten = rewritten(pattern, dialect)?;
     let budget = Budget::default();
     let reading = Reading { open: true, ..Reading::whole(&budget) };
-    let found = read(exprs, rewritten, pattern, &options, alphabet, reading);
+    let found = bounded(exprs, pattern, |exprs| read(exprs, rewritten, pattern, &options, alphabet, reading));
     give_back(pattern);
     Ok(found?.expect("a pattern has all of itself").groups)
+}
+
+/// Reads into a set that gives up where it takes too long: in one that nobody has bound, until it is read.
+fn bounded<T>(
+    exprs: &mut ExprSet,
+    pattern: &str,
+    read: impl FnOnce(&mut ExprSet) -> Result<T, PatternError>,
+) -> Result<T, PatternError> {
+    let is_bound = exprs.is_bound();
+    if !is_bound {
+        exprs.bound(usize::MAX);
+    }
+    let found = read(exprs);
+    let given_up = exprs.given_up();
+    if !is_bound {
+        exprs.unbound();
+    }
+    match (found, given_up) {
+        // Whoever bound the set says in other words that there are too many.
+        (Ok(found), Some(LimitExceeded::Expressions(_))) => Ok(found),
+        (Err(error), Some(_)) if error.kind == PatternErrorKind::Limit => Err(error),
+        // Whatever was found, or found to be wrong, is of parts of the pattern.
+        (_, Some(limit)) => Err(too_long(pattern, limit)),
+        (found, None) => found,
+    }
 }
 
 /// The syntax tree of a long pattern takes 140 bytes for each of its own. They are free again, and given back at once.

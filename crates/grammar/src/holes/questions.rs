@@ -13,7 +13,7 @@ use super::template::{Piece, Template};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, Members, NodeId};
-use crate::passes::drop_unreachable;
+use crate::passes::drop_unreachable_in_time;
 
 /// What is kept from one question to the next may hold so many bytes.
 const MAX_KEPT_BYTES: usize = 64 << 20;
@@ -96,7 +96,7 @@ impl Holes {
             }
             _ => error,
         })?;
-        Ok(Grammar { begun, ..drop_unreachable(&made) })
+        Ok(Grammar { begun, ..drop_unreachable_in_time(&made)? })
     }
 
     /// The texts that may be put into the first hole: those of [`Holes::quotient`] that go on from what stands before it.

@@ -1,6 +1,6 @@
 //! How a front end makes a grammar: collect nodes and rules, then drop what matches nothing.
 
-use stencilm_regex::{ExprId, ExprSet};
+use stencilm_regex::{ExprId, ExprSet, LimitExceeded};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
@@ -33,8 +33,10 @@ pub struct GrammarBuilder {
 
 impl Default for GrammarBuilder {
     fn default() -> GrammarBuilder {
+        let mut exprs = common_exprs();
+        exprs.bound(MAX_EXPRS);
         GrammarBuilder {
-            exprs: common_exprs(),
+            exprs,
             nodes: Vec::new(),
             rules: Vec::new(),
             members: Vec::new(),
@@ -48,7 +50,8 @@ impl Default for GrammarBuilder {
 impl GrammarBuilder {
     /// A builder that goes on from a grammar, whose nodes, rules and expressions keep their numbers.
     pub(crate) fn from_grammar(grammar: Grammar) -> GrammarBuilder {
-        let Grammar { exprs, nodes, rules, members, items, .. } = grammar;
+        let Grammar { mut exprs, nodes, rules, members, items, .. } = grammar;
+        exprs.bound(MAX_EXPRS);
         let rules = rules.into_iter().map(|rule| (rule.name, Some(rule.body))).collect();
         let mut live = LiveExprs::default();
         live.note_all(&exprs, &nodes);
@@ -227,6 +230,33 @@ impl GrammarBuilder {
     /// Allows so many expressions, in place of 1,200,000.
     pub fn limit_exprs(&mut self, max_exprs: usize) {
         self.max_exprs = Some(max_exprs);
+        self.exprs.bound(max_exprs);
+    }
+
+    /// Whether the expressions are what was asked for: they are given up where they are too many or take too long.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where they were.
+    fn check_exprs(&self) -> Result<(), GrammarError> {
+        let max_exprs = self.max_exprs.unwrap_or(MAX_EXPRS);
+        let given_up = self.exprs.given_up();
+        if self.exprs.own_len() > max_exprs || matches!(given_up, Some(LimitExceeded::Expressions(_))) {
+            let way_out = match self.max_exprs {
+                Some(_) => "shorten its literals, split it, or raise `grammar_expressions` of the limits",
+                None => "shorten its literals or split it",
+            };
+            let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
+            return Err(GrammarError::new(ErrorKind::Limit, "", message));
+        }
+        given_up.map_or(Ok(()), |limit| Err(GrammarError::limit("", limit)))
+    }
+
+    /// What a step found, unless the expressions were given up meanwhile: then it is of parts of them only.
+    pub(crate) fn whole<T>(&self, found: Result<T, GrammarError>) -> Result<T, GrammarError> {
+        match found {
+            Err(error) if error.kind == ErrorKind::Limit => Err(error),
+            found => self.check_exprs().and(found),
+        }
     }
 
     /// The grammar that starts at `root`, without the parts that match nothing.
@@ -238,22 +268,16 @@ impl GrammarBuilder {
     /// # Panics
     /// When a declared rule was never defined.
     pub fn finish(mut self, root: NodeId, report: impl Into<KeptReport>) -> Result<Grammar, GrammarError> {
-        let max_exprs = self.max_exprs.unwrap_or(MAX_EXPRS);
-        if self.exprs.own_len() > max_exprs {
-            let way_out = match self.max_exprs {
-                Some(_) => "shorten its literals, split it, or raise `grammar_expressions` of the limits",
-                None => "shorten its literals or split it",
-            };
-            let message = format!("the grammar has more than {max_exprs} parts of regular expressions; {way_out}");
-            return Err(GrammarError::new(ErrorKind::Limit, "", message));
-        }
+        self.check_exprs()?;
         let live = std::mem::take(&mut self.live);
         let grammar = self.collected(root, report);
-        Ok(split_literals(without_dead_parts(names::settled(grammar)?, live)?))
+        let grammar = without_dead_parts(names::settled(grammar)?, live)?;
+        split_literals(grammar).map_err(|limit| GrammarError::limit("", limit))
     }
 
     /// What was collected, as it is.
     fn collected(mut self, root: NodeId, report: impl Into<KeptReport>) -> Grammar {
+        self.exprs.unbound();
         self.exprs.shrink_to_fit();
         let rules = self
             .rules

@@ -97,7 +97,7 @@ pub(crate) fn copy_while<E>(
     }
     if found.len() == from.own_len() && common == into.len() {
         // Nothing is left out, so nothing would get another id.
-        *into = from.clone();
+        into.take_over(from);
         return Ok(Copies { common: from.len(), ..copies });
     }
     // An expression is interned after its children.

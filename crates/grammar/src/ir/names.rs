@@ -5,7 +5,8 @@
 //! declared before it. A reference is there in the last form only, so what matches nothing is dropped as ever, and no
 //! matcher can walk to a place where a reference must come and no name is. Which names they are is known to a matcher alone.
 
-use stencilm_regex::ExprId;
+use indexmap::IndexSet;
+use stencilm_regex::{ExprId, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
@@ -14,6 +15,8 @@ use crate::ir::grammar::{
 
 /// Most rounds of a counted repetition whose body may declare names.
 const MAX_ROUNDS: u32 = 64;
+/// Longest sequence that is written out once for each part that may declare a name; of a longer one each part is a sequence.
+const MAX_PARTS: usize = 64;
 /// Most sets of names of one grammar.
 const MAX_SETS: usize = 8;
 
@@ -37,18 +40,21 @@ const FORMS: [Form; 3] = [Form::Without, Form::Declaring, Form::With];
 /// [`ErrorKind::Unsupported`] for what cannot be told beforehand: declarations in objects that are open or in any order, in
 /// arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to what nothing declares.
 pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
-    let mut sets: Vec<NameSet> = Vec::new();
+    let mut sets: IndexSet<NameSet> = IndexSet::new();
     for node in &grammar.nodes {
         if let Node::Marked { mark: Mark::Declares(set) | Mark::Refers(set), .. } = node
             && !sets.contains(set)
         {
-            sets.push(set.clone());
+            sets.insert(set.clone());
         }
     }
     if sets.len() > MAX_SETS {
         let message =
             format!("the grammar has {} sets of names, and at most {MAX_SETS} are kept; join some", sets.len());
         return Err(GrammarError::new(ErrorKind::Limit, "", message));
+    }
+    if !sets.is_empty() {
+        grammar = with_short_sequences(grammar);
     }
     for set in &sets {
         if sets.iter().any(|other| other.name == set.name && other.quoted != set.quoted) {
@@ -60,6 +66,25 @@ pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
         grammar = Grammar { root, ..parts.grammar };
     }
     Ok(grammar)
+}
+
+/// The same grammar, in which a long sequence that holds declarations or references is one of sequences.
+fn with_short_sequences(grammar: Grammar) -> Grammar {
+    let mut parts = Parts { grammar };
+    let involved =
+        holding(&parts, |node| matches!(node, Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. }));
+    for (id, _) in involved.iter().enumerate().filter(|(_, involved)| **involved) {
+        let Node::Sequence(all) = &parts.grammar.nodes[id] else { continue };
+        let mut all = all.to_vec();
+        if all.len() <= MAX_PARTS {
+            continue;
+        }
+        while all.len() > MAX_PARTS {
+            all = all.chunks(MAX_PARTS).map(|some| parts.sequence(some)).collect();
+        }
+        parts.grammar.nodes[id] = Node::Sequence(all.into());
+    }
+    parts.grammar
 }
 
 /// A grammar to which parts are added.
@@ -184,6 +209,7 @@ impl<'b> Product<'b> {
         let root = self.builder.grammar.root;
         for id in 0..self.involved.len() as u32 {
             let Some(rules) = self.rules[id as usize] else { continue };
+            check_time().map_err(|limit| GrammarError::limit("", limit))?;
             let node = self.builder.get(NodeId(id)).clone();
             for form in FORMS {
                 let body = self.formed(NodeId(id), &node, form)?;

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits};
+use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::fixpoint::{Clause, least_fixed_point};
@@ -186,6 +186,7 @@ fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, Gra
     let mut left = alive.len();
     let mut deriver = None;
     for (alive, node) in alive.iter_mut().zip(&grammar.nodes) {
+        in_time()?;
         let Node::Lexeme(expr) = node else { continue };
         if !live.decide(&grammar.exprs, *expr, &mut deriver)? {
             return Ok(false);
@@ -196,6 +197,7 @@ fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, Gra
     for _ in 0..ROUNDS {
         let before = left;
         for index in 0..alive.len() {
+            in_time()?;
             if !alive[index] && is_alive_from(grammar, &grammar.nodes[index], &alive) {
                 alive[index] = true;
                 left -= 1;
@@ -206,6 +208,11 @@ fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, Gra
         }
     }
     Ok(left == 0)
+}
+
+/// Ends what takes too long.
+fn in_time() -> Result<(), GrammarError> {
+    check_time().map_err(|limit| GrammarError::limit("", limit))
 }
 
 /// Whether a node surely matches some text if these do.
@@ -243,6 +250,7 @@ pub(crate) fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Resul
     // Most grammars have nothing to search.
     let mut deriver: Option<Deriver> = None;
     least_fixed_point(grammar.nodes.len(), |index| {
+        in_time()?;
         Ok(match &grammar.nodes[index] {
             Node::Lexeme(expr) => {
                 let live = live.decide(&grammar.exprs, *expr, &mut deriver)?;

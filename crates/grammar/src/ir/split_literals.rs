@@ -5,7 +5,9 @@
 //! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
 //! sequences where the first byte tells them apart.
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
+use stencilm_regex::{
+    ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, LimitExceeded, PIECE, check_time, check_time_after, pieces,
+};
 
 use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, Items, ItemsId, MembersId, Node, NodeId};
@@ -76,20 +78,24 @@ impl Run {
 ///
 /// Elements of an array that are compared are so as the lexemes that they are, so a grammar with such arrays stays as
 /// it is.
-pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
+///
+/// # Errors
+/// As [`check_time`].
+pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExceeded> {
     if grammar.items.iter().any(Items::compares) {
-        return grammar;
+        return Ok(grammar);
     }
     let mut plans = Vec::new();
     // The plan of each node that is split.
     let mut split: Vec<Option<usize>> = vec![None; grammar.nodes.len()];
     for (node, plan) in grammar.nodes.iter().zip(&mut split) {
+        check_time()?;
         if let &Node::Lexeme(expr) = node {
             *plan = planned(&mut grammar.exprs, expr, &mut plans);
         }
     }
     if plans.is_empty() {
-        return grammar;
+        return Ok(grammar);
     }
     let lexemes = plans.iter().filter_map(|plan| if let Then::Lexeme(rest) = plan.then { Some(rest) } else { None });
     let mut roots: Vec<ExprId> = lexemes.collect();
@@ -102,7 +108,7 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
     }
     // The runs as they were are left behind with the set.
     let mut new = common_exprs();
-    let copies = exprs::copy(&grammar.exprs, roots, &mut new);
+    let copies = exprs::copy_while(&grammar.exprs, roots, &mut new, check_time)?;
     grammar.exprs = ExprSet::new();
     for members in &mut grammar.members {
         *members = members.mapped(|&node| node, |expr| copies.of(expr));
@@ -118,6 +124,7 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
     // Those that others choose from come behind them.
     let mut made: Vec<Node> = Vec::with_capacity(plans.len());
     for Plan { run, then } in plans.iter().rev() {
+        check_time_after(run.bytes.len() as u32)?;
         let mut add = |node| {
             grammar.nodes.push(node);
             NodeId(grammar.nodes.len() as u32 - 1)
@@ -141,7 +148,7 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Grammar {
     }
     grammar.exprs = new;
     grammar.exprs.shrink_to_fit();
-    grammar
+    Ok(grammar)
 }
 
 /// The plan of a lexeme that begins with a long run of bytes, or with a choice of which some do, among all plans; `None` of

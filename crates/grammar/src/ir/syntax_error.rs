@@ -1,6 +1,6 @@
 //! Errors in a text of several lines: an offset while it is read, line and column for who wrote it.
 
-use stencilm_regex::check_time;
+use stencilm_regex::{ExprSet, LimitExceeded, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 
@@ -31,6 +31,24 @@ impl SyntaxError {
     /// Ends what takes too long at this offset.
     pub fn check_time(offset: usize) -> Result<(), SyntaxError> {
         check_time().map_err(|limit| SyntaxError::limit(offset, limit.while_reading()))
+    }
+
+    /// Ends what takes too long, or too much memory, at this offset: to be asked between two expressions.
+    pub fn check_growth(exprs: &mut ExprSet, offset: usize) -> Result<(), SyntaxError> {
+        exprs.may_grow().map_err(|limit| SyntaxError::growth(offset, limit))
+    }
+
+    /// Expressions that were given up at this offset.
+    pub fn growth(offset: usize, limit: LimitExceeded) -> SyntaxError {
+        let message = match limit {
+            LimitExceeded::Expressions(most) => {
+                format!(
+                    "the grammar has more than {most} parts of regular expressions; shorten its literals or split it"
+                )
+            }
+            _ => limit.while_reading(),
+        };
+        SyntaxError::limit(offset, message)
     }
 
     /// An error with line and column of a text that is a part of another and starts there.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use stencilm_regex::{ExprId, HashSet, check_time, check_time_now};
+use stencilm_regex::{ExprId, HashSet, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
@@ -13,7 +13,7 @@ use crate::ir::grammar::{
 };
 use crate::ir::report::Report;
 use crate::json::surface::Surface;
-use crate::passes::drop_unreachable;
+use crate::passes::drop_unreachable_in_time;
 
 impl Grammar {
     /// The texts of the grammars one after the other; of none of them, the empty text.
@@ -68,8 +68,7 @@ fn combined(
     }
     let root = join(&mut builder, &roots);
     let grammar = builder.finish(root, report)?;
-    check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
-    Ok(drop_unreachable(&grammar))
+    drop_unreachable_in_time(&grammar)
 }
 
 /// Adds all of a grammar, with names that no rule before has; gives its root.

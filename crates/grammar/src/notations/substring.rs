@@ -9,16 +9,16 @@ use stencilm_regex::{ExprId, ExprSet, HashMap, LimitExceeded, check_time};
 #[derive(Default)]
 struct State {
     /// The length of the longest run that leads here.
-    len: usize,
+    len: u32,
     /// The state of the longest run that ends in the same places and others.
-    link: Option<usize>,
-    next: FxHashMap<u32, usize>,
+    link: Option<u32>,
+    next: FxHashMap<u32, u32>,
 }
 
 /// The expression of all texts `chunks[i..j]`, joined; the empty one is among them.
 ///
 /// # Errors
-/// Where it takes too long.
+/// Where it takes too long, or the set may not have so many expressions.
 pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, LimitExceeded> {
     let mut numbers: HashMap<&str, u32> = HashMap::default();
     let mut symbols = Vec::new();
@@ -30,20 +30,26 @@ pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, 
         });
         symbols.push(number);
     }
+    // Behind each chunk but the last something else may follow, and that stands alone and behind the chunk before: two
+    // expressions for each, of which no more can be known than are shared.
+    let shared = exprs.len() - exprs.own_len();
+    exprs.may_grow_by(2 * symbols.len().saturating_sub(shared + 1))?;
     let states = automaton(&symbols)?;
-    let mut order: Vec<usize> = (0..states.len()).collect();
-    order.sort_by_key(|&state| std::cmp::Reverse(states[state].len));
+    drop(symbols);
+    let mut order: Vec<u32> = (0..states.len() as u32).collect();
+    order.sort_by_key(|&state| std::cmp::Reverse(states[state as usize].len));
     let mut made = vec![ExprId::EMPTY; states.len()];
     for state in order {
-        check_time()?;
-        let mut next: Vec<(u32, usize)> = states[state].next.iter().map(|(&symbol, &to)| (symbol, to)).collect();
+        exprs.may_grow()?;
+        let next = &states[state as usize].next;
+        let mut next: Vec<(u32, u32)> = next.iter().map(|(&symbol, &to)| (symbol, to)).collect();
         next.sort_unstable();
         let mut ways = vec![ExprId::EMPTY];
         for (symbol, to) in next {
             let chunk = exprs.literal_in_time(texts[symbol as usize].as_bytes())?;
-            ways.push(exprs.concat(chunk, made[to]));
+            ways.push(exprs.concat(chunk, made[to as usize]));
         }
-        made[state] = exprs.or(&ways);
+        made[state as usize] = exprs.or(&ways);
     }
     Ok(made[0])
 }
@@ -54,36 +60,39 @@ fn automaton(symbols: &[u32]) -> Result<Vec<State>, LimitExceeded> {
     let mut last = 0;
     for &symbol in symbols {
         check_time()?;
-        let new = states.len();
-        states.push(State { len: states[last].len + 1, ..State::default() });
+        let new = states.len() as u32;
+        states.push(State { len: states[last as usize].len + 1, ..State::default() });
         let mut at = Some(last);
-        while let Some(state) = at.filter(|&state| !states[state].next.contains_key(&symbol)) {
-            states[state].next.insert(symbol, new);
-            at = states[state].link;
+        while let Some(state) = at.filter(|&state: &u32| !states[state as usize].next.contains_key(&symbol)) {
+            states[state as usize].next.insert(symbol, new);
+            at = states[state as usize].link;
         }
-        states[new].link = Some(match at {
+        states[new as usize].link = Some(match at {
             None => 0,
             Some(state) => {
-                let to = states[state].next[&symbol];
-                if states[to].len == states[state].len + 1 {
-                    to
-                } else {
-                    let copy = states.len();
-                    let (link, next) = (states[to].link, states[to].next.clone());
-                    states.push(State { len: states[state].len + 1, link, next });
-                    states[to].link = Some(copy);
-                    let mut at = Some(state);
-                    while let Some(state) = at.filter(|&state| states[state].next.get(&symbol) == Some(&to)) {
-                        states[state].next.insert(symbol, copy);
-                        at = states[state].link;
-                    }
-                    copy
-                }
+                let to = states[state as usize].next[&symbol];
+                let len = states[state as usize].len + 1;
+                if states[to as usize].len == len { to } else { split(&mut states, (state, symbol, to), len) }
             }
         });
         last = new;
     }
     Ok(states)
+}
+
+/// Makes a copy of the state `to` for the runs of at most so many chunks, which go on from `state` by `symbol`.
+fn split(states: &mut Vec<State>, (state, symbol, to): (u32, u32, u32), len: u32) -> u32 {
+    let copy = states.len() as u32;
+    let State { link, ref next, .. } = states[to as usize];
+    let next = next.clone();
+    states.push(State { len, link, next });
+    states[to as usize].link = Some(copy);
+    let mut at = Some(state);
+    while let Some(state) = at.filter(|&state: &u32| states[state as usize].next.get(&symbol) == Some(&to)) {
+        states[state as usize].next.insert(symbol, copy);
+        at = states[state as usize].link;
+    }
+    copy
 }
 
 /// A text as chunks: words, and every other character by itself.

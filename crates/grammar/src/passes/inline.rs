@@ -5,7 +5,7 @@ use crate::ir::grammar::{Grammar, Node, NodeId, RuleId};
 
 /// Uses of a rule that is only another rule, a lexeme, a token or nothing become that. A root that is a rule used
 /// nowhere else becomes the body of that rule.
-pub fn inline_renames(grammar: &Grammar) -> Grammar {
+pub fn inline_renames<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     let stands_for = renames(grammar);
     let mut grammar = grammar.clone();
     for node in &mut grammar.nodes {
@@ -13,17 +13,17 @@ pub fn inline_renames(grammar: &Grammar) -> Grammar {
             *rule = stands_for[rule.0 as usize];
         }
     }
-    let mut grammar = drop_unreachable(&rebuild(&grammar, false, inlined));
+    let mut grammar = drop_unreachable(&rebuild(&grammar, false, &may_go_on, inlined)?, &may_go_on)?;
     if let Node::Rule(rule) = *grammar.node(grammar.root) {
         let uses = |(at, node): (usize, &Node)| at != grammar.root.0 as usize && *node == Node::Rule(rule);
         // A node for the rule may be shared by the root and others.
         let shared = grammar.nodes.iter().enumerate().any(uses) || holds(&grammar, grammar.root);
         if !shared {
             grammar.root = grammar.rule(rule).body;
-            return drop_unreachable(&grammar);
+            return drop_unreachable(&grammar, may_go_on);
         }
     }
-    grammar
+    Ok(grammar)
 }
 
 /// For every rule the rule at the end of its renames. Rules that rename each other in a ring keep their names.

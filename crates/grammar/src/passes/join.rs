@@ -83,9 +83,9 @@ impl AllFacts {
 
 /// Joins lexemes that stand side by side, that are alternatives, or that are repeated; rules that are lexemes then are
 /// inlined on the way.
-pub fn join_lexemes(grammar: &Grammar) -> Grammar {
+pub fn join_lexemes<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     let mut facts = AllFacts::default();
-    rebuild(grammar, true, |draft, node| joined(draft, &mut facts, node))
+    rebuild(grammar, true, may_go_on, |draft, node| joined(draft, &mut facts, node))
 }
 
 fn joined(draft: &mut Draft, facts: &mut AllFacts, node: Node) -> NodeId {

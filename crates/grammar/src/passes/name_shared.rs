@@ -13,10 +13,11 @@ const MIN_SIZE: u32 = 6;
 
 /// Nodes that are used more than once get a rule of their own; where a rule has such a node as its body, that rule is
 /// used instead. The grammar must have equal nodes shared.
-pub fn name_shared(grammar: &Grammar) -> Grammar {
+pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     let mut uses = vec![0u32; grammar.nodes.len()];
     uses[grammar.root.0 as usize] += 1;
     for node in &grammar.nodes {
+        may_go_on()?;
         for child in children(grammar, node) {
             uses[child.0 as usize] += 1;
         }
@@ -29,6 +30,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
     let mut sizes = vec![1u32; grammar.nodes.len()];
     let mut named: Vec<NodeId> = Vec::new();
     for id in in_order(grammar) {
+        may_go_on()?;
         let index = id.0 as usize;
         let parts = children(grammar, grammar.node(id));
         let size = parts.iter().fold(1, |sum: u32, child| sum.saturating_add(sizes[child.0 as usize]));
@@ -40,7 +42,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
         }
     }
     if named.is_empty() {
-        return grammar.clone();
+        return Ok(grammar.clone());
     }
     let mut grammar = grammar.clone();
     let mut names: HashSet<String> = grammar.rules.iter().map(|rule| rule.name.clone()).collect();
@@ -71,6 +73,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
         }
     };
     for node in &mut grammar.nodes {
+        may_go_on()?;
         match node {
             Node::Sequence(parts) | Node::Choice(parts) => parts.iter_mut().for_each(other),
             Node::Repeat { body, .. } | Node::Marked { body, .. } => other(body),
@@ -88,7 +91,7 @@ pub fn name_shared(grammar: &Grammar) -> Grammar {
         items.prefix.iter_mut().flatten().chain(&mut items.rest).for_each(|element| other(&mut element.value));
     }
     other(&mut grammar.root);
-    rebuild(&grammar, true, |draft, node| draft.node(node))
+    rebuild(&grammar, true, may_go_on, |draft, node| draft.node(node))
 }
 
 /// All nodes, children first and in the order of the text where nothing else decides.

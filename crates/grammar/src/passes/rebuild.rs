@@ -103,7 +103,7 @@ struct Order {
     finished: Vec<RuleId>,
 }
 
-fn rule_order(grammar: &Grammar) -> Order {
+fn rule_order<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Order, E> {
     enum Visit {
         Node(NodeId),
         End(RuleId),
@@ -113,6 +113,7 @@ fn rule_order(grammar: &Grammar) -> Order {
     let mut is_met = vec![false; grammar.rules.len()];
     let mut work = vec![Visit::Node(grammar.root)];
     while let Some(visit) = work.pop() {
+        may_go_on()?;
         let id = match visit {
             Visit::Node(id) => id,
             Visit::End(rule) => {
@@ -132,30 +133,36 @@ fn rule_order(grammar: &Grammar) -> Order {
             work.extend([Visit::End(*rule), Visit::Node(grammar.rule(*rule).body)]);
         }
     }
-    order
+    Ok(order)
 }
 
-/// Makes a grammar anew. `make` says what a node becomes whose children are made already; it may be called for a
-/// [`Node::Rule`] before that rule is finished.
-pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut Draft, Node) -> NodeId) -> Grammar {
+/// Makes a grammar anew, for as long as that may go on. `make` says what a node becomes whose children are made already; it may
+/// be called for a [`Node::Rule`] before that rule is finished.
+pub(super) fn rebuild<E>(
+    grammar: &Grammar,
+    shares: bool,
+    may_go_on: impl Fn() -> Result<(), E>,
+    mut make: impl FnMut(&mut Draft, Node) -> NodeId,
+) -> Result<Grammar, E> {
     let mut new_exprs = common_exprs();
-    let reached = reachable_nodes(grammar);
     let mut roots = Vec::new();
-    for &node in &reached {
+    for node in reachable_nodes(grammar, &may_go_on)? {
+        may_go_on()?;
         expressions(grammar, grammar.node(node), |expr| roots.push(expr));
     }
-    let exprs = exprs::copy(&grammar.exprs, roots, &mut new_exprs);
+    let exprs = exprs::copy_while(&grammar.exprs, roots, &mut new_exprs, &may_go_on)?;
     let (nodes, index, rules) = Default::default();
     let (members, members_index, items, items_index) = Default::default();
     let mut draft = Draft { exprs: new_exprs, nodes, index, rules, members, members_index, items, items_index, shares };
     let mut made: Vec<Option<NodeId>> = vec![None; grammar.nodes.len()];
-    let Order { met, finished } = rule_order(grammar);
+    let Order { met, finished } = rule_order(grammar, &may_go_on)?;
     let new_rules: FxHashMap<RuleId, RuleId> = met.iter().zip(0..).map(|(&rule, new)| (rule, RuleId(new))).collect();
     draft.rules.extend(met.iter().map(|&rule| (grammar.rule(rule).name.clone(), None)));
     for unit in finished.iter().copied().map(Some).chain([None]) {
         let start = unit.map_or(grammar.root, |rule| grammar.rule(rule).body);
         let mut work = vec![Step::Enter(start)];
         while let Some(step) = work.pop() {
+            may_go_on()?;
             let id = match step {
                 Step::Enter(id) if made[id.0 as usize].is_some() => continue,
                 Step::Enter(id) => {
@@ -198,14 +205,16 @@ pub(super) fn rebuild(grammar: &Grammar, shares: bool, mut make: impl FnMut(&mut
         .map(|(name, body)| Rule { name, body: body.expect("every rule met is finished by the end of the walk") })
         .collect();
     let Draft { exprs, nodes, members, items, .. } = draft;
-    Grammar { exprs, nodes, rules, members, items, root, report: grammar.report.clone(), begun: grammar.begun.clone() }
+    let (report, begun) = (grammar.report.clone(), grammar.begun.clone());
+    Ok(Grammar { exprs, nodes, rules, members, items, root, report, begun })
 }
 
-fn reachable_nodes(grammar: &Grammar) -> Vec<NodeId> {
+fn reachable_nodes<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Vec<NodeId>, E> {
     let mut seen = vec![false; grammar.nodes.len()];
     let mut work = vec![grammar.root];
     let mut found = Vec::new();
     while let Some(id) = work.pop() {
+        may_go_on()?;
         if std::mem::replace(&mut seen[id.0 as usize], true) {
             continue;
         }
@@ -216,15 +225,15 @@ fn reachable_nodes(grammar: &Grammar) -> Vec<NodeId> {
             work.push(grammar.rule(*rule).body);
         }
     }
-    found
+    Ok(found)
 }
 
 /// Only what can be reached from the root.
-pub fn drop_unreachable(grammar: &Grammar) -> Grammar {
-    rebuild(grammar, false, |draft, node| draft.node(node))
+pub fn drop_unreachable<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
+    rebuild(grammar, false, may_go_on, |draft, node| draft.node(node))
 }
 
 /// Equal nodes become one, and equal objects.
-pub fn share_equal(grammar: &Grammar) -> Grammar {
-    rebuild(grammar, true, |draft, node| draft.node(node))
+pub fn share_equal<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
+    rebuild(grammar, true, may_go_on, |draft, node| draft.node(node))
 }

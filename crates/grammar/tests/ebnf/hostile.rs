@@ -41,6 +41,24 @@ fn long_literals_and_lists() {
 }
 
 #[test]
+fn a_lexeme_ends_at_its_bound_and_not_behind_it() {
+    // A hundred thousand parts a thousand times: a constructor that ran to its end would take minutes and all memory.
+    let mut text = format!("root ::= %lexeme({})\nr0 ::= \"ab\" [c-f]\n", "r15 ".repeat(1_000));
+    for level in 1..=15 {
+        text.push_str(&format!("r{level} ::= r{0} r{0}\n", level - 1));
+    }
+    let error = Grammar::from_ebnf(&text, "root").unwrap_err();
+    assert_eq!((error.kind, &*error.place), (ErrorKind::Limit, "line 1, column 18"), "{error}");
+    // Lists of lists, of which each is copied into the next.
+    let mut text = "root ::= %lexeme(r15000)\nr0 ::= \"ab\"\n".to_string();
+    for level in 1..=15_000 {
+        text.push_str(&format!("r{level} ::= r{} | \"x{level}\"\n", level - 1));
+    }
+    let error = Grammar::from_ebnf(&text, "root").unwrap_err();
+    assert!(error.kind == ErrorKind::Limit && error.message.contains("bytes of memory"), "{error}");
+}
+
+#[test]
 fn doubling_rules_stay_small() {
     let mut text = "root ::= r50\nr0 ::= \"ab\" [c-f]\n".to_string();
     for level in 1..=50 {

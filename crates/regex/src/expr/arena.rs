@@ -164,6 +164,11 @@ impl Arena {
             + self.own.in_nodes
     }
 
+    /// How many children the lists of nodes hold that are not shared.
+    pub(crate) fn children(&self) -> usize {
+        self.own.children
+    }
+
     /// How many nodes there are, and children in the lists of nodes.
     pub(crate) fn size(&self) -> usize {
         self.own.nodes.len() + self.own.children

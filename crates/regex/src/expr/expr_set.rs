@@ -10,9 +10,13 @@
 
 use crate::error::LimitExceeded;
 use crate::expr::arena::{Arena, SharedExprs, TEXT};
+use crate::expr::bound::Bound;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId, LONG_TEXT, pieces};
 use crate::watch::check;
+
+/// Where lists of parts are joined to one of more parts, those that are in it several times are dropped early.
+const LONG_LIST: usize = 1 << 16;
 
 /// A piece of so few bytes has a node for each.
 const SHORT_PIECE: usize = 512;
@@ -21,6 +25,7 @@ const SHORT_PIECE: usize = 512;
 #[derive(Clone)]
 pub struct ExprSet {
     pub(crate) arena: Arena,
+    pub(crate) bound: Option<Bound>,
 }
 
 impl Default for ExprSet {
@@ -32,12 +37,12 @@ impl Default for ExprSet {
 impl ExprSet {
     /// A set that holds the four constants of [`ExprId`].
     pub fn new() -> ExprSet {
-        ExprSet { arena: Arena::new() }
+        ExprSet { arena: Arena::new(), bound: None }
     }
 
     /// A set that holds the shared expressions, under the ids that they have in all such sets.
     pub fn extending(shared: &SharedExprs) -> ExprSet {
-        ExprSet { arena: Arena::extending(shared) }
+        ExprSet { arena: Arena::extending(shared), bound: None }
     }
 
     /// Makes everything in this set the beginning of other sets, under the same ids.
@@ -247,6 +252,9 @@ impl ExprSet {
                 }
             };
         for &literal in &sorted {
+            if self.gives_up(literal.len()) {
+                break;
+            }
             let common = previous.iter().zip(literal).take_while(|(a, b)| a == b).count();
             close_to(self, &mut open, &mut alternatives, common);
             open.extend(literal[common..].iter().map(|&byte| (byte, alternatives.len())));
@@ -271,6 +279,9 @@ impl ExprSet {
         if !matches!(self.get(head), Expr::Concat { .. }) {
             return self.concat_one(head, tail);
         }
+        if self.given_up().is_some() {
+            return tail;
+        }
         // Right-nested: unroll the spine of `head` and put it back in front of `tail`.
         let mut spine = Vec::new();
         let mut rest = head;
@@ -281,6 +292,9 @@ impl ExprSet {
         spine.push(rest);
         let mut result = tail;
         for &part in spine.iter().rev() {
+            if self.gives_up(1) {
+                break;
+            }
             result = self.concat_one(part, result);
         }
         result
@@ -330,14 +344,9 @@ impl ExprSet {
         if let [only] = *parts {
             return only;
         }
-        let mut flat = Vec::with_capacity(parts.len());
+        let flat = self.flattened(parts, |expr| if let Expr::Or(inner) = expr { Some(&**inner) } else { None });
+        let Some(mut flat) = flat else { return parts[0] };
         let mut bytes = ByteSet::EMPTY;
-        for &part in parts {
-            match self.get(part) {
-                Expr::Or(inner) => flat.extend_from_slice(inner),
-                _ => flat.push(part),
-            }
-        }
         let mut has_intersection = false;
         flat.retain(|&part| match self.get(part) {
             Expr::Nothing => false,
@@ -377,6 +386,28 @@ impl ExprSet {
         }
     }
 
+    /// The parts, and in place of each that is itself a list those of the list; `None` where the set is given up.
+    #[inline]
+    fn flattened(&mut self, parts: &[ExprId], inner: impl Fn(&Expr) -> Option<&[ExprId]>) -> Option<Vec<ExprId>> {
+        let mut flat = Vec::with_capacity(parts.len());
+        let mut most = LONG_LIST;
+        for &part in parts {
+            match inner(self.get(part)) {
+                Some(inner) => flat.extend_from_slice(inner),
+                None => flat.push(part),
+            }
+            if flat.len() > most {
+                if self.gives_up(flat.len()) {
+                    return None;
+                }
+                flat.sort_unstable();
+                flat.dedup();
+                most = LONG_LIST.max(2 * flat.len());
+            }
+        }
+        Some(flat)
+    }
+
     /// All of the parts at once.
     pub fn and(&mut self, parts: &[ExprId]) -> ExprId {
         let mut parts = parts.to_vec();
@@ -387,6 +418,9 @@ impl ExprSet {
             if rest.is_some() {
                 break rest;
             }
+            if self.gives_up(parts.len()) {
+                break None;
+            }
             let common = self.common_heads(&mut parts);
             if common.is_empty() && !self.intersect_counters(&mut parts) {
                 break None;
@@ -394,22 +428,20 @@ impl ExprSet {
             heads.extend(common);
         };
         let rest = rest.unwrap_or_else(|| self.intern(Expr::And(parts.into())));
-        heads.iter().rev().fold(rest, |tail, &head| {
-            let head = self.bytes(head);
-            self.concat(head, tail)
+        heads.iter().rev().fold(rest, |tail, &head| match self.gives_up(1) {
+            true => tail,
+            false => {
+                let head = self.bytes(head);
+                self.concat(head, tail)
+            }
         })
     }
 
     /// Brings the parts of an intersection in their normal form: flat, sorted, and one set of bytes at most. Returns what
     /// they are together where that is no intersection.
     fn and_parts(&mut self, parts: &mut Vec<ExprId>) -> Option<ExprId> {
-        let mut flat = Vec::with_capacity(parts.len());
-        for &part in parts.iter() {
-            match self.get(part) {
-                Expr::And(inner) => flat.extend_from_slice(inner),
-                _ => flat.push(part),
-            }
-        }
+        let flat = self.flattened(parts, |expr| if let Expr::And(inner) = expr { Some(&**inner) } else { None });
+        let Some(mut flat) = flat else { return parts.first().copied() };
         flat.retain(|&part| part != ExprId::ANYTHING);
         flat.sort_unstable();
         flat.dedup();
@@ -444,8 +476,9 @@ impl ExprSet {
         if has_alternation {
             // `A & (A | B)` is `A`.
             let absorbed = |part: &ExprId| {
-                let is_in = |inner: &[ExprId]| flat.iter().any(|other| inner.binary_search(other).is_ok());
-                matches!(self.get(*part), Expr::Or(inner) if is_in(inner))
+                let Expr::Or(inner) = self.get(*part) else { return false };
+                let (few, many) = if inner.len() < flat.len() { (&**inner, &flat[..]) } else { (&flat[..], &**inner) };
+                few.iter().any(|other| many.binary_search(other).is_ok())
             };
             let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
             flat.retain(|part| absorbed.binary_search(part).is_err());

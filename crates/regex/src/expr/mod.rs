@@ -9,10 +9,12 @@
 //! The integer `-?(0|[1-9][0-9]*)` is a concatenation of an optional byte and a union; `[0-9]*` is a repetition without bounds.
 
 pub(crate) mod arena;
+mod bound;
 pub(crate) mod byte_classes;
 pub(crate) mod byte_set;
 pub(crate) mod clamp;
 pub(crate) mod expr_set;
+mod giving_up;
 pub(crate) mod hash_table;
 pub(crate) mod heads;
 mod import;

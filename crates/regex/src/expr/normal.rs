@@ -151,6 +151,9 @@ impl ExprSet {
         for narrow in 0..parts.len() {
             let Some(few) = self.counted(parts[narrow]) else { continue };
             let Expr::Bytes(set) = *self.get(few.body) else { continue };
+            if self.gives_up(parts.len()) {
+                return false;
+            }
             for wide in 0..parts.len() {
                 if wide == narrow {
                     continue;

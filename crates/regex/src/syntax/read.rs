@@ -138,7 +138,8 @@ fn in_time(pattern: &str) -> Result<(), PatternError> {
     check_now().map_err(|limit| too_long(pattern, limit))
 }
 
-fn too_long(pattern: &str, limit: LimitExceeded) -> PatternError {
+/// A pattern that ends at a limit.
+pub(super) fn too_long(pattern: &str, limit: LimitExceeded) -> PatternError {
     PatternError::about(PatternErrorKind::Limit, pattern, 0, pattern.len(), limit.while_reading())
 }
 

@@ -51,7 +51,11 @@ impl<'a> Lowering<'a> {
         let builder = std::mem::take(&mut self.builder);
         let (schemas, reasons) = (self.schemas, &self.reasons);
         // Only texts under several patterns can turn out to match nothing without a reason being known.
-        let exprs = reasons.depends_on_lexemes(root).then(|| builder.exprs.clone());
+        let exprs = reasons.depends_on_lexemes(root).then(|| {
+            let mut exprs = builder.exprs.clone();
+            exprs.unbound();
+            exprs
+        });
         builder.finish(root, report).map_err(|error| {
             // A reason that is known comes before everything else.
             let known = reasons.explain(schemas, None, root);
@@ -72,6 +76,11 @@ impl<'a> Lowering<'a> {
     }
 
     fn root_of(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
+        let node = self.node_of_root(root);
+        self.builder.whole(node)
+    }
+
+    fn node_of_root(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
         let node = if self.marking.is_some() {
             self.arguments(root)?
         } else if self.notated.is_some() {

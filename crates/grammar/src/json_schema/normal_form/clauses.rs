@@ -15,7 +15,7 @@ use super::evaluated::evaluated;
 use super::goals::{Alternatives, Conjunction, Factor, Goal, Mode, Piece, Plan, Way};
 use super::merged::Clash;
 use super::normal::Normal;
-use super::sums::{MAX_ALTERNATIVES, Sum};
+use super::sums::{MAX_ALTERNATIVES, MAX_KEPT, Sum};
 use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::schema::{Keyword, SchemaId};
 
@@ -126,6 +126,11 @@ impl<'a> Normal<'a> {
             let missing = self.missing(goal)?;
             if missing.is_empty() {
                 let alternatives = self.combine(goal)?;
+                // In a chain of schemas each may have all alternatives of the next one, and some more.
+                self.kept += alternatives.len();
+                if self.kept > MAX_KEPT {
+                    return Err(self.too_many(goal.schema));
+                }
                 self.known.insert(goal, alternatives);
                 inside.remove(&goal);
                 work.pop();
@@ -343,6 +348,7 @@ impl<'a> Normal<'a> {
                     self.product(goal.schema, &factors, goal.mode)?
                 }
             };
+            self.check_time_after(goal.schema, alternatives.len())?;
             sum.add(&alternatives);
             if sum.list.len() > MAX_ALTERNATIVES {
                 return Err(self.too_many(goal.schema));

@@ -41,6 +41,8 @@ pub(crate) struct Normal<'a> {
     pub(crate) strict: bool,
     pub(crate) relax: bool,
     pub(super) known: Map<Goal, Alternatives>,
+    /// How many alternatives these are.
+    pub(super) kept: usize,
     /// By schema and place of the keyword.
     pub(crate) overlaps: Map<(SchemaId, u32), Overlaps>,
     /// Schemas in the order of first use, for the report.
@@ -83,6 +85,7 @@ impl<'a> Normal<'a> {
             strict,
             relax,
             known: Map::default(),
+            kept: 0,
             overlaps: Map::default(),
             used: Vec::new(),
             is_used: Used { in_scope_0: vec![false; schemas.document.len()], others: FxHashSet::default() },

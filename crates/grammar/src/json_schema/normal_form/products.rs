@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::check_time;
+use stencilm_regex::{check_time, check_time_after};
 
 use super::atoms::Atom;
 use super::goals::{Alternatives, Conjunction, Mode};
@@ -19,6 +19,8 @@ const MAX_PRODUCT: usize = 1_000_000;
 const MAX_LOOKS: usize = 1_000_000;
 /// The same for a product of which more may be allowed.
 const LOOSE_LOOKS: usize = 3_000;
+/// So many alternatives are copied as soon as one usual step is done.
+const ALTERNATIVES_OF_A_STEP: usize = 8;
 /// So many combinations are multiplied out without a look at what they settle.
 const FEW_WAYS: usize = 4;
 
@@ -161,6 +163,12 @@ impl Normal<'_> {
     /// Whether there is time left.
     pub(crate) fn check_time(&self, at: SchemaId) -> Result<(), GrammarError> {
         check_time().map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
+    }
+
+    /// The same after a look at so many alternatives, each of which takes a fraction of a usual step.
+    pub(crate) fn check_time_after(&self, at: SchemaId, alternatives: usize) -> Result<(), GrammarError> {
+        let steps = (alternatives / ALTERNATIVES_OF_A_STEP) as u32 + 1;
+        check_time_after(steps).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
     }
 
     #[cold]

@@ -7,6 +7,8 @@ use super::goals::{Alternatives, Conjunction, Mode};
 
 /// Most alternatives of one value.
 pub(crate) const MAX_ALTERNATIVES: usize = 50_000;
+/// Most alternatives of all values together, as far as they are kept.
+pub(crate) const MAX_KEPT: usize = 1 << 24;
 /// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
 pub(crate) const MANY: usize = 12;
 /// Up to so many alternatives, each is looked at: those that another one contains are dropped, or those that no text takes.

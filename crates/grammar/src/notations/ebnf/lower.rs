@@ -6,6 +6,7 @@ use super::divided::divided;
 use super::terminals::Terminals;
 use super::tree::{Part, PartId, Text};
 use super::{array, object};
+use crate::error::ErrorKind;
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::objects::ObjectChecks;
@@ -15,6 +16,18 @@ use crate::notations::lookahead::Conditions;
 
 /// Adds all rules of a text to a builder; gives the node of the rule that texts start from, by its place among the names.
 pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<NodeId, SyntaxError> {
+    let lowered = lowered(builder, text, root);
+    match (lowered, builder.exprs.given_up()) {
+        // What was found to be wrong is of parts of the expressions.
+        (Err(error), Some(limit)) if error.kind != ErrorKind::Limit => {
+            let (_, start) = text.names[root];
+            Err(SyntaxError::growth(start, limit))
+        }
+        (lowered, _) => lowered,
+    }
+}
+
+fn lowered(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<NodeId, SyntaxError> {
     let rules: Vec<RuleId> = text.names.keys().map(|name| builder.declare_rule(name.clone())).collect();
     let mut terminals = Terminals::new(text);
     let mut checks = ObjectChecks::default();

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use stencilm_regex::HashSet;
 use stencilm_regex::syntax::{Alphabet, Utf8};
+use stencilm_regex::{ExprId, HashSet, LimitExceeded};
 
 use super::escapes;
 use super::parser::{Attributes, Parser};
@@ -202,8 +202,11 @@ impl Parser<'_> {
                     [text] => substring::characters(text),
                     _ => chunks,
                 };
-                let expr = substring::substring(self.exprs, &chunks);
-                let expr = expr.map_err(|limit| SyntaxError::limit(place, limit.while_reading()))?;
+                let expr = match substring::substring(self.exprs, &chunks) {
+                    // Before the next word it is said that there are too many.
+                    Err(LimitExceeded::Expressions(_)) => ExprId::NOTHING,
+                    expr => expr.map_err(|limit| SyntaxError::growth(place, limit))?,
+                };
                 self.text.add(place, Part::Terminal(expr))
             }
             "Token" | "ExcludeToken" => {

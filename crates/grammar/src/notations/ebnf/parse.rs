@@ -2,15 +2,13 @@
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` behind.
 
-use stencilm_regex::{ExprId, ExprSet, NumberSet, PIECE};
+use stencilm_regex::{ExprId, ExprSet, LimitExceeded, NumberSet, PIECE};
 
 use super::macros;
 use super::parser::{Attributes, Level, Opener, Parser};
 use super::scan::Word;
 use super::scanner::Scanner;
 use super::tree::{Array, Container, Object, Part, PartId, Text};
-use crate::error::ErrorKind;
-use crate::ir::builder::MAX_EXPRS;
 use crate::ir::grammar::{Mark, NameSet, TokenPattern};
 use crate::ir::syntax_error::SyntaxError;
 use crate::json::formats::language;
@@ -27,11 +25,14 @@ pub(super) fn parse(text: &str, exprs: &mut ExprSet, symbols: &SymbolTables) -> 
 impl Parser<'_> {
     fn run(mut self) -> Result<Text, SyntaxError> {
         loop {
-            SyntaxError::check_time(self.scanner.offset)?;
-            if self.exprs.own_len() > MAX_EXPRS {
-                let message = format!("up to here the text has {MAX_EXPRS} parts of lexemes; shorten or split it");
-                return Err(SyntaxError { kind: ErrorKind::Limit, ..SyntaxError::at(self.scanner.offset, message) });
-            }
+            let offset = self.scanner.offset;
+            self.exprs.may_grow().map_err(|limit| match limit {
+                LimitExceeded::Expressions(most) => {
+                    let message = format!("up to here the text has {most} parts of lexemes; shorten or split it");
+                    SyntaxError::limit(offset, message)
+                }
+                _ => SyntaxError::limit(offset, limit.while_reading()),
+            })?;
             let (place, word) = self.next()?;
             if self.levels.is_empty() {
                 match word {

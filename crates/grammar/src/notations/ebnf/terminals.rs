@@ -112,6 +112,7 @@ impl<'a> Terminals<'a> {
                 let place = self.text.places[id.index()];
                 return Err(SyntaxError { kind: ErrorKind::Limit, ..SyntaxError::at(place, message) });
             }
+            SyntaxError::check_growth(&mut builder.exprs, self.text.places[id.index()])?;
             self.known[id.index()] = Known::Expr(expr);
         }
         match self.known[root.index()] {

@@ -78,7 +78,7 @@ fn structured(builder: &mut GrammarBuilder, place: usize, text: &str) -> Result<
     let one = || entries.iter().next().filter(|_| entries.len() == 1);
     let kind = entries.get("type").and_then(Json::as_str);
     let exprs = &mut builder.exprs;
-    let too_long = |limit: LimitExceeded| SyntaxError::limit(place, limit.while_reading());
+    let too_long = |limit: LimitExceeded| SyntaxError::growth(place, limit);
     match (one(), kind) {
         (Some((key, value)), None) => match (key.as_str(), value.as_str(), list(value)) {
             ("substring_chunks", _, Some(chunks)) => {

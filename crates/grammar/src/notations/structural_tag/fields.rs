@@ -1,5 +1,7 @@
 //! The members of one JSON object of a structural tag, by their types. What nobody asks for is refused by name.
 
+use stencilm_regex::HashSet;
+
 use super::tree::TokenRef;
 use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::document::{Document, Entries, Json, JsonId};
@@ -133,13 +135,13 @@ impl<'d, 't> Fields<'d, 't> {
     /// Strings of at least one character; none where the field is left out.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&'d str>, GrammarError> {
         let Some(at) = self.get(name) else { return Ok(Vec::new()) };
-        let mut texts = Vec::new();
+        let (mut texts, mut seen) = (Vec::new(), HashSet::default());
         for &item in self.items_at(at, name)? {
             let text = self.text_at(item, name)?;
             if text.is_empty() {
                 return Err(self.wrong(item, name, "a string of at least one character"));
             }
-            if texts.contains(&text) {
+            if !seen.insert(text) {
                 return Err(error(self.document, item, format!("{text:?} is in {name:?} twice; leave one out")));
             }
             texts.push(text);

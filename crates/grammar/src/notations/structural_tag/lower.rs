@@ -1,7 +1,7 @@
 //! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes behind it.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{HashMap, HashSet, check_time};
+use stencilm_regex::{HashMap, HashSet, check_time_now};
 
 use super::fields::error;
 use super::styles::Style;
@@ -65,8 +65,8 @@ impl<'a> Lowering<'a> {
         max_exprs: usize,
         report: KeptReport,
     ) -> Result<Grammar, GrammarError> {
-        let root = self.root(tree, max_exprs)?;
-        let grammar = self.builder.finish(root, report);
+        let root = self.root(tree, max_exprs);
+        let grammar = self.builder.whole(root).and_then(|root| self.builder.finish(root, report));
         grammar
             .map_err(|error| if error.place.is_empty() { GrammarError { place: "#".into(), ..error } } else { error })
     }
@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
         self.plain_schemas(tree, max_exprs);
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
-            check_time().map_err(|limit| GrammarError::limit("#", limit))?;
+            check_time_now().map_err(|limit| GrammarError::limit("#", limit))?;
             let node = self.format(tree, slot).map_err(|error| match &slot.format {
                 Format::Schema { .. } => within_tag(tree, FormatId(index as u32), error),
                 _ => error,
@@ -218,9 +218,10 @@ impl<'a> Lowering<'a> {
                 if (*min, *max) == (1, Some(1)) { token } else { self.builder.repeat(token, *min, *max) }
             }
             Format::TokenTriggered { triggers, tags, excludes, rounds } => {
+                let known: HashSet<&TokenRef<'a>> = triggers.iter().collect();
                 for &tag in tags {
                     let Format::Tag { begin, .. } = &tree.slot(tag).format else { continue };
-                    if !matches!(begin, Marker::Token(token) if triggers.contains(token)) {
+                    if !matches!(begin, Marker::Token(token) if known.contains(token)) {
                         let message = "the tag does not begin with a token of trigger_tokens, so nothing leads to it; \
                                        add its beginning to them";
                         return Err(error(self.document, tree.slot(tag).at, message));

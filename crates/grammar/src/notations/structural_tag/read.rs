@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use indexmap::IndexSet;
 use stencilm_regex::HashSet;
 
 use super::fields::{Fields, error};
@@ -188,14 +189,11 @@ impl<'d, 't> Reader<'d, 't> {
     fn ends(&self, fields: &Fields<'d, 't>) -> Result<Vec<Marker<'d>>, GrammarError> {
         let at = fields.required("end")?;
         let Json::Array(_) = self.document.get(at) else { return Ok(vec![self.marker(fields, at, "end")?]) };
-        let mut ends = Vec::new();
+        let mut ends = IndexSet::new();
         for &item in fields.items("end")? {
-            let end = self.marker(fields, item, "end")?;
-            if !ends.contains(&end) {
-                ends.push(end);
-            }
+            ends.insert(self.marker(fields, item, "end")?);
         }
-        Ok(ends)
+        Ok(ends.into_iter().collect())
     }
 
     fn format(&mut self, at: JsonId, ends: &Ends<'d>, is_last: bool) -> Result<Format<'d>, GrammarError> {
@@ -354,19 +352,23 @@ impl<'d, 't> Reader<'d, 't> {
                 fields.only(&["trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"])?;
                 let excludes = fields.tokens("exclude_tokens")?;
                 let mut triggers = Vec::new();
+                let mut taken = excludes.iter().cloned().collect();
                 for &item in fields.items("trigger_tokens")? {
-                    self.add_trigger(&mut triggers, fields.token_at(item, "trigger_tokens")?, &excludes, item)?;
+                    let token = fields.token_at(item, "trigger_tokens")?;
+                    self.take_trigger(&mut taken, &token, item)?;
+                    triggers.push(token);
                 }
                 Format::TokenTriggered { triggers, tags: self.tags(fields)?, excludes, rounds: Self::rounds(fields)? }
             }
             _ => {
                 fields.only(&["rules", "loop", "exclude_tokens"])?;
                 let mut rules: Vec<(TokenRef<'d>, FormatId)> = Vec::new();
-                let (mut triggers, excludes) = (Vec::new(), fields.tokens("exclude_tokens")?);
+                let excludes = fields.tokens("exclude_tokens")?;
+                let mut taken = excludes.iter().cloned().collect();
                 for &rule in fields.items_at(fields.required("rules")?, "rules")? {
                     let (at, content) = self.pair(fields, rule)?;
                     let token = fields.token_at(at, "rules")?;
-                    self.add_trigger(&mut triggers, token.clone(), &excludes, at)?;
+                    self.take_trigger(&mut taken, &token, at)?;
                     rules.push((token, self.add(content, ends, false)?));
                 }
                 Format::TokenDispatch { rules, excludes, rounds: Self::dispatch_rounds(fields)? }
@@ -375,20 +377,18 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     /// A token that leads somewhere, which must be neither excluded nor come twice.
-    fn add_trigger(
+    fn take_trigger(
         &self,
-        triggers: &mut Vec<TokenRef<'d>>,
-        token: TokenRef<'d>,
-        excludes: &[TokenRef<'d>],
+        taken: &mut HashSet<TokenRef<'d>>,
+        token: &TokenRef<'d>,
         at: JsonId,
     ) -> Result<(), GrammarError> {
-        if triggers.contains(&token) || excludes.contains(&token) {
+        if !taken.insert(token.clone()) {
             let shown = self.document.show(at);
             let message =
                 format!("the token {shown} is excluded, or leads somewhere already; leave it out of one place");
             return Err(error(self.document, at, message));
         }
-        triggers.push(token);
         Ok(())
     }
 

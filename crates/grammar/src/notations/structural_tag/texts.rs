@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 use stencilm_regex::ExprId;
-use stencilm_regex::HashMap;
+use stencilm_regex::{HashMap, check_time_now};
 
 use super::fields::error;
 use super::lower::Lowering;
@@ -96,6 +96,7 @@ impl<'a> Lowering<'a> {
         };
         let mut tails = Vec::new();
         for end in ends.iter() {
+            self.check_time(slot)?;
             match end {
                 Marker::Text("") => tails.push(unended),
                 Marker::Text(end) => tails.extend(until(self, end)),
@@ -121,6 +122,7 @@ impl<'a> Lowering<'a> {
             }
         } else {
             for (trigger, way) in ways {
+                self.check_time(slot)?;
                 for before in until(self, trigger) {
                     rounds.push(self.builder.sequence(&[before, way]));
                 }
@@ -142,6 +144,11 @@ impl<'a> Lowering<'a> {
         let rounds = self.builder.repeat(round, 0, None);
         let parts: Vec<NodeId> = first.into_iter().chain([rounds, tail]).collect();
         Ok(self.builder.sequence(&parts))
+    }
+
+    /// Ends what takes too long between two strings that end a text.
+    fn check_time(&self, slot: &Slot<'a>) -> Result<(), GrammarError> {
+        check_time_now().map_err(|limit| GrammarError::limit(self.document.pointer(slot.at), limit))
     }
 
     /// The strings that end a text, triggers and the ends of the tag around, and those that must not come in it.

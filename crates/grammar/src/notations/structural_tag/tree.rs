@@ -24,7 +24,7 @@ pub(super) enum TokenRef<'t> {
 }
 
 /// What begins or ends a tag.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Marker<'t> {
     Text(&'t str),
     Token(TokenRef<'t>),

@@ -1,0 +1,130 @@
+//! Sets with a bound, for those who build what they cannot foresee the size of.
+//!
+//! One idea: constructors cannot fail, and one of them may be the work of a whole grammar, for a concatenation is put together
+//! anew from all its parts. So a set with a bound gives up in the midst of one, remembers why, and from then on gives only
+//! some part of what it is asked for. Who builds looks at [`ExprSet::given_up`] before anything is made of the set.
+
+use crate::error::LimitExceeded;
+use crate::expr::bound::Bound;
+use crate::expr::expr_set::ExprSet;
+
+impl ExprSet {
+    /// Lets constructors give up at the deadline, and where the set has more expressions of its own than these or takes too
+    /// much memory.
+    pub fn bound(&mut self, max_exprs: usize) {
+        let given_up = self.given_up();
+        self.bound = Some(Bound { given_up, ..Bound::new(max_exprs) });
+    }
+
+    /// Whether constructors may give up.
+    pub fn is_bound(&self) -> bool {
+        self.bound.is_some()
+    }
+
+    /// Lets constructors run to their end again.
+    pub fn unbound(&mut self) {
+        self.bound = None;
+    }
+
+    /// Why the set was given up, if it was: then an expression is any part of what was asked for, and tells nothing.
+    #[inline]
+    pub fn given_up(&self) -> Option<LimitExceeded> {
+        self.bound.and_then(|bound| bound.given_up)
+    }
+
+    /// Whether the set may be built further: to be asked between two expressions that depend on what others wrote.
+    ///
+    /// # Errors
+    /// Why it was given up, or is now.
+    pub fn may_grow(&mut self) -> Result<(), LimitExceeded> {
+        self.gives_up(0);
+        self.given_up().map_or(Ok(()), Err)
+    }
+
+    /// The same before at least so many expressions are added.
+    ///
+    /// # Errors
+    /// As [`ExprSet::may_grow`].
+    pub fn may_grow_by(&mut self, exprs: usize) -> Result<(), LimitExceeded> {
+        self.bound = self.bound.map(|bound| bound.foreseeing(self.arena.own_len().saturating_add(exprs)));
+        self.may_grow()
+    }
+
+    /// Becomes a set of the same expressions as another one, under its own bound.
+    pub fn take_over(&mut self, other: &ExprSet) {
+        self.arena.clone_from(&other.arena);
+    }
+
+    /// Whether a constructor is to give up that is about to work on a list of so many parts.
+    #[inline]
+    pub(crate) fn gives_up(&mut self, parts: usize) -> bool {
+        let Some(bound) = self.bound else { return false };
+        let bound = bound.after(self.arena.own_len(), self.arena.children(), parts);
+        self.bound = Some(bound);
+        bound.given_up.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::node::ExprId;
+    use crate::watch::Watch;
+
+    /// `x x`, `(x x) (x x)` and so on, so many times; `others` beside them each time.
+    fn doubled(set: &mut ExprSet, times: usize) -> ExprId {
+        let word = set.literal(b"ab");
+        let digit = set.literal(b"c");
+        let first = set.concat(word, digit);
+        (0..times).fold(first, |half, _| set.concat_all(&[half, half]))
+    }
+
+    #[test]
+    fn a_set_is_given_up_in_the_midst_of_a_constructor() {
+        let mut set = ExprSet::new();
+        set.bound(10_000);
+        doubled(&mut set, 40);
+        assert_eq!(set.given_up(), Some(LimitExceeded::Expressions(10_000)));
+        assert!(set.own_len() < 10_010, "it ends at once");
+        let mut set = ExprSet::new();
+        set.bound(usize::MAX);
+        Watch::new(0, None).over(|| doubled(&mut set, 40));
+        assert_eq!(set.given_up(), Some(LimitExceeded::Time(0)));
+    }
+
+    #[test]
+    fn a_set_is_given_up_before_what_is_known_to_be_too_much() {
+        let mut set = ExprSet::new();
+        assert_eq!(set.may_grow_by(usize::MAX), Ok(()), "it has no bound");
+        set.bound(10);
+        assert_eq!(set.may_grow_by(10), Ok(()));
+        set.literal(b"a");
+        assert_eq!(set.may_grow_by(10), Err(LimitExceeded::Expressions(10)));
+        assert_eq!(set.may_grow(), Err(LimitExceeded::Expressions(10)), "for good");
+    }
+
+    #[test]
+    fn lists_of_lists_are_given_up_before_they_fill_the_memory() {
+        let mut set = ExprSet::new();
+        let words: Vec<ExprId> = (0..2_000u32).map(|number| set.literal(format!("x{number}").as_bytes())).collect();
+        let others: Vec<ExprId> = words.iter().map(|&word| set.not(word)).collect();
+        for (join, parts) in [(ExprSet::or as fn(&mut ExprSet, &[ExprId]) -> ExprId, words), (ExprSet::and, others)] {
+            let mut set = set.clone();
+            set.bound = Some(Bound { max_bytes: 1 << 20, ..Bound::new(1_000_000) });
+            let mut all = parts[0];
+            let ended = parts.iter().find_map(|&part| {
+                all = join(&mut set, &[all, part]);
+                set.may_grow().err()
+            });
+            assert_eq!(ended, Some(LimitExceeded::Memory(1 << 20)));
+        }
+    }
+
+    #[test]
+    fn what_stays_within_its_bound_is_the_same() {
+        let (mut set, mut bound) = (ExprSet::new(), ExprSet::new());
+        bound.bound(10_000);
+        assert_eq!(doubled(&mut set, 10), doubled(&mut bound, 10));
+        assert_eq!((set.own_len(), bound.given_up()), (bound.own_len(), None));
+    }
+}
