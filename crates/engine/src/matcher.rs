@@ -169,6 +169,11 @@ impl GrammarMatcher {
     /// [`MatcherError::NoEncoding`] for canonical tokens of a vocabulary that has not learned what they are,
     /// [`MatcherError::BudgetTooSmall`] for a budget in which no text of the grammar is known to be complete.
     pub fn new(compiled: Arc<CompiledGrammar>, options: &MatcherOptions) -> Result<GrammarMatcher, MatcherError> {
+        let watch = compiled.limits().watch();
+        watch.over(|| GrammarMatcher::by_parts(compiled, options))
+    }
+
+    fn by_parts(compiled: Arc<CompiledGrammar>, options: &MatcherOptions) -> Result<GrammarMatcher, MatcherError> {
         let vocab_size = compiled.vocabulary().vocab_size();
         let mut stop: Vec<u32> = match &options.override_stop_tokens {
             Some(ids) => ids.clone(),
@@ -263,7 +268,10 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached; nothing is changed.
     pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
-        if self.trail.is_some() { self.accept_canonical(id) } else { self.accept_any(id) }
+        match self.trail.is_some() {
+            true => self.in_time(|matcher| matcher.accept_canonical(id)),
+            false => self.accept_any(id),
+        }
     }
 
     /// Accepts a token that the grammar allows.
@@ -347,11 +355,20 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(false);
         }
-        let accepted = self.advance(Input::Text(bytes))?;
-        if accepted {
-            self.spend_text(bytes);
-        }
-        Ok(accepted)
+        self.in_time(|matcher| {
+            let tokens = matcher.tokens_of_text(bytes)?;
+            let accepted = matcher.advance(Input::Text(bytes))?;
+            if accepted {
+                matcher.spend_text(tokens);
+            }
+            Ok(accepted)
+        })
+    }
+
+    /// Runs an operation of several parts under one deadline: each of them would else have as long as all together may take.
+    pub(crate) fn in_time<T>(&mut self, operation: impl FnOnce(&mut GrammarMatcher) -> T) -> T {
+        let watch = self.compiled.limits().watch();
+        watch.over(|| operation(self))
     }
 
     fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, check_time};
 
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
 use crate::completion::fresh::Fresh;
@@ -138,6 +138,7 @@ impl Bounds {
             bounds.fresh = Some(Fresh::new(run, measured, costs)?);
         }
         for lexeme in lexemes_of(grammar) {
+            check_time()?;
             if bounds.lexemes.contains_key(&lexeme) {
                 continue;
             }
@@ -148,12 +149,14 @@ impl Bounds {
         let brackets = b"{[(".iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)));
         let mut order = None;
         for bytes in [brackets, ByteSet::range(0, 255)] {
-            bounds.opens = grammar.nodes().iter().map(|node| opens(grammar, node, &bytes)).collect();
+            let opens = |node| check_time().map(|()| opens(grammar, node, &bytes));
+            bounds.opens = grammar.nodes().iter().map(opens).collect::<Result<_, LimitExceeded>>()?;
             order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens));
             let Some(order) = &order else { continue };
             let mut before: Option<Vec<u64>> = None;
             for _ in 0..=most_in_a_token(vocabulary, &bytes) {
                 for &node in order {
+                    check_time()?;
                     bounds.nodes[node] = bounds.of_node(measured, costs, NodeId(node as u32), before.as_deref());
                 }
                 if before.as_ref() == Some(&bounds.nodes) {
@@ -168,9 +171,11 @@ impl Bounds {
         }
         let nodes = bounds.nodes.clone();
         for id in 0..bounds.members.len() {
+            check_time()?;
             bounds.members[id] = bounds.of_object(measured, costs, MembersId(id as u32), &nodes);
         }
         for id in 0..bounds.items.len() {
+            check_time()?;
             bounds.items[id] = bounds.of_array(measured, costs, ItemsId(id as u32), &nodes);
         }
         let all = bounds.nodes.iter().chain(&bounds.members).chain(bounds.lexemes.values()).copied();

@@ -63,9 +63,9 @@ impl WayOut {
         WayOut { tokens: NEVER, pieces: Vec::new(), within, searches: 1 }
     }
 
-    fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> WayOut {
-        let tokens = tokens_of(vocabulary, &pieces).map_or(NEVER, |tokens| tokens.len() as u64);
-        WayOut { tokens, pieces, within: NEVER, searches: 1 }
+    fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> Result<WayOut, EngineError> {
+        let tokens = tokens_of(vocabulary, &pieces)?.map_or(NEVER, |tokens| tokens.len() as u64);
+        Ok(WayOut { tokens, pieces, within: NEVER, searches: 1 })
     }
 
     /// Whether no way is known, or looked for, that takes so many tokens.
@@ -144,6 +144,8 @@ pub(crate) struct Endings {
     /// Whether the bounds hold: every text can be spelled, what elements count for is told by one counter, and new keys are near.
     is_bounded: bool,
     texts: Texts,
+    /// The same where bytes are counted: of lexemes that take very many, none is spelled there.
+    texts_by_bytes: Texts,
     /// Whether the ways from a place hang on the keys, the elements or the names of the text before it.
     hangs_on_text: bool,
     /// The places behind configurations.
@@ -199,8 +201,9 @@ impl Endings {
         }
         let has_free_keys = grammar.all_members().iter().any(|members| !members.free.is_empty());
         let hangs_on_text = has_free_keys || run.machine.keeps_text() || run.machine.has_names();
-        let texts = Texts::default();
-        Ok(Endings { counts, nodes, bounds, is_bounded, texts, hangs_on_text, places, in_bytes: None })
+        let (texts, texts_by_bytes) = Default::default();
+        let in_bytes = None;
+        Ok(Endings { counts, nodes, bounds, is_bounded, texts, texts_by_bytes, hangs_on_text, places, in_bytes })
     }
 
     fn costs(&self) -> Costs {
@@ -252,14 +255,11 @@ impl Run<'_> {
     pub fn texts_out(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Vec<Vec<Piece>>, EngineError> {
         let mut found = Vec::new();
         let nodes = endings.in_bytes(self)?.0.clone();
-        for (mut costs, mut texts) in
-            [(endings.costs(), std::mem::take(&mut endings.texts)), (Costs::in_bytes_of(nodes), Texts::default())]
+        let mut by_tokens = endings.costs();
+        for (costs, texts) in
+            [(&mut by_tokens, &mut endings.texts), (&mut Costs::in_bytes_of(nodes), &mut endings.texts_by_bytes)]
         {
-            let completion = self.complete_with(&mut costs, &mut texts, configuration, NEVER - 1, STEPS);
-            if costs.tokens().is_some() {
-                endings.texts = texts;
-            }
-            if let Completion::Found(pieces) = completion? {
+            if let Completion::Found(pieces) = self.complete_with(costs, texts, configuration, NEVER - 1, STEPS)? {
                 found.push(pieces);
             }
         }
@@ -292,7 +292,7 @@ impl Run<'_> {
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
         match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, STEPS)? {
-            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
+            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
             Completion::TooLong(_) | Completion::Never => Ok(None),
         }
     }
@@ -300,13 +300,14 @@ impl Run<'_> {
     /// Few tokens that complete the text by the way that is shortest in bytes.
     pub fn way_out_in_bytes(
         &mut self,
-        endings: &Endings,
+        endings: &mut Endings,
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let reference = shortest_name(self, configuration);
         let mut costs = Costs::in_bytes(&self.machine.grammar().clone(), reference);
-        match self.complete(&mut costs, configuration, NEVER - 1)? {
-            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)),
+        let texts = &mut endings.texts_by_bytes;
+        match self.complete_with(&mut costs, texts, configuration, NEVER - 1, STEPS)? {
+            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
             Completion::TooLong(_) | Completion::Never => Ok(None),
         }
     }
@@ -340,7 +341,10 @@ impl Run<'_> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(pieces.and_then(|pieces| tokens_of(&endings.counts.vocabulary, &pieces)))
+        match pieces {
+            Some(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
+            None => Ok(None),
+        }
     }
 
     /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text.
@@ -496,7 +500,7 @@ impl Run<'_> {
     ) -> Result<WayOut, EngineError> {
         let most = most_looked_at(most);
         match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
-            Ok(Completion::Found(pieces)) => Ok(WayOut::of(&endings.counts.vocabulary, pieces)),
+            Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
             Ok(Completion::TooLong(_) | Completion::Never) => Ok(WayOut::none(most)),
             Err(EngineError::CompletionTooCostly(_)) => Ok(WayOut { searches: 1 + COSTLY, ..WayOut::none(NEVER) }),
             Err(error) => Err(error),
@@ -515,8 +519,9 @@ impl Run<'_> {
         if way.tokens > most {
             return Ok(None);
         }
-        let pieces = self.mended_way(place, &way.pieces)?;
-        Ok(pieces.map(|pieces| WayOut::of(vocabulary, pieces)).filter(|mended| mended.tokens <= most))
+        let Some(pieces) = self.mended_way(place, &way.pieces)? else { return Ok(None) };
+        let mended = WayOut::of(vocabulary, pieces)?;
+        Ok((mended.tokens <= most).then_some(mended))
     }
 
     /// Whether a way that is known from another place completes the text from here as well.

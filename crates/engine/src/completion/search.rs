@@ -16,7 +16,7 @@ use stencilm_regex::{Deriver, ExprId, LimitExceeded, Shortest};
 
 use crate::bounded::{FEW, LOOKED_AT, MANY, STEPS};
 use crate::completion::costs::Costs;
-use crate::completion::token_counts::{NEVER, count_of, fewest_tokens, shortest_text};
+use crate::completion::token_counts::{NEVER, count_in_time, fewest_tokens, shortest_text};
 use crate::distinct::elements::{Repeat, Spelled};
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
@@ -41,20 +41,25 @@ pub(crate) enum Completion {
 }
 
 /// The fewest tokens for a way; `None` where some byte has no token.
-pub(crate) fn tokens_of(vocabulary: &Tokens, pieces: &[Piece]) -> Option<Vec<u32>> {
+///
+/// # Errors
+/// Where it takes too long.
+pub(crate) fn tokens_of(vocabulary: &Tokens, pieces: &[Piece]) -> Result<Option<Vec<u32>>, LimitExceeded> {
     let (mut tokens, mut text) = (Vec::new(), Vec::new());
     for piece in pieces {
         match piece {
             Piece::Text(more) => text.extend_from_slice(more),
             Piece::Token(token) => {
-                tokens.extend(fewest_tokens(vocabulary, &text)?);
+                let Some(before) = fewest_tokens(vocabulary, &text)? else { return Ok(None) };
+                tokens.extend(before);
                 text.clear();
                 tokens.push(*token);
             }
         }
     }
-    tokens.extend(fewest_tokens(vocabulary, &text)?);
-    Some(tokens)
+    let Some(last) = fewest_tokens(vocabulary, &text)? else { return Ok(None) };
+    tokens.extend(last);
+    Ok(Some(tokens))
 }
 
 /// Shortest texts of lexemes, with what they take in tokens where these are counted.
@@ -377,11 +382,11 @@ impl Run<'_> {
                         true if costs.tokens().is_none() => Some(Vec::new()),
                         _ => shortest_text(self, lexeme)?,
                     };
-                    let counted = text.map(|text| {
-                        let count = costs.tokens().map_or(0, |tokens| count_of(&tokens.vocabulary, &text));
-                        (text, count)
-                    });
-                    unknown.insert(counted);
+                    let count = match (&text, costs.tokens()) {
+                        (Some(text), Some(tokens)) => count_in_time(&tokens.vocabulary, text)?,
+                        _ => 0,
+                    };
+                    unknown.insert(text.map(|text| (text, count)));
                 }
                 let Some((text, count)) = &lexemes[&lexeme] else { continue };
                 let length = match costs.tokens() {

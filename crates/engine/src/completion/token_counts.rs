@@ -1,10 +1,11 @@
 //! The fewest tokens that spell a text, and what the lexemes of a grammar take in tokens: those of a shortest text of each.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node};
-use stencilm_regex::{ByteSet, ExprId, LimitExceeded, Shortest};
+use stencilm_regex::{ByteSet, ExprId, LimitExceeded, Shortest, check_time};
 
 use crate::bounded::STEPS;
 use crate::error::EngineError;
@@ -19,12 +20,24 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) const NEW_KEY: u64 = 5;
 
 /// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
-pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>> {
+///
+/// # Errors
+/// As [`check_time`].
+pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Result<Option<Vec<u32>>, LimitExceeded> {
+    fewest_tokens_while(vocabulary, text, check_time)
+}
+
+fn fewest_tokens_while<E>(
+    vocabulary: &Tokens,
+    text: &[u8],
+    may_go_on: impl Fn() -> Result<(), E>,
+) -> Result<Option<Vec<u32>>, E> {
     let trie = vocabulary.trie();
     // For every place of the text how many tokens spell the rest, and the first of them.
     let mut best: Vec<Option<(u32, u32, u32)>> = vec![None; text.len() + 1];
     best[text.len()] = Some((0, 0, 0));
     for at in (0..text.len()).rev() {
+        may_go_on()?;
         let mut node = trie.root(text[at]);
         let mut depth = 1;
         while let Some(here) = node {
@@ -42,16 +55,25 @@ pub(crate) fn fewest_tokens(vocabulary: &Tokens, text: &[u8]) -> Option<Vec<u32>
     let mut tokens = Vec::new();
     let mut at = 0;
     while at < text.len() {
-        let (_, token, depth) = best[at]?;
+        let Some((_, token, depth)) = best[at] else { return Ok(None) };
         tokens.push(token);
         at += depth as usize;
     }
-    Some(tokens)
+    Ok(Some(tokens))
 }
 
-/// How many tokens spell a text at least; [`NEVER`] where none do.
+/// How many tokens spell a text at least, which is short; [`NEVER`] where none do.
 pub(crate) fn count_of(vocabulary: &Tokens, text: &[u8]) -> u64 {
-    fewest_tokens(vocabulary, text).map_or(NEVER, |tokens| tokens.len() as u64)
+    let Ok(tokens) = fewest_tokens_while(vocabulary, text, || Ok::<_, Infallible>(()));
+    tokens.map_or(NEVER, |tokens| tokens.len() as u64)
+}
+
+/// The same for texts that may be long.
+///
+/// # Errors
+/// As [`check_time`].
+pub(crate) fn count_in_time(vocabulary: &Tokens, text: &[u8]) -> Result<u64, LimitExceeded> {
+    Ok(fewest_tokens(vocabulary, text)?.map_or(NEVER, |tokens| tokens.len() as u64))
 }
 
 /// What the lexemes of a grammar take in tokens.
@@ -72,6 +94,7 @@ impl TokenCounts {
         let mut counts = TokenCounts { vocabulary, lexemes, names, has_all_bytes: true };
         let (mut bytes, mut known) = (ByteSet::EMPTY, FxHashMap::default());
         for lexeme in lexemes_of(&grammar) {
+            check_time()?;
             bytes = bytes.union(&bytes_of(grammar.exprs(), lexeme, &mut known));
             if !counts.lexemes.contains_key(&lexeme) {
                 let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
@@ -80,11 +103,12 @@ impl TokenCounts {
                     true => Some(Vec::new()),
                     false => shortest_text(run, imported)?,
                 };
-                let count = text.map_or(NEVER, |text| count_of(&counts.vocabulary, &text));
+                let count = text.map_or(Ok(NEVER), |text| count_in_time(&counts.vocabulary, &text))?;
                 counts.lexemes.insert(lexeme, count);
             }
         }
         for known in grammar.all_members().iter().flat_map(|members| &members.known) {
+            check_time()?;
             if known.key.is_none() && !counts.names.contains_key(&known.name) {
                 bytes = bytes.union(&known.name.bytes().chain([b'"']).collect());
                 let count = count_of(&counts.vocabulary, format!("\"{}\"", known.name).as_bytes());

@@ -10,7 +10,7 @@ use super::{Budget, GrammarMatcher, NO_TOKEN, retire_if_full};
 use crate::bounded::{FEW, LOOKED_AT, MANY};
 use crate::completion::narrowing::Endings;
 use crate::completion::search::Piece;
-use crate::completion::token_counts::count_of;
+use crate::completion::token_counts::count_in_time;
 use crate::error::{EngineError, MatcherError};
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
@@ -32,7 +32,7 @@ impl GrammarMatcher {
         if self.is_terminated() || self.may_stop() {
             return Ok(0);
         }
-        Ok(self.way_out()?.len())
+        Ok(self.in_time(GrammarMatcher::way_out)?.len())
     }
 
     /// How many tokens of the budget are left; less than none where more were accepted than it has, and `None` without a
@@ -85,13 +85,21 @@ impl GrammarMatcher {
         }
     }
 
-    /// Counts a text that was accepted in the last step.
-    pub(super) fn spend_text(&mut self, bytes: &[u8]) {
+    /// How many tokens of the budget a text takes.
+    pub(super) fn tokens_of_text(&self, bytes: &[u8]) -> Result<usize, MatcherError> {
+        if self.budget.is_none() {
+            return Ok(0);
+        }
+        let count = count_in_time(self.compiled.vocabulary(), bytes).map_err(EngineError::from)?;
+        Ok(count.min(bytes.len() as u64) as usize)
+    }
+
+    /// Counts a text of so many tokens that was accepted in the last step.
+    pub(super) fn spend_text(&mut self, tokens: usize) {
         let Some(budget) = &mut self.budget else { return };
         budget.free = None;
-        let count = count_of(self.compiled.vocabulary(), bytes).min(bytes.len() as u64) as usize;
         let step = self.history.last_mut().expect("history always holds the start");
-        step.spent += count;
+        step.spent += tokens;
     }
 
     /// Forgets what was found behind steps that were taken back.

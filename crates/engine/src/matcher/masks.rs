@@ -35,6 +35,10 @@ impl GrammarMatcher {
     /// # Errors
     /// As [`GrammarMatcher::fill_mask`].
     pub fn unordered_mask_patch(&mut self) -> Result<MaskPatch, MatcherError> {
+        self.in_time(GrammarMatcher::unordered_mask_patch_by_parts)
+    }
+
+    fn unordered_mask_patch_by_parts(&mut self) -> Result<MaskPatch, MatcherError> {
         // A mask that is computed the first time is mostly known the second time.
         for _ in 0..2 {
             if let Some(patch) = self.known_mask_patch()? {
@@ -108,6 +112,14 @@ impl GrammarMatcher {
     /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, [`MatcherError::NoStopToken`] when the
     /// text can only end but nothing ends it, and limits.
     pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
+        // Mostly a mask is one part, which has its deadline.
+        match self.budget.is_some() || self.trail.is_some() {
+            true => self.in_time(|matcher| matcher.fill_mask_by_parts(mask)),
+            false => self.fill_mask_by_parts(mask),
+        }
+    }
+
+    fn fill_mask_by_parts(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
         // The grammar's own count: all threads would wait for the one of the vocabulary.
         let compiled = self.compiled.clone();
         let vocabulary = compiled.vocabulary();
@@ -200,6 +212,10 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
     pub fn is_allowed(&mut self, id: u32) -> Result<bool, MatcherError> {
+        self.in_time(|matcher| matcher.is_allowed_by_parts(id))
+    }
+
+    fn is_allowed_by_parts(&mut self, id: u32) -> Result<bool, MatcherError> {
         if self.is_terminated() {
             return Ok(false);
         }

@@ -48,6 +48,10 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
     pub fn forced_spans(&mut self, limit: usize) -> Result<(Vec<u8>, Vec<Span>), MatcherError> {
+        self.in_time(|matcher| matcher.forced_spans_by_parts(limit))
+    }
+
+    fn forced_spans_by_parts(&mut self, limit: usize) -> Result<(Vec<u8>, Vec<Span>), MatcherError> {
         let forced = self.forced_bytes()?;
         if forced.is_empty() {
             return Ok((forced, Vec::new()));

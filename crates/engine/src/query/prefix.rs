@@ -82,16 +82,17 @@ impl GrammarMatcher {
     /// As [`GrammarMatcher::accept_token`].
     pub fn validate_tokens(&mut self, ids: impl IntoIterator<Item = u32>) -> Result<usize, MatcherError> {
         let before = self.num_accepted_tokens();
-        let mut outcome = Ok(true);
-        for id in ids {
-            outcome = self.accept_token(id);
-            if outcome != Ok(true) {
-                break;
+        let outcome = self.in_time(|matcher| {
+            for id in ids {
+                if !matcher.accept_token(id)? {
+                    break;
+                }
             }
-        }
+            Ok(())
+        });
         let accepted = self.num_accepted_tokens() - before;
         self.rollback(accepted)?;
-        outcome.map(|_| accepted)
+        outcome.map(|()| accepted)
     }
 
     /// How much of a text fits behind what was accepted, and whether it is complete then. Nothing is changed.
@@ -155,6 +156,10 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
     pub fn explain(&mut self, id: u32) -> Result<Explanation, MatcherError> {
+        self.in_time(|matcher| matcher.explain_by_parts(id))
+    }
+
+    fn explain_by_parts(&mut self, id: u32) -> Result<Explanation, MatcherError> {
         let compiled = self.compiled().clone();
         let vocabulary = compiled.vocabulary();
         if id as usize >= vocabulary.vocab_size() {
