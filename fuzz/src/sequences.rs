@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use stencilm_engine::{GrammarMatcher, MatcherError, TokenSet, Workers};
-use stencilm_regex::Watch;
 
 use crate::Counts;
 use crate::choices::Choices;
 use crate::setting::{Ended, Setting, allowed, mask, state};
-use crate::source::Source;
 
 /// Rolled back and forked in any order, every sequence is as one that took its tokens straight.
 pub fn forks(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
@@ -178,20 +176,5 @@ pub fn deadlines(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Coun
     }
     assert_eq!(state(&mut other), state(&mut matcher), "after an interrupt: {what}");
     counts.masks += 1;
-    readings(choices, soon, counts);
     Ok(())
-}
-
-/// A text whose reading is ended in its midst is no grammar, or the one that it is when it is read whole.
-fn readings(choices: &mut Choices<'_>, soon: Duration, counts: &mut Counts) {
-    let source = *choices.pick(&[Source::JsonSchema, Source::Lark, Source::StructuralTag, Source::Regex]);
-    let mut again = choices.clone();
-    let (whole, what) = source.grammar(choices);
-    let read = || Watch::new(u64::MAX, None).over(|| source.grammar(&mut again));
-    let (ended, _) = crate::interrupt::after(soon, read);
-    counts.decisions += u64::from(ended.is_none() && whole.is_some());
-    if let Some(ended) = ended {
-        let whole = whole.map(|whole| whole.serialize_json());
-        assert_eq!(Some(ended.serialize_json()), whole, "after an interrupt: {what}");
-    }
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits, check_time};
+use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits, check_time, unwatched};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::fixpoint::{Clause, least_fixed_point};
@@ -74,7 +74,7 @@ impl LiveExprs {
 pub(crate) fn without_dead_parts(grammar: Grammar, mut live: LiveExprs) -> Result<Grammar, GrammarError> {
     let grammar = if is_plainly_alive(&grammar, &mut live)? {
         debug_assert!(
-            without_dead_alternatives(grammar.clone(), &mut LiveExprs::default()).is_ok_and(|same| {
+            unwatched(|| without_dead_alternatives(grammar.clone(), &mut LiveExprs::default())).is_ok_and(|same| {
                 same.nodes == grammar.nodes && same.members == grammar.members && same.items == grammar.items
             }),
             "where every node is alive there is nothing to drop"
