@@ -13,7 +13,7 @@ NO_VALUES := '-Cllvm-args=-disable-vp'
 ifeq ($(shell rustc -vV 2>/dev/null | cmp -s - pgo/rustc.txt && echo same),same)
 WITH_PROFILE := --config "build.rustflags=['-Cprofile-use=$(abspath $(PROFILE))', $(NO_VALUES)]"
 endif
-# Of the same LLVM as rustc: `rustup component add llvm-tools` brings it, or name one.
+# One that reads the raw profiles of rustc's LLVM: `rustup component add llvm-tools` brings it, or name one.
 LLVM_PROFDATA ?= $(firstword $(wildcard $(shell rustc --print target-libdir 2>/dev/null)/../bin/llvm-profdata) llvm-profdata)
 
 # Downloads show how far they are.
