@@ -142,7 +142,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Those of these tokens behind which nothing can follow, without repetition.
+    /// Those of these tokens behind which nothing can follow, without repetition. They are read in the order of their bytes.
     pub(crate) fn dead_tokens(
         &mut self,
         vocabulary: &Tokens,
@@ -152,57 +152,50 @@ impl Run<'_> {
         let spelled = |token: u32| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
         tokens.sort_unstable_by(|&a, &b| spelled(a).cmp(spelled(b)).then(a.cmp(&b)));
         tokens.dedup();
-        // What the elements of an array are compared with, and where spent parts end, is decided by all threads together.
-        if self.machine.keeps_text() || self.spent_at.is_some() {
-            let mut dead = Vec::new();
-            for token in tokens {
-                if !self.survives(configuration, spelled(token))? {
-                    dead.push(token);
-                }
-            }
-            return Ok(dead);
-        }
         let seen_keys = self.stacks.seen_keys;
-        let threads = self.stacks.entries(configuration).to_vec();
-        let tokens = self.dead_in(vocabulary, &threads, tokens)?;
-        // Nothing of it stays.
-        self.stacks.seen_keys = seen_keys;
-        Ok(tokens)
-    }
-
-    /// Those of these tokens, in the order of their bytes, behind which none of these threads is left.
-    fn dead_in(
-        &mut self,
-        vocabulary: &Tokens,
-        threads: &[Entry],
-        mut tokens: Vec<u32>,
-    ) -> Result<Vec<u32>, EngineError> {
-        // What is left behind each byte of the token before, up to the first byte behind which nothing is.
-        let mut behind: Vec<Vec<Entry>> = Vec::new();
+        let mut start = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut start);
+        // What is left behind each byte of the token before, up to the first byte behind which nothing is, with the text.
+        let mut behind = vec![(start, self.text)];
         let mut before: &[u8] = &[];
         let mut kept = 0;
         for index in 0..tokens.len() {
             let token = tokens[index];
-            let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
+            let bytes = spelled(token);
             let common = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            behind.truncate(common);
-            while behind.len() < bytes.len() && behind.last().is_none_or(|threads| !threads.is_empty()) {
+            behind.truncate(common + 1);
+            while let Some((threads, text)) = behind.last()
+                && let Some(&byte) = bytes.get(behind.len() - 1)
+                && !threads.is_empty()
+            {
                 self.stacks.allow(1);
+                self.text = *text;
                 let mut next = Vec::new();
-                for &thread in behind.last().map_or(threads, |threads| threads) {
-                    self.step_thread(thread, bytes[behind.len()], &mut next)?;
-                }
-                self.stacks.join(&mut next)?;
-                behind.push(next);
+                self.read_byte(threads, byte, &mut next)?;
+                behind.push((next, self.text));
             }
-            if behind.last().is_none_or(|threads| threads.is_empty()) {
+            let (threads, text) = behind.last().expect("the first ones are never taken");
+            self.text = *text;
+            if !self.goes_on(threads)? {
                 tokens[kept] = token;
                 kept += 1;
             }
             before = bytes;
         }
         tokens.truncate(kept);
+        // Nothing of it stays.
+        (self.text, self.stacks.seen_keys) = (None, seen_keys);
         Ok(tokens)
+    }
+
+    /// Whether any of these threads does not just repeat an element.
+    fn goes_on(&mut self, threads: &[Entry]) -> Result<bool, EngineError> {
+        if self.text.is_none() {
+            return Ok(!threads.is_empty());
+        }
+        let mut left = threads.to_vec();
+        self.drop_repeats(&mut left)?;
+        Ok(!left.is_empty())
     }
 }
 

@@ -370,19 +370,10 @@ impl Run<'_> {
         self.stacks.allow(bytes.len());
         for &byte in bytes {
             next.clear();
-            if let Some(text) = self.text {
-                self.text = Some(self.stacks.append(text, u32::from(byte)));
-            }
-            for &thread in &*threads {
-                self.step_thread(thread, byte, &mut next)?;
-            }
+            self.read_byte(threads, byte, &mut next)?;
             std::mem::swap(threads, &mut next);
             if threads.is_empty() {
                 break;
-            }
-            self.stacks.join(threads)?;
-            if let Some(tokens) = self.spent_at {
-                self.drop_spent(threads, tokens)?;
             }
         }
         self.scratch.next = next;
@@ -391,6 +382,21 @@ impl Run<'_> {
             self.put_text(threads);
         }
         Ok(())
+    }
+
+    /// Adds the threads after one byte to `next`, which are none where nothing can go on. The text goes on as well.
+    pub fn read_byte(&mut self, threads: &[Entry], byte: u8, next: &mut Vec<Entry>) -> Result<(), EngineError> {
+        if let Some(text) = self.text {
+            self.text = Some(self.stacks.append(text, u32::from(byte)));
+        }
+        for &thread in threads {
+            self.step_thread(thread, byte, next)?;
+        }
+        self.stacks.join(next)?;
+        match self.spent_at {
+            Some(tokens) => self.drop_spent(next, tokens),
+            None => Ok(()),
+        }
     }
 
     /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
