@@ -68,6 +68,16 @@ impl WayOut {
         Ok(WayOut { tokens, pieces, within: NEVER, searches: 1 })
     }
 
+    /// Tokens that complete the text.
+    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> WayOut {
+        let piece = |&token: &u32| match vocabulary.token_bytes(token) {
+            Some(bytes) => Piece::Text(bytes.to_vec()),
+            None => Piece::Token(token),
+        };
+        let pieces = tokens.iter().map(piece).collect();
+        WayOut { tokens: tokens.len() as u64, pieces, within: NEVER, searches: 0 }
+    }
+
     /// Whether no way is known, or looked for, that takes so many tokens.
     fn is_too_long(&self, most: u64) -> bool {
         self.tokens > most && self.within >= most_looked_at(most)
@@ -86,22 +96,30 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// Ways to the end from there, once some were found, the last one first. That there is none is kept, and comes first, where the text
-    /// before it does not matter.
-    ways: Mutex<Vec<Arc<WayOut>>>,
+    known: Mutex<Known>,
+}
+
+/// What is known of the ways to the end from a place.
+#[derive(Clone, Default)]
+struct Known {
+    /// Once some were found, the last one first. That there is none is kept, and comes first, where the text before it does not
+    /// matter.
+    ways: Vec<Arc<WayOut>>,
+    /// What was looked for in the mask that found them counts as so many searches.
+    searches: usize,
 }
 
 impl Place {
     /// Keeps ways to the end. Those that were known stay behind them: under another budget tokens were left for them that may come.
-    fn keep(&self, mut ways: Vec<Arc<WayOut>>) {
-        let mut known = lock(&self.ways);
-        for way in known.drain(..).filter(|way| way.tokens != NEVER) {
+    fn keep(&self, Known { mut ways, searches }: Known) {
+        let mut known = lock(&self.known);
+        for way in known.ways.drain(..).filter(|way| way.tokens != NEVER) {
             if !ways.iter().any(|kept| Arc::ptr_eq(kept, &way)) {
                 ways.push(way);
             }
         }
         ways.truncate(FEW);
-        *known = ways;
+        *known = Known { ways, searches };
     }
 }
 
@@ -132,9 +150,14 @@ struct Search {
     /// For so many places a way to the end was looked for, or is known from another mask.
     searches: usize,
     known: FxHashMap<SetId, bool>,
-    /// The way that was found last, from whatever place.
+    /// The way that was known or found last, from whatever place.
     last: Option<Arc<WayOut>>,
+    /// Whether the search that was last found none.
+    is_in_vain: bool,
 }
+
+/// The tokens that close the text, and what is to be kept of the ways.
+type Closing = (Vec<u32>, Option<Known>);
 
 /// What is known of the ways to the end of texts of one grammar.
 pub(crate) struct Endings {
@@ -324,7 +347,7 @@ impl Run<'_> {
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let places = self.places_behind(endings, before)?;
         let mut place = places.0.iter().filter(|place| place.tokens.has(token));
-        let kept = place.next().map(|place| lock(&place.ways).clone()).unwrap_or_default();
+        let kept = place.next().map(|place| lock(&place.known).ways.clone()).unwrap_or_default();
         let vocabulary = endings.counts.vocabulary.clone();
         let mut pieces = None;
         for way in kept {
@@ -347,27 +370,32 @@ impl Run<'_> {
         }
     }
 
-    /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text.
+    /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text. A way that is known is tried behind
+    /// each, but for its first token.
     pub fn narrow(
         &mut self,
         endings: &mut Endings,
         configuration: SetId,
         most: u64,
+        way: &[u32],
         mask: &mut [u32],
     ) -> Result<(), EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
+        let last = way.get(1..).map(|rest| Arc::new(WayOut::of_tokens(&vocabulary, rest)));
         let edges = self.edges_of(configuration, mask);
         let places = self.places_behind(endings, configuration)?;
         let mut costs = endings.costs();
-        let mut search = Search { most, searches: 0, known: FxHashMap::default(), last: None };
+        let mut search = Search { most, searches: 0, known: FxHashMap::default(), last, is_in_vain: false };
         // The likeliest first: so many are looked at.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
+        let mut found = Vec::new();
         for place in open {
-            let closing = match place.cost > most_looked_at(most) {
-                true => Vec::new(),
+            let (closing, known) = match place.cost > most_looked_at(most) {
+                true => (Vec::new(), None),
                 false => self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?,
             };
+            found.extend(known.map(|known| (place, known)));
             // Where nothing hangs on which keys and elements there are, one token stands for all.
             if place.hangs_on != HangsOn::Nothing || closing.is_empty() {
                 place.tokens.take_from(mask);
@@ -382,6 +410,8 @@ impl Run<'_> {
                 false => token_set::clear(mask, token),
             }
         }
+        // Only now: what is interrupted and begun anew must find what it would have found at once.
+        found.into_iter().for_each(|(place, known)| place.keep(known));
         Ok(())
     }
 
@@ -395,9 +425,9 @@ impl Run<'_> {
         place: &Place,
         mask: &[u32],
         search: &mut Search,
-    ) -> Result<Vec<u32>, EngineError> {
+    ) -> Result<Closing, EngineError> {
         if search.searches >= FEW {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let vocabulary = endings.counts.vocabulary.clone();
         let tokens = match place.hangs_on {
@@ -407,7 +437,10 @@ impl Run<'_> {
         // That a way is too long behind another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        let mut ways: Vec<Arc<WayOut>> = lock(&place.ways).iter().filter(|kept| tells(kept)).cloned().collect();
+        let mut known = lock(&place.known).clone();
+        known.ways.retain(|kept| tells(kept));
+        let Known { ways, searches } = &mut known;
+        search.is_in_vain = false;
         let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
@@ -417,12 +450,14 @@ impl Run<'_> {
                 closing.push(token);
                 continue;
             }
-            if read == MANY || ways.first().is_some_and(|way| way.is_too_long(most)) {
+            // Where none is found, none is looked for behind the other tokens, whatever is known from other texts.
+            let is_in_vain = search.is_in_vain && closing.is_empty();
+            if read == MANY || is_in_vain || ways.first().is_some_and(|way| way.is_too_long(most)) {
                 continue;
             }
             let behind = self.run(configuration, bytes)?;
             read += 1;
-            if !self.closes(endings, costs, behind, &mut ways, search)? {
+            if !self.closes(endings, costs, behind, ways, search)? {
                 continue;
             }
             closing.push(token);
@@ -434,14 +469,13 @@ impl Run<'_> {
                 shared = SharedWay::new(self, configuration, bytes, &way.pieces, most - way.tokens)?;
             }
         }
-        // One that was known counts as if it was looked for, so that no more is left than without it.
-        if search.searches == before {
-            search.searches += ways.first().map_or(0, |kept| kept.searches);
+        // What is known counts as if it was looked for, so that no more is left than without it.
+        match search.searches - before {
+            0 if !ways.is_empty() => search.searches += *searches,
+            looked_for => *searches = looked_for,
         }
-        if ways.first().is_some_and(|way| tells(way)) {
-            place.keep(ways);
-        }
-        Ok(closing)
+        let is_told = ways.first().is_some_and(|way| tells(way));
+        Ok((closing, is_told.then_some(known)))
     }
 
     /// Whether so many tokens, or fewer, complete the text from a place. A way from one like it is tried first, and a way that
@@ -461,7 +495,10 @@ impl Run<'_> {
         let known = ways.first().cloned();
         let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
-            Some(kept) if self.mended_to(&vocabulary, place, &kept, search.most)?.is_some() => true,
+            Some(kept) if self.mended_to(&vocabulary, place, &kept, search.most)?.is_some() => {
+                search.last = Some(kept);
+                true
+            }
             _ if search.searches >= FEW => return Ok(false),
             _ => {
                 let known = match search.last.clone() {
@@ -473,6 +510,7 @@ impl Run<'_> {
                     None => self.way_within(endings, costs, place, search.most)?,
                 };
                 search.searches += found.searches;
+                search.is_in_vain = found.is_too_long(search.most);
                 let (closes, found) = (found.tokens <= search.most, Arc::new(found));
                 if closes {
                     search.last = Some(found.clone());
@@ -612,7 +650,7 @@ impl Run<'_> {
                 true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
                 false => TokenList::of(&tokens, &vocabulary, words),
             };
-            all.push(Place { cost, at_most, hangs_on, first: tokens[0], tokens: list, ways: Mutex::default() });
+            all.push(Place { cost, at_most, hangs_on, first: tokens[0], tokens: list, known: Mutex::default() });
         }
         Ok(Places(all.into()))
     }

@@ -150,7 +150,7 @@ impl GrammarMatcher {
             let most = left as u64 - 1;
             match self.trail.is_some() {
                 true => self.narrow_canonical(most, mask)?,
-                false => self.with_endings(|run, endings, here| run.narrow(endings, here, most, mask))?,
+                false => self.with_endings(|run, endings, here| run.narrow(endings, here, most, &way, mask))?,
             }
         } else {
             // What was accepted has broken the budget, or spent it: the shortest way out is all that is left.

@@ -1,9 +1,13 @@
 //! Budgets of tokens for whole texts: held against a search through all sequences of tokens.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
-use stencilm_grammar::{Grammar, LarkOptions};
+use stencilm_engine::{
+    CompiledGrammar, EngineError, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive,
+};
+use stencilm_grammar::{Grammar, JsonSchemaOptions, LarkOptions, from_json_schema};
+use stencilm_regex::{LimitExceeded, Watch};
 
 use crate::random::Random;
 
@@ -329,5 +333,94 @@ fn a_stop_token_that_the_grammar_names_ends_no_text() {
         assert_eq!(filled.is_ok(), allowed.is_some(), "{filled:?}");
         assert!(filled.is_ok() || filled == Err(MatcherError::NoStopToken), "{filled:?}");
         assert_eq!(mask.iter().next(), allowed, "{budget}");
+    }
+}
+
+const GRAPH: &str = r#"{"type": "object", "properties": {
+    "nodes": {"type": "array", "items": {"type": "object", "properties": {
+        "id": {"type": "string", "x-stencilm-declares": "ids"}}, "required": ["id"], "additionalProperties": false}},
+    "edges": {"type": "array", "minItems": 2, "items": {"type": "object", "properties": {
+        "from": {"type": "string", "x-stencilm-refers": "ids"}, "to": {"type": "string", "x-stencilm-refers": "ids"}},
+        "required": ["from", "to"], "additionalProperties": false}}},
+    "required": ["nodes", "edges"], "additionalProperties": false}"#;
+
+/// A mask of a call that is interrupted when it has looked so many times whether to go on, and is begun anew then.
+fn interrupted_mask_of(matcher: &mut GrammarMatcher, looks: usize) -> TokenSet {
+    let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+    let seen = Arc::new(AtomicUsize::new(0));
+    let gives_way = move || seen.fetch_add(1, Ordering::Relaxed) >= looks;
+    let watch = Watch::new(u64::MAX, None).giving_way(Arc::new(gives_way));
+    let interrupted = Err(MatcherError::Engine(EngineError::Limit(LimitExceeded::Interrupted)));
+    let filled = watch.over(|| matcher.fill_mask(mask.words_mut()));
+    assert!(filled.is_ok() || filled == interrupted, "{filled:?}");
+    mask_of(matcher)
+}
+
+/// What a call had found when it was interrupted changes nothing: how long it takes hangs on the machine. Nor does what other texts
+/// have found, unless it is a way that no search finds.
+#[test]
+fn masks_hang_on_their_own_text_alone() {
+    let mut tokens: Vec<String> = (b' '..0x7f).map(|byte| char::from(byte).to_string()).collect();
+    let pieces = [
+        r#"{"nodes":[{"id":""#,
+        r#""}],"edges":[{"from":""#,
+        r#"","to":""#,
+        r#""},{"id":""#,
+        r#""}]}"#,
+        "ab",
+        "aaaaaaaaa",
+        r#""},{"from":""#,
+        "</s>",
+    ];
+    tokens.extend(pieces.map(str::to_owned));
+    let stop = tokens.len() as u32 - 1;
+    let bytes: Vec<Option<&[u8]>> = tokens.iter().map(|token| Some(token.as_bytes())).collect();
+    let vocabulary = Arc::new(Vocabulary::new(&bytes, bytes.len(), &[stop], &[(stop, "</s>".to_owned())]).unwrap());
+    let separators = Some((",".to_owned(), ":".to_owned()));
+    let options = JsonSchemaOptions { any_whitespace: false, separators, ..JsonSchemaOptions::default() };
+    let grammar = Arc::new(from_json_schema(GRAPH, &options).unwrap());
+    // Long names, to which references are long.
+    let in_name = |token: &u32| tokens[*token as usize].chars().all(char::is_alphanumeric);
+    are_alike(&grammar, &vocabulary, true, 60..100, &in_name);
+    for (grammar, _) in GRAMMARS {
+        let grammar = Arc::new(Grammar::from_ebnf(grammar, "root").unwrap());
+        are_alike(&grammar, &self::vocabulary(true), false, 8..40, &|token| *token < STOP);
+    }
+}
+
+/// Random texts of a grammar within budgets: calls that were interrupted give the same masks, of a grammar that is new or that other
+/// texts were masked with.
+fn are_alike(
+    grammar: &Arc<Grammar>,
+    vocabulary: &Arc<Vocabulary>,
+    is_new: bool,
+    budgets: std::ops::Range<usize>,
+    is_liked: &dyn Fn(&u32) -> bool,
+) {
+    let compile = || Arc::new(CompiledGrammar::new(grammar.clone(), vocabulary.clone()).unwrap());
+    let [mut compiled, interrupted] = [(); 2].map(|()| compile());
+    for seed in 0..10 {
+        let mut random = Random::new(seed);
+        let budget = budgets.start + random.below(budgets.len());
+        let Ok(mut other) = with_budget(&interrupted, budget) else { continue };
+        if is_new {
+            compiled = compile();
+        }
+        let mut one = with_budget(&compiled, budget).unwrap();
+        loop {
+            let mask = mask_of(&mut one);
+            let same = interrupted_mask_of(&mut other, 1 << random.below(12));
+            assert_eq!(mask, same, "{grammar}: seed {seed}, with {:?} left", one.token_budget_left());
+            let all: Vec<u32> = mask.iter().collect();
+            let liked: Vec<u32> = all.iter().copied().filter(is_liked).collect();
+            let is_liked = random.chance(2) && !liked.is_empty();
+            let token = *random.pick(if is_liked { &liked } else { &all });
+            for matcher in [&mut one, &mut other] {
+                assert_eq!(matcher.accept_token(token), Ok(true));
+            }
+            if one.is_terminated() {
+                break;
+            }
+        }
     }
 }
