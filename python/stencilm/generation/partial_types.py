@@ -23,6 +23,7 @@ from stencilm.generation.type_hints import (
     unwrapped,
     wrapper_of,
 )
+from stencilm.grammars.exact_decimals import json_reader
 from stencilm.grammars.json_values import read_json
 from stencilm.grammars.python_types import type_adapter
 
@@ -304,7 +305,7 @@ class Shape:
         try:
             if self.is_anything:
                 return read_json(text)
-            return self._adapter.validate_json(text)
+            return self._read_json(text)
         except _UNREAD:
             return MISSING
 
@@ -314,7 +315,7 @@ class Shape:
             if self.is_anything:
                 read: list[Any] = read_json(text)
             else:
-                read = self._adapter_of_all.validate_json(text)
+                read = self._read_all_json(text)
             return read
         except _UNREAD:
             return None
@@ -335,8 +336,12 @@ class Shape:
         return type_adapter(self._declared)
 
     @cached_property
-    def _adapter_of_all(self) -> Any:
-        return type_adapter(list[self._declared])  # type: ignore[name-defined]
+    def _read_json(self) -> Callable[[str], Any]:
+        return json_reader(self._adapter)
+
+    @cached_property
+    def _read_all_json(self) -> Callable[[str], Any]:
+        return json_reader(type_adapter(list[self._declared]))  # type: ignore[name-defined]
 
     def _found(self, kind: Kind) -> Iterator[Holder]:
         tp, is_plain = self._type, not self.has_rules
