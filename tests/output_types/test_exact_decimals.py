@@ -27,7 +27,7 @@ ROUNDED = 0.12345678901234568
 
 class Pair(NamedTuple):
     price: Price
-    count: int = 1
+    number: int = 1
 
 
 class Item(BaseModel):
