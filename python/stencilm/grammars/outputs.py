@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stencilm.grammars.exact_decimals import json_reader
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import json_ready, read_json
 from stencilm.grammars.output_types import (
     Choice,
