@@ -285,3 +285,14 @@ def test_closed_streams(call: str, code: int, err: str) -> None:
         f"{shlex.quote(sys.executable)} -m stencilm {call}", shell=True, capture_output=True
     )
     assert (done.returncode, done.stderr.decode()) == (code, err)
+
+
+def test_an_interruption_while_commands_are_read_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stencilm.cli.app.run", interrupted)
+    assert main(["check"]) == 130
+    assert capsys.readouterr().err == "stencilm: interrupted\n"

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Generator, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from stencilm.grammars.json_values import write_json
 from stencilm.tool_calls.answers import (
@@ -266,6 +266,13 @@ class ToolCallParser:
         self._decoded: list[bytes] | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._finished = False
+
+    def __reduce__(self) -> NoReturn:
+        # A copy would share what has come with this one, and take it away from it.
+        raise TypeError(
+            "a ToolCallParser can be neither copied nor pickled: make another one by "
+            "tools.parser(), and feed it the text so far"
+        )
 
     def feed(self, text: str) -> list[Delta]:
         """More of the answer; returns what it adds.
