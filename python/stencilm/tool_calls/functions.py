@@ -60,8 +60,8 @@ class CallableTool:
         """
         if self.function is None or self.arguments is None:
             raise TypeError(f"{self.name!r} has no function to run")
-        read = json_reader(self.arguments)
-        return self.function(**read(write_json(dict(call.arguments))))
+        given = call.arguments if call.exact is None else call.exact
+        return self.function(**json_reader(self.arguments)(write_json(dict(given))))
 
     def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """What the function returns, or what it raises."""

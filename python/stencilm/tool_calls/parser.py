@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from stencilm.grammars.json_values import write_json
+from stencilm.grammars.json_values import rounded, write_json
 from stencilm.tool_calls.answers import (
     CallDelta,
     CallDone,
@@ -203,7 +203,7 @@ class Output:
         if self.handed_on != "{":
             text = write_json(arguments)
             self.deltas.append(CallDelta(self.begun, arguments=text))
-        call = ToolCall(name, arguments, call_id)
+        call = ToolCall(name, rounded(arguments), call_id, exact=arguments)
         self.is_open = False
         self.calls.append(call)
         self.deltas.append(CallDone(self.begun, call))
