@@ -220,3 +220,52 @@ def test_an_answer_longer_than_any_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         pytest.raises(stencilm.EndpointError, match="longer than 20 characters"),
     ):
         model_at(address)("How many?", int)
+
+
+def counting(answered: list[int], *, fails_at: int | None = None) -> Body:
+    """Answers that are slow to come, one of which is none."""
+
+    def body() -> Iterator[bytes]:
+        answered.append(len(answered) + 1)
+        if answered[-1] == fails_at:
+            yield from events({"error": {"message": "no more"}})()
+            return
+        time.sleep(0.05)
+        yield from events(chunk("12", "stop"))()
+
+    return body
+
+
+def test_a_batch_that_fails_asks_for_nothing_more() -> None:
+    answered: list[int] = []
+
+    async def main(address: str) -> None:
+        client = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        async with client:
+            model = stencilm.from_openai(client, "m", capabilities="compatible", concurrency=2)
+            with pytest.raises(stencilm.EndpointError, match="no more"):
+                await model.abatch(["How many?"] * 30, int)
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with serving(counting(answered, fails_at=2)) as address:
+        asyncio.run(main(address))
+    assert len(answered) < 30
+
+
+def test_a_cancelled_batch_of_a_synchronous_client_asks_for_nothing_more() -> None:
+    answered: list[int] = []
+
+    async def main(address: str) -> None:
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        model = stencilm.from_openai(client, "m", capabilities="compatible", concurrency=2)
+        task = asyncio.create_task(model.abatch(["How many?"] * 30, int))
+        while not answered:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    with serving(counting(answered)) as address:
+        asyncio.run(main(address))
+    assert len(answered) < 30

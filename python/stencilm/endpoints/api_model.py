@@ -6,7 +6,7 @@ backoff; what is left here is to send a request, read what comes while it is wor
 
 from __future__ import annotations
 
-from asyncio import Semaphore, gather, to_thread
+from asyncio import Semaphore, create_task, gather, to_thread
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +45,7 @@ from stencilm.guiding.text import TextGuide
 from stencilm.guiding.values import generation_of
 from stencilm.matching.texts import byte_matcher
 from stencilm.models.options import Drawing, options_of
-from stencilm.models.typed_model import Job, OnEvent, TypedModel
+from stencilm.models.typed_model import Check, Job, OnEvent, TypedModel, go_on
 from stencilm.models.typed_model import Piece as TextPiece
 from stencilm.shown import in_a_line
 from stencilm.tokenizers import TokenizerInfo
@@ -544,20 +544,24 @@ class ApiModel(TypedModel):
                 yield text.piece(guided, known)
 
     def _write_all(
-        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
         self._check_client(is_async=False)
         self._prepare(output_type, options.get("limits"))  # once, and before anything is asked
         if not jobs:
             return []
         with ThreadPoolExecutor(min(self._concurrency, len(jobs))) as pool:
-            return list(pool.map(lambda job: self._write(job, output_type, options, None), jobs))
+            return list(
+                pool.map(
+                    lambda job: self._write(job, output_type, options, lambda _: check()), jobs
+                )
+            )
 
     async def _awrite_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing
     ) -> list[Generation[Any]]:
         if not self.is_async:
-            return await to_thread(self._write_all, jobs, output_type, options)
+            return await super()._awrite_all(jobs, output_type, options)
         self._prepare(output_type, options.get("limits"))
         room = Semaphore(self._concurrency)
 
@@ -565,7 +569,14 @@ class ApiModel(TypedModel):
             async with room:
                 return await self._awrite(job, output_type, options)
 
-        return list(await gather(*map(write, jobs)))
+        tasks = [create_task(write(job)) for job in jobs]
+        try:
+            return list(await gather(*tasks))
+        finally:
+            # Where one failed nobody waits for the others, which would go on to ask.
+            for task in tasks:
+                task.cancel()
+            await gather(*tasks, return_exceptions=True)
 
     def _sampled(self, n: int, options: Drawing) -> Drawing:
         return options  # what is usual at the endpoint is no greedy choice
