@@ -12,7 +12,15 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ByteSize, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
 
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.grammars.outputs import resolve
@@ -80,6 +88,18 @@ def test_within_other_types(wrap: str) -> None:
     output.parse(wrap.format(fits))
     with pytest.raises(ValueError, match="'::1' and '0::1', are both read as IPv6Address"):
         output.parse(wrap.format(does_not))
+
+
+class Stripped(BaseModel):
+    model_config = ConfigDict(str_strip_whitespace=True)
+    counts: dict[str | bytes, int]
+
+
+def test_keys_are_read_by_the_configuration_of_their_model() -> None:
+    read = resolve(list[Stripped]).parse
+    assert read('[{"counts": {"a": 1, "b": 2}}]')[0].counts == {"a": 1, "b": 2}
+    with pytest.raises(ValueError, match="'a' and ' a', are both read as 'a'"):
+        read('[{"counts": {"a": 1, " a": 2}}]')
 
 
 def test_a_union_that_may_hold_other_objects_is_left_to_pydantic() -> None:

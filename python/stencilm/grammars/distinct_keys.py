@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic_core import SchemaValidator, ValidationError
+from pydantic_core import SchemaValidator
 
-from stencilm.grammars.json_places import OBJECTS, Places, parts
+from stencilm.grammars.json_places import OBJECTS, Place, Places, parts
 
 
 class DistinctKeys:
@@ -23,15 +23,17 @@ class DistinctKeys:
 
     def __init__(self, places: Places, schema: Any) -> None:
         self._places = places
-        self._readers: dict[int, SchemaValidator] = {}
-        for part in parts(schema):
-            keys = part.get("keys_schema") if part.get("type") in OBJECTS else None
-            if keys is not None and any(map(_makes_equal, parts(keys))):
-                self._readers[id(part)] = self._reader(keys)
+        self._dicts = {
+            id(part)
+            for part in parts(schema)
+            if part.get("type") in OBJECTS
+            and any(map(_makes_equal, parts(part.get("keys_schema", {}))))
+        }
+        self._readers: dict[tuple[int, int], SchemaValidator] = {}
 
     def __bool__(self) -> bool:
         """Whether there is any."""
-        return bool(self._readers)
+        return bool(self._dicts)
 
     def check(self, text: str) -> None:
         """Raise ValueError where a dict that is read from a JSON text would lose a key."""
@@ -40,16 +42,24 @@ class DistinctKeys:
         except (ValueError, RecursionError):
             return  # pydantic says what is wrong with it
         for place in self._places.of(value, dict):
-            read = self._readers.get(id(place.schema))
-            if read is not None and place.is_sure and isinstance(place.value, dict):
-                _check(read, list(place.value))
+            is_dict = place.is_sure and isinstance(place.value, dict)
+            if is_dict and id(place.schema) in self._dicts:
+                _check(self._reader(place), list(place.value))
 
-    def _reader(self, keys: Any) -> SchemaValidator:
+    def _reader(self, place: Place) -> SchemaValidator:
+        """What reads the keys of a dict, each with a number."""
+        known = self._readers.get((id(place.schema), id(place.config)))
+        if known is None:
+            known = self._new_reader(place.schema["keys_schema"], place.config)
+            self._readers[id(place.schema), id(place.config)] = known
+        return known
+
+    def _new_reader(self, keys: Any, config: Any) -> SchemaValidator:
         schema: Any = {"type": "dict", "keys_schema": keys, "values_schema": {"type": "int"}}
         if self._places.definitions:
             definitions = list(self._places.definitions.values())
             schema = {"type": "definitions", "schema": schema, "definitions": definitions}
-        return SchemaValidator(schema)
+        return SchemaValidator(schema, config)
 
 
 def _makes_equal(schema: Mapping[str, Any]) -> bool:
@@ -68,8 +78,8 @@ def _check(read: SchemaValidator, keys: list[str]) -> None:
             return
         first = min({*range(len(keys))} - {*found.values()})
         (value,) = numbers_of({keys[first]: first})
-    except ValidationError:
-        return  # the type says so itself
+    except Exception:  # a function of the user's that knows keys only within their whole
+        return
     raise ValueError(
         f"two keys of one object, {keys[first]!r:.100} and {keys[found[value]]!r:.100}, are both "
         f"read as {value!r:.100}: a dict can hold one of them"

@@ -37,11 +37,13 @@ class Place(NamedTuple):
         schema: What reads it, or one of the choices of a union that may.
         value: The part, as JSON.
         is_sure: No union on the way to it has another choice that may read it.
+        config: The configuration that it is read by; None for that of no model.
     """
 
     schema: Any
     value: Any
-    is_sure: bool
+    is_sure: bool = True
+    config: Any = None
 
 
 class Places:
@@ -61,29 +63,34 @@ class Places:
 
         Functions of the user's that look at a value before its type does hide what is within.
         """
-        todo = [Place(self._schema, value, is_sure=True)]
+        todo = [Place(self._schema, value)]
         seen = set()
         while todo:
             place = todo.pop()
-            part, held, is_sure = place
+            part, held = place.schema, place.value
             if not isinstance(held, (scalar, list, dict)) or (id(part), id(held)) in seen:
                 continue
             seen.add((id(part), id(held)))
+            place = place._replace(config=part.get("config", place.config))
             kind = part["type"]
             if kind == "definition-ref":
-                todo.append(Place(self.definitions[part["schema_ref"]], held, is_sure))
+                todo.append(place._replace(schema=self.definitions[part["schema_ref"]]))
             elif kind in _AROUND:
-                todo.append(Place(part[_AROUND[kind]], held, is_sure))
+                todo.append(place._replace(schema=part[_AROUND[kind]]))
             elif kind == "chain":
-                todo.append(Place(part["steps"][0], held, is_sure))
+                todo.append(place._replace(schema=part["steps"][0]))
             elif kind in ("union", "tagged-union"):
                 choices = list(_choices(part, held))
-                is_one = is_sure and sum(self._may_hold(one, held) for one in choices) < 2
-                todo += (Place(choice, held, is_one) for choice in choices)
+                is_one = sum(self._may_hold(one, held) for one in choices) < 2
+                is_sure = place.is_sure and is_one
+                todo += (place._replace(schema=one, is_sure=is_sure) for one in choices)
             else:
                 yield place
                 if isinstance(held, (list, dict)):
-                    todo += (Place(inner, one, is_sure) for inner, one in _within(part, held))
+                    todo += (
+                        place._replace(schema=inner, value=one)
+                        for inner, one in _within(part, held)
+                    )
 
     def resolved(self, schema: Any) -> Any:
         """What reads the same value, without what is around it."""
