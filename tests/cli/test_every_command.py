@@ -285,3 +285,26 @@ def test_closed_streams(call: str, code: int, err: str) -> None:
         f"{shlex.quote(sys.executable)} -m stencilm {call}", shell=True, capture_output=True
     )
     assert (done.returncode, done.stderr.decode()) == (code, err)
+
+
+def test_an_interruption_while_commands_are_read_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stencilm.cli.app.run", interrupted)
+    assert main(["check"]) == 130
+    assert capsys.readouterr().err == "stencilm: interrupted\n"
+
+
+def test_an_interrupted_command_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", type("Input", (), {"buffer": Interrupted()})())
+    assert main(["check", "-"]) == 130
+    assert capsys.readouterr().err == "stencilm: interrupted\n"

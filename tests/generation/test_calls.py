@@ -368,3 +368,31 @@ def test_beams_give_each_value_once() -> None:
     for value, logprob in found:
         alone = [b.logprob for b, text in zip(beams, texts, strict=False) if text == value]
         assert logprob == pytest.approx(float(np.logaddexp.reduce(alone)))
+
+
+# Tasks that are cancelled
+
+
+@pytest.mark.parametrize("sampling", ["masked", "exact"])
+def test_a_cancelled_batch_stops_the_model(sampling: Any) -> None:
+    passes: list[int] = []
+
+    def logits_after(tokens: list[int]) -> list[float]:
+        passes.append(len(tokens))
+        return [0.0] * 257
+
+    model = Model(ByteModel(logits_after))
+    letters = stencilm.Regex("[ab]{200}")
+
+    async def main() -> None:
+        batch = model.abatch(["x"] * 20, letters, max_tokens=200, sampling=sampling, seed=1)
+        task = asyncio.create_task(batch)
+        while len(passes) < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    asyncio.run(main())
+    assert len(passes) < 20 * 200

@@ -5,7 +5,9 @@ Calls of every family are written, and then characters are put in, taken out and
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import random
 from collections import defaultdict
 
@@ -167,3 +169,12 @@ def test_code_is_handed_on_as_an_object() -> None:
     answer, deltas = read(stencilm.tools("harmony", GIVEN), text, 3)
     assert answer.calls[0].arguments == {"code": "print(1)"}
     add_up(answer, deltas, text)
+
+
+def test_a_parser_is_not_copied() -> None:
+    """A copy would read on in the text of the first one."""
+    parser = stencilm.tools("qwen_3", [], reasoning=False).parser()
+    parser.feed("Hello")
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="neither copied nor pickled: make another one"):
+            copied(parser)

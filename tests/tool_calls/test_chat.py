@@ -192,6 +192,27 @@ def test_an_answer_with_a_number_beyond_a_float() -> None:
     assert found.value == {"far": [Decimal("1e400"), True, "é"]}
 
 
+@pytest.mark.parametrize("is_local", [True, False])
+def test_functions_and_answers_have_every_digit(is_local: bool) -> None:
+    number = "0.12345678901234567890123"
+    paid = []
+
+    def pay(amount: Annotated[Decimal, Field(gt=0)]) -> str:
+        """Pay an amount."""
+        paid.append(amount)
+        return "done"
+
+    arguments = f'{{"amount": {number}}}'
+    call = f'{{"turn": {{"tool_calls": [{{"name": "pay", "arguments": {arguments}}}]}}}}'
+    answer = f'{{"turn": {{"answer": {number}}}}}'
+    texts = [HERMES % ("pay", arguments), number] if is_local else [call, answer]
+    tokenizer = TemplateTokenizer() if is_local else None
+    output_type = Annotated[Decimal, Field(gt=0)]
+    found = chat(Scripted(texts, tokenizer), "Pay.", tools=[pay], output_type=output_type)
+    assert paid == [Decimal(number)]
+    assert found.value == Decimal(number)
+
+
 def test_a_local_model_is_told_of_the_tools_by_its_template() -> None:
     model = Scripted(LOCAL, TemplateTokenizer())
     found = chat(model, "How is Rome?", tools=[weather, clock], output_type=Answer)

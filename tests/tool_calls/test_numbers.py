@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 import stencilm
 from stencilm.tool_calls.answers import CallDelta
 from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.functions import tool_of
 from stencilm.tool_calls.writer import write_calls
 
 SCHEMA = {
@@ -84,3 +86,35 @@ def test_an_exponent_that_no_number_has_is_named(family: str) -> None:
 def test_a_dict_that_unpacks_another_is_no_literal() -> None:
     answer = parsed("llama_4_pythonic", '[scale(x={**{"a": 1}})]')
     assert answer.calls == () and "`**`" in answer.problems[0]
+
+
+EXACT = "0.12345678901234567890123"
+
+
+@pytest.mark.parametrize("family", CALLS)
+def test_functions_are_given_every_digit(family: str) -> None:
+    given = []
+
+    def scale(x: Annotated[Decimal, Field(gt=0)]) -> str:
+        """Scale.
+
+        Args:
+            x: By how much.
+        """
+        given.append(x)
+        return "done"
+
+    tool = tool_of(scale)
+    tools = stencilm.tools(family, [tool.definition], reasoning=False)
+    parser = tools.parser()
+    text = CALLS[family] % EXACT
+    deltas = [*parser.feed(text), *parser.finish()]
+    (call,) = parser.answer.calls
+    assert call.arguments == {"x": float(EXACT)}
+    assert call.exact == {"x": Decimal(EXACT)}
+    assert tool.outcome(call) == ("done", None)
+    assert given == [Decimal(EXACT)]
+    written = "".join(delta.arguments for delta in deltas if isinstance(delta, CallDelta))
+    assert json.loads(written, parse_float=Decimal) == {"x": Decimal(EXACT)}
+    tool.run(stencilm.ToolCall("scale", {"x": 0.5}, "call_0"))
+    assert given[1:] == [Decimal("0.5")]

@@ -22,6 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: The arguments after the program's name; those of the process where None.
     """
-    from stencilm.cli.app import run
+    try:
+        from stencilm.cli.app import run
 
-    return run(list(sys.argv[1:] if argv is None else argv))
+        return run(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:  # while the commands were read, or where none was there to take it
+        print("stencilm: interrupted", file=sys.stderr)
+        return 130

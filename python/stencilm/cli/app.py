@@ -21,7 +21,7 @@ from stencilm.cli.check import check
 from stencilm.cli.convert import convert
 from stencilm.cli.examples import EXAMPLES
 from stencilm.cli.explain import explain
-from stencilm.cli.failure import Failure, sentence_of
+from stencilm.cli.failure import INTERRUPTED, Failure, sentence_of
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.mask import mask
@@ -81,6 +81,8 @@ def run(arguments: Sequence[str]) -> int:
     _write_utf8()
     try:
         result = app(args=list(arguments), prog_name="stencilm", standalone_mode=False)
+        if result == INTERRUPTED:  # as newer versions of typer say it
+            return _report("interrupted", INTERRUPTED)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except Failure as failure:
@@ -93,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _report(error, 1)
     except typer.Abort:
-        return _report("interrupted", 130)
+        return _report("interrupted", INTERRUPTED)
     except Exception as error:
         # Usage errors of the option parser; their class moved when typer took click in.
         if not hasattr(error, "format_message"):

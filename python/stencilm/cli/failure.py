@@ -6,6 +6,7 @@ import re
 
 REFUSED = 1
 USAGE = 2
+INTERRUPTED = 130
 
 
 class Failure(Exception):

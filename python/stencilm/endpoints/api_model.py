@@ -6,10 +6,9 @@ backoff; what is left here is to send a request, read what comes while it is wor
 
 from __future__ import annotations
 
-import inspect
-from asyncio import Semaphore, gather, to_thread
+from asyncio import Semaphore, create_task, gather, to_thread
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,9 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from stencilm.characters import whole_characters
+from stencilm.endpoints.answer_time import AnswerTime
 from stencilm.endpoints.capabilities import Capabilities, Prices
+from stencilm.endpoints.clients import no_stream, unstreamed
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
     Request,
@@ -44,10 +45,11 @@ from stencilm.guiding.text import TextGuide
 from stencilm.guiding.values import generation_of
 from stencilm.matching.texts import byte_matcher
 from stencilm.models.options import Drawing, options_of
-from stencilm.models.typed_model import Job, OnEvent, TypedModel
+from stencilm.models.typed_model import Check, Job, OnEvent, TypedModel, go_on
 from stencilm.models.typed_model import Piece as TextPiece
+from stencilm.shown import in_a_line
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.whole_numbers import count
+from stencilm.whole_numbers import as_whole, count
 
 DEFAULT_CONCURRENCY = 8
 _LOOKAHEAD = 256
@@ -58,6 +60,9 @@ _UNSUPPORTED = frozenset({400, 422, 501})
 """What endpoints answer to a form of question that they do not know; it may mean other faults."""
 
 _MAX_REMEMBERED = 256
+
+_MOST_CHARACTERS = 1 << 24
+"""Of one answer, its reasoning included: more comes of endpoints that heed no bound."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,6 +109,37 @@ def ended_by(reason: str | None) -> bool | None:
     return word not in _CUT_SHORT if word else None
 
 
+def _checked(read: Callable[[Any], Piece], part: Any) -> Piece:
+    """A part of an answer, which may be anything that a server sends."""
+    try:
+        piece = read(part)
+    except ResponseFailed:
+        raise
+    except Exception as error:  # whatever looking at something else raises
+        raise ResponseFailed(_no_part(part)) from error
+    if not all(isinstance(text, str) for text in (piece.text, piece.reasoning, piece.refusal)):
+        raise ResponseFailed(_no_part(part))
+    for name in ("prompt_tokens", "output_tokens", "reasoning_tokens"):
+        setattr(piece, name, told_tokens(getattr(piece, name)))
+    piece.cached_tokens = told_tokens(piece.cached_tokens) or 0
+    return piece
+
+
+def _no_part(part: Any) -> str:
+    """What came in place of a part of an answer: as it was sent, where the library knows that."""
+    try:
+        shown = part.to_json(indent=None, warnings=False)
+    except Exception:  # no object of the library, or one that it cannot write
+        shown = str(part)
+    return f"{in_a_line(shown, 200)} is no part of an answer of its API"
+
+
+def told_tokens(told: Any) -> int | None:
+    """A number of tokens that a provider tells; None where it is no such number."""
+    number = as_whole(told)
+    return None if number is None or number < 0 else number
+
+
 class Provider(Protocol):
     """How one library is called; the only part that knows its types."""
 
@@ -131,14 +167,43 @@ class _Reading:
     piece: Piece = field(default_factory=Piece)
     is_cut: bool = False
     unwrapping: Unwrapping = field(default_factory=Unwrapping)
+    length: int = 0  # in characters, with all that is no text
+    no_stream: str = ""  # what has come in place of a stream
+    time: AnswerTime = field(init=False)
 
-    def take(self, piece: Piece) -> tuple[bool, str]:
+    def __post_init__(self) -> None:
+        self.time = AnswerTime(self.ask.timeout)
+
+    def take(self, read: Callable[[Any], Piece], part: Any) -> tuple[bool, str]:
         """Take one more part: whether it is of use to read on, and what is new of the text.
 
         What is new is empty while blanks may come again that were held back.
+
+        Raises:
+            ResponseFailed: It is no part of an answer, or the answer has no end.
+            TimeoutError: The time of the answer is over.
         """
+        piece = _checked(read, part)
         new = self._whole(piece.text)
         self.text += new
+        self._add(piece)
+        self.length += len(piece.text) + len(piece.reasoning) + len(piece.refusal)
+        if self.length > _MOST_CHARACTERS:
+            raise ResponseFailed(
+                f"the answer is longer than {_MOST_CHARACTERS:,} characters, whatever bound it was "
+                "given"
+            )
+        if self.piece.is_finished is None:
+            self.time.check()
+        if not new or self.request.options:
+            return True, ""
+        if self.request.is_wrapped:
+            return True, self.unwrapping.feed(new)
+        if not self.ask.fits(self._rest()):
+            self.is_cut = True
+        return not self.is_cut, "" if self.request.held_back else new
+
+    def _add(self, piece: Piece) -> None:
         kept = self.piece
         self.piece = Piece(
             reasoning=kept.reasoning + piece.reasoning,
@@ -151,13 +216,6 @@ class _Reading:
             reasoning_tokens=piece.reasoning_tokens or kept.reasoning_tokens,
             cached_tokens=piece.cached_tokens or kept.cached_tokens,
         )
-        if not new or self.request.options:
-            return True, ""
-        if self.request.is_wrapped:
-            return True, self.unwrapping.feed(new)
-        if not self.ask.fits(self._rest()):
-            self.is_cut = True
-        return not self.is_cut, "" if self.request.held_back else new
 
     def _whole(self, text: str) -> str:
         """What is new of the text in whole characters: a stream may cut a pair of surrogates."""
@@ -170,7 +228,10 @@ class _Reading:
         self.text += whole_characters(self.half)
         piece = self.piece
         if error is None and piece.is_finished is None and not self.is_cut:
-            error = ResponseFailed("the answer stops without a word why it ends there")
+            stops = "the answer stops without a word why it ends there"
+            error = ResponseFailed(stops if self.length else self.no_stream or stops)
+        if error is not None:
+            error = self.time.reason_for(error)
         text = self._rest()
         if self.request.options:
             text = picked(self.text, self.request.options) or ""
@@ -359,15 +420,18 @@ class ApiModel(TypedModel):
         try:
             response = self._call(reading)
             if self._streams(reading):
-                with _closing(response):
+                with reading.time.closing(response):
+                    if (whole := unstreamed(response)) is not None:
+                        whole.read()
+                        reading.no_stream = no_stream(whole)
                     for part in response:
-                        goes_on, text = reading.take(self._provider.read_part(part))
+                        goes_on, text = reading.take(self._provider.read_part, part)
                         if not goes_on:
                             break
                         if text:
                             yield text
             else:
-                reading.take(self._provider.read(response))
+                reading.take(self._provider.read, response)
         except StencilError:
             raise
         except Exception as error:
@@ -383,19 +447,25 @@ class ApiModel(TypedModel):
             return
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
-            response = await self._call(reading)
+            async with reading.time.awaiting():
+                response = await self._call(reading)
             if self._streams(reading):
                 try:
-                    async for part in response:
-                        goes_on, text = reading.take(self._provider.read_part(part))
-                        if not goes_on:
-                            break
-                        if text:
-                            yield text
+                    if (whole := unstreamed(response)) is not None:
+                        async with reading.time.awaiting():
+                            await whole.aread()
+                        reading.no_stream = no_stream(whole)
+                    async with aclosing(reading.time.parts(response)) as parts:
+                        async for part in parts:
+                            goes_on, text = reading.take(self._provider.read_part, part)
+                            if not goes_on:
+                                break
+                            if text:
+                                yield text
                 finally:
                     await response.close()
             else:
-                reading.take(self._provider.read(response))
+                reading.take(self._provider.read, response)
         except StencilError:
             raise
         except Exception as error:
@@ -474,20 +544,24 @@ class ApiModel(TypedModel):
                 yield text.piece(guided, known)
 
     def _write_all(
-        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
         self._check_client(is_async=False)
         self._prepare(output_type, options.get("limits"))  # once, and before anything is asked
         if not jobs:
             return []
         with ThreadPoolExecutor(min(self._concurrency, len(jobs))) as pool:
-            return list(pool.map(lambda job: self._write(job, output_type, options, None), jobs))
+            return list(
+                pool.map(
+                    lambda job: self._write(job, output_type, options, lambda _: check()), jobs
+                )
+            )
 
     async def _awrite_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing
     ) -> list[Generation[Any]]:
         if not self.is_async:
-            return await to_thread(self._write_all, jobs, output_type, options)
+            return await super()._awrite_all(jobs, output_type, options)
         self._prepare(output_type, options.get("limits"))
         room = Semaphore(self._concurrency)
 
@@ -495,7 +569,14 @@ class ApiModel(TypedModel):
             async with room:
                 return await self._awrite(job, output_type, options)
 
-        return list(await gather(*map(write, jobs)))
+        tasks = [create_task(write(job)) for job in jobs]
+        try:
+            return list(await gather(*tasks))
+        finally:
+            # Where one failed nobody waits for the others, which would go on to ask.
+            for task in tasks:
+                task.cancel()
+            await gather(*tasks, return_exceptions=True)
 
     def _sampled(self, n: int, options: Drawing) -> Drawing:
         return options  # what is usual at the endpoint is no greedy choice
@@ -599,18 +680,3 @@ def _ask(grammar: Grammar, kind: AskKind, **more: Any) -> Ask:
         kind=kind, prompt="Write a JSON object.", max_tokens=16, grammar=grammar,
         **({"prefix": ""} | more),
     )  # fmt: skip
-
-
-class _closing:
-    """Closes a stream that was not read to its end, where it can be closed."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        close = getattr(self._stream, "close", None)
-        if close is not None and not inspect.iscoroutinefunction(close):
-            close()

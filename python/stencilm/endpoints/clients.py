@@ -6,6 +6,10 @@ from importlib import import_module
 from typing import Any
 
 from stencilm.errors import ModelError
+from stencilm.shown import in_a_line
+
+_SHORT = 1 << 16
+"""Bytes of an answer that is read as a whole to tell what it says."""
 
 
 def library(name: str, service: str) -> Any:
@@ -39,3 +43,23 @@ def within(client: Any, timeout: float | None) -> Any:
     timeout = timeout / (1 + client.max_retries)
     limit = getattr(client.timeout, "read", client.timeout)
     return client.with_options(timeout=min(timeout, limit or timeout))
+
+
+def unstreamed(stream: Any) -> Any:
+    """The response behind a stream that is short and says that it is no stream; else None.
+
+    Its body may be read and told by `no_stream`; the stream goes on giving what it would have.
+    """
+    response = getattr(stream, "response", None)
+    headers = getattr(response, "headers", {})
+    length = headers.get("content-length", "")
+    is_short = length.isdecimal() and len(length) < 9 and int(length) <= _SHORT
+    is_stream = "event-stream" in headers.get("content-type", "event-stream")
+    return response if is_short and not is_stream else None
+
+
+def no_stream(response: Any) -> str:
+    """What a response is in place of a stream, and what it says."""
+    kind = response.headers["content-type"]
+    said = response.content.decode("utf-8", "replace")
+    return f"the answer is {in_a_line(kind)}, and no stream of events: {in_a_line(said, 200)}"

@@ -177,8 +177,8 @@ class _Responses:
         )
         usage = response.usage
         if usage is not None:
-            piece.prompt_tokens = usage.input_tokens
-            piece.output_tokens = usage.output_tokens
+            piece.prompt_tokens = getattr(usage, "input_tokens", None)
+            piece.output_tokens = getattr(usage, "output_tokens", None)
             output = getattr(usage, "output_tokens_details", None)
             piece.reasoning_tokens = getattr(output, "reasoning_tokens", None)
             details = getattr(usage, "input_tokens_details", None)
@@ -243,8 +243,8 @@ def _tool_input(call: Any) -> str:
 def _counted(piece: Piece, response: Any) -> Piece:
     usage = getattr(response, "usage", None)
     if usage is not None:
-        piece.prompt_tokens = usage.prompt_tokens
-        piece.output_tokens = usage.completion_tokens
+        piece.prompt_tokens = getattr(usage, "prompt_tokens", None)
+        piece.output_tokens = getattr(usage, "completion_tokens", None)
         output = getattr(usage, "completion_tokens_details", None)
         piece.reasoning_tokens = getattr(output, "reasoning_tokens", None)
         details = getattr(usage, "prompt_tokens_details", None)

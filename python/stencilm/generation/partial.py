@@ -300,6 +300,7 @@ class PartialReader:
                 value = holders[0].element(len(closed)).read(text)
                 closed.append(value)
             parent.is_whole = parent.is_whole and value is not MISSING
+        parent.is_whole = parent.is_whole and len(closed) == len(parent.slices)
         parent.closed = closed
         parent.slices = None
         self._changed()
@@ -341,6 +342,8 @@ class PartialReader:
                 self._narrow_by_tag(parent, value)
                 if parent.slices is None:
                     return
+            if parent.name in parent.closed:  # two keys that are read as one
+                parent.is_whole = False
             if value is not MISSING:
                 parent.closed[parent.name] = value
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import collections.abc as abstract
 import dataclasses
+import json
 import types
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
@@ -23,6 +24,7 @@ from stencilm.generation.type_hints import (
     unwrapped,
     wrapper_of,
 )
+from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import read_json
 from stencilm.grammars.python_types import type_adapter
 
@@ -304,7 +306,7 @@ class Shape:
         try:
             if self.is_anything:
                 return read_json(text)
-            return self._adapter.validate_json(text)
+            return self._read_json(text)
         except _UNREAD:
             return MISSING
 
@@ -314,7 +316,7 @@ class Shape:
             if self.is_anything:
                 read: list[Any] = read_json(text)
             else:
-                read = self._adapter_of_all.validate_json(text)
+                read = self._read_all_json(text)
             return read
         except _UNREAD:
             return None
@@ -322,9 +324,10 @@ class Shape:
     def read_key(self, key: str) -> Any:
         """The value of a key; `MISSING` where the type refuses it."""
         try:
-            return self._adapter.validate_strings(key)
+            (name,) = self._adapter_of_keys.validate_json(json.dumps({key: None}))
         except _UNREAD:
             return MISSING
+        return name
 
     @cached_property
     def _holders(self) -> dict[Kind, list[Holder]]:
@@ -335,8 +338,17 @@ class Shape:
         return type_adapter(self._declared)
 
     @cached_property
-    def _adapter_of_all(self) -> Any:
-        return type_adapter(list[self._declared])  # type: ignore[name-defined]
+    def _adapter_of_keys(self) -> Any:
+        # Read alone, as a text, the choice of a union may be another one.
+        return type_adapter(dict[self._declared, None])  # type: ignore[name-defined]
+
+    @cached_property
+    def _read_json(self) -> Callable[[str], Any]:
+        return json_reader(self._adapter)
+
+    @cached_property
+    def _read_all_json(self) -> Callable[[str], Any]:
+        return json_reader(type_adapter(list[self._declared]))  # type: ignore[name-defined]
 
     def _found(self, kind: Kind) -> Iterator[Holder]:
         tp, is_plain = self._type, not self.has_rules

@@ -20,21 +20,35 @@ class NumberTooLarge(ValueError):
     """A number of JSON whose exponent no number of Python has."""
 
 
-def read_json(text: str, *, strict: bool = True) -> Any:
+def read_json(text: str, *, strict: bool = True, exact: bool = False) -> Any:
     """The value of a JSON text, as `json.loads` reads it, except for large numbers.
 
     An integer may have any number of digits. A number with a point or an exponent that is beyond
     the range of a float is a `decimal.Decimal`. Raises ValueError for text that is not JSON, and
     NumberTooLarge for an exponent of more than 18 digits. Where not `strict`, strings may hold
-    line breaks and other control characters as they are.
+    line breaks and other control characters as they are. Where `exact`, a number that no float
+    holds is a Decimal; `rounded` makes of it what there would be otherwise.
     """
     return json.loads(
         text,
         parse_int=_read_int,
-        parse_float=_read_float,
+        parse_float=_read_exactly if exact else _read_float,
         parse_constant=_no_constant,
         strict=strict,
     )
+
+
+def rounded(value: Any) -> Any:
+    """A value that was read exactly, with the floats in it that numbers are rounded to."""
+    match value:
+        case dict():
+            return {key: rounded(member) for key, member in value.items()}
+        case list():
+            return [rounded(element) for element in value]
+        case decimal.Decimal():
+            number = float(value)
+            return number if math.isfinite(number) else value
+    return value
 
 
 def read_json_exactly(text: str) -> Any:

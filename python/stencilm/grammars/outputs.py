@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import json_ready, read_json
 from stencilm.grammars.output_types import (
     Choice,
@@ -113,7 +114,7 @@ def _read_as_json(tp: Any) -> Output:
     return Output(
         tp,
         type_name(tp),
-        parse=adapter.validate_json,
+        parse=json_reader(adapter),
         dump=lambda value: adapter.dump_python(value, mode="json"),
         is_json=True,
         json_type=tp,

@@ -32,8 +32,9 @@ class Budget:
             models.
         tokens: Tokens of output, those taken back included. A text function that tells none is
             counted with one token for four bytes.
-        seconds: Wall clock. A call that runs is not cut short; endpoints get what is left as their
-            timeout, and their error is raised where nothing was written by then.
+        seconds: Wall clock. A text function that runs is not cut short; endpoints get what is left
+            as their timeout, and a stream is read no longer than that. Their error is raised where
+            nothing was written by then.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
 
     Examples:

@@ -15,7 +15,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from stencilm.characters import whole_characters
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.grammars.json_values import json_ready, read_json, read_json_exactly, write_json
+from stencilm.grammars.json_values import (
+    json_ready,
+    read_json,
+    read_json_exactly,
+    rounded,
+    write_json,
+)
 from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import (
@@ -407,7 +413,7 @@ class _Json:
 
     def _read(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
         try:
-            written = read_json(generation.text)["turn"]
+            written = read_json(generation.text, exact=True)["turn"]
         except ValueError as error:
             raise InvalidOutput(f"the turn cannot be read: {error}", text=generation.text) from None
         if "answer" in written:
@@ -415,7 +421,12 @@ class _Json:
             text = write_json(answer) if self.output.is_json else answer
             return Turn(generation, text, generation.reasoning or "", ()), text
         calls = tuple(
-            ToolCall(call["name"], call["arguments"], f"call_{first_id + number}")
+            ToolCall(
+                call["name"],
+                rounded(call["arguments"]),
+                f"call_{first_id + number}",
+                exact=call["arguments"],
+            )
             for number, call in enumerate(written["tool_calls"])
         )
         return Turn(generation, "", generation.reasoning or "", calls), None

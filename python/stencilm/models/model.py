@@ -52,7 +52,16 @@ from stencilm.models.reasoning import (
     format_of,
     reason,
 )
-from stencilm.models.typed_model import Job, OnEvent, Piece, T, TypedModel, complaint_of
+from stencilm.models.typed_model import (
+    Check,
+    Job,
+    OnEvent,
+    Piece,
+    T,
+    TypedModel,
+    complaint_of,
+    go_on,
+)
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import count, finite
 
@@ -348,17 +357,18 @@ class Model(TypedModel):
         yield task.result(decoding, known)
 
     def _write_all(
-        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
         if options.get("sampling", "masked") != "masked":
             written: dict[int, Generation[Any]] = {}
             for group in self._drawn_together(jobs, options):
                 for texts in self._faithful(group, output_type, options):
+                    check()
                     for job, text in zip(group, texts or (), strict=False):
                         written[job.number] = text
             return [written[job.number] for job in jobs]
         task = self._task(jobs, output_type, options)
-        decode_batch(self.backend, task.decodings)
+        decode_batch(self.backend, task.decodings, lambda number, event: check())
         return [task.result(decoding) for decoding in task.decodings]
 
     def _drawn_together(self, jobs: Sequence[Job], options: Drawing) -> list[list[Job]]:

@@ -57,6 +57,24 @@ else:
     T = TypeVar("T")
 
 OnEvent: TypeAlias = Callable[[Event], None]
+Check: TypeAlias = Callable[[], None]
+"""Asked between two steps; it raises where no more of them are wanted."""
+
+
+def go_on() -> None:
+    """A check that never raises."""
+
+
+class _Stop:
+    """Ends what is written in another thread at its next step."""
+
+    is_wanted = False
+
+    def check(self) -> None:
+        if self.is_wanted:
+            raise RuntimeError("the task that wanted these texts was cancelled")
+
+
 DEFAULT_MAX_RETRIES = 1
 _MAX_CACHED_TYPES = 64
 _MOST_TEXTS = 1 << 20
@@ -600,16 +618,21 @@ class TypedModel(ABC):
         return _stepped(self._pieces(job, output_type, options, None, known))
 
     def _write_all(
-        self, jobs: Sequence[Job], output_type: Any, options: Drawing
+        self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
-        """Write several texts."""
-        return [self._write(job, output_type, options, None) for job in jobs]
+        """Write several texts; what `check` raises between two steps ends all of them."""
+        return [self._write(job, output_type, options, lambda _: check()) for job in jobs]
 
     async def _awrite_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing
     ) -> list[Generation[Any]]:
-        """`_write_all`, awaited."""
-        return await asyncio.to_thread(self._write_all, jobs, output_type, options)
+        """`_write_all`, awaited: where the task is cancelled, the step that runs is the last."""
+        stop = _Stop()
+        try:
+            return await asyncio.to_thread(self._write_all, jobs, output_type, options, stop.check)
+        except asyncio.CancelledError:
+            stop.is_wanted = True
+            raise
 
     def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
         """The prompt with which a text is asked for again that the type's validators refused.

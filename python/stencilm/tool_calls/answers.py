@@ -18,6 +18,8 @@ class ToolCall:
         id: By what the answer of the tool refers to the call: what the model wrote before the
             arguments, or "call_" and a number. The first delta has it, so one that is written after
             them comes too late.
+        exact: The arguments with all digits of their numbers, which are a `decimal.Decimal` where
+            no float holds them: what a function is called with. None where `arguments` are all.
 
     Examples:
         >>> import stencilm
@@ -28,6 +30,7 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any]
     id: str
+    exact: Mapping[str, Any] | None = field(default=None, repr=False, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,10 +155,10 @@ def parse_object(raw: str) -> dict[str, Any]:
     """
     try:
         # Models write line breaks into strings as they are.
-        value = read_json(raw, strict=False)
+        value = read_json(raw, strict=False, exact=True)
         if isinstance(value, str):
             # Arguments that were written as a JSON text within a JSON text.
-            value = read_json(value, strict=False)
+            value = read_json(value, strict=False, exact=True)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"the arguments {raw[:40]!r} are no JSON: {error}") from None
     if not isinstance(value, dict):
@@ -245,7 +245,7 @@ class _Marked:
             value = raw
         else:
             try:
-                value = read_json(raw, strict=False)
+                value = read_json(raw, strict=False, exact=True)
             except ValueError as error:
                 raise Malformed(f"the value {raw[:40]!r} is no JSON: {error}") from None
         if emit is not None:

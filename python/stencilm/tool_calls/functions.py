@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import write_json
 from stencilm.grammars.python_types import arguments_of, json_schema_of
 from stencilm.tool_calls.answers import ToolCall
@@ -59,7 +60,8 @@ class CallableTool:
         """
         if self.function is None or self.arguments is None:
             raise TypeError(f"{self.name!r} has no function to run")
-        return self.function(**self.arguments.validate_json(write_json(dict(call.arguments))))
+        given = call.arguments if call.exact is None else call.exact
+        return self.function(**json_reader(self.arguments)(write_json(dict(given))))
 
     def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """What the function returns, or what it raises."""

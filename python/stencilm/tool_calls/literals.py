@@ -122,12 +122,24 @@ def _value(node: ast.expr, source: str) -> Any:
         value = node
     if not isinstance(value, (str, int, float, bool, type(None))):
         raise ValueError(f"{ast.unparse(node)} has no counterpart in JSON")
-    if isinstance(value, float) and not math.isfinite(value):
-        value = read_json(ast.get_source_segment(source, node) or "")
+    if isinstance(value, float):
+        value = _exact(value, ast.get_source_segment(source, node) or "")
     if isinstance(value, str):
         # Two escapes of a pair of surrogates are one character, as in JSON.
         value = whole_characters(value)
     return value
+
+
+def _exact(value: float, written: str) -> Any:
+    """A number with all digits that were written; Python's forms of floats are more than JSON's."""
+    try:
+        return read_json(written, exact=True)
+    except NumberTooLarge:
+        raise
+    except ValueError:
+        if math.isfinite(value):
+            return value
+        raise
 
 
 def read_gemma(text: Text, quote: str, end: str) -> Generator[None, None, dict[str, Any]]:
@@ -209,7 +221,7 @@ class _Gemma:
         if word.lower() in _WORDS:
             return _WORDS[word.lower()]
         try:
-            return read_json(word)
+            return read_json(word, exact=True)
         except NumberTooLarge as error:
             raise Malformed(str(error)) from None
         except ValueError:

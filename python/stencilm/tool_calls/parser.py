@@ -13,9 +13,9 @@ import json
 import re
 from collections.abc import Generator, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from stencilm.grammars.json_values import write_json
+from stencilm.grammars.json_values import rounded, write_json
 from stencilm.tool_calls.answers import (
     CallDelta,
     CallDone,
@@ -203,7 +203,7 @@ class Output:
         if self.handed_on != "{":
             text = write_json(arguments)
             self.deltas.append(CallDelta(self.begun, arguments=text))
-        call = ToolCall(name, arguments, call_id)
+        call = ToolCall(name, rounded(arguments), call_id, exact=arguments)
         self.is_open = False
         self.calls.append(call)
         self.deltas.append(CallDone(self.begun, call))
@@ -266,6 +266,13 @@ class ToolCallParser:
         self._decoded: list[bytes] | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._finished = False
+
+    def __reduce__(self) -> NoReturn:
+        # A copy would share what has come with this one, and take it away from it.
+        raise TypeError(
+            "a ToolCallParser can be neither copied nor pickled: make another one by "
+            "tools.parser(), and feed it the text so far"
+        )
 
     def feed(self, text: str) -> list[Delta]:
         """More of the answer; returns what it adds.

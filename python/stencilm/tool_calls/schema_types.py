@@ -126,7 +126,7 @@ def read_value(text: str, types: frozenset[str]) -> Any:
         if known is not word and type_of(known) in types:
             return known
     try:
-        value = read_json(word)
+        value = read_json(word, exact=True)
     except NumberTooLarge as error:
         if "string" not in types:
             raise Malformed(str(error)) from None

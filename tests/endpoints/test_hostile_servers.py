@@ -1,0 +1,271 @@
+"""Servers that send what no API sends: other types, no streams, streams without an end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import stencilm
+from stencilm.endpoints import api_model
+from stencilm.endpoints.api_model import ResponseFailed
+from stencilm.endpoints.capabilities import PRESETS
+
+openai = pytest.importorskip("openai")
+anthropic = pytest.importorskip("anthropic")
+
+Body = Callable[[], Iterator[bytes]]
+
+
+@contextmanager
+def serving(body: Body, kind: str = "text/event-stream", *, sized: bool = False) -> Iterator[str]:
+    """The address of a server that answers everything so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-type", kind)
+            if sized:
+                self.send_header("content-length", str(sum(map(len, body()))))
+            self.end_headers()
+            try:
+                for part in body():
+                    self.wfile.write(part)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def model_at(address: str, preset: str = "compatible", *, stream: bool = True) -> Any:
+    capabilities = replace(PRESETS[preset], stream=stream)
+    if preset == "anthropic":
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        return stencilm.from_anthropic(client, "m", capabilities=capabilities)
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+    return stencilm.from_openai(client, "m", capabilities=capabilities)
+
+
+def events(*parts: Any) -> Body:
+    """A stream of these events."""
+
+    def body() -> Iterator[bytes]:
+        for part in parts:
+            name = f"event: {part['type']}\n" if isinstance(part, dict) and "type" in part else ""
+            yield f"{name}data: {json.dumps(part)}\n\n".encode()
+
+    return body
+
+
+def chunk(content: Any, reason: Any = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": content}, "finish_reason": reason}
+    return {"id": "x", "choices": [choice], **more}
+
+
+def without_end(*parts: bytes) -> Body:
+    """The first parts, and the last one again and again."""
+
+    def body() -> Iterator[bytes]:
+        yield from parts
+        for _ in range(600):
+            time.sleep(0.02)
+            yield parts[-1]
+
+    return body
+
+
+CONTENT = {"prompt_tokens": "7", "completion_tokens": [5], "prompt_tokens_details": "x"}
+CACHED = {"prompt_tokens": -7, "completion_tokens": 1.5, "prompt_tokens_details": {}}
+WRITTEN = b'data: {"id": "x", "choices": [{"index": 0, "delta": {"content": "1"}}]}\n\n'
+THOUGHT = WRITTEN.replace(b"content", b"reasoning_content")
+SILENT = b'data: {"id": "x", "choices": []}\n\n'
+
+
+@pytest.mark.parametrize("usage", [CONTENT, CACHED, {"cached_tokens": "x"}, [1], 3, "many", {}])
+def test_a_usage_that_tells_no_numbers_is_none(usage: Any) -> None:
+    cached = {"prompt_tokens_details": {"cached_tokens": "many"}}
+    told = {**usage, **cached} if isinstance(usage, dict) else usage
+    with serving(events(chunk("12", "stop"), {"id": "x", "choices": [], "usage": told})) as at:
+        found = model_at(at).generate("How many?", int)
+    assert (found.value, found.stats.cached_tokens, found.stats.is_estimate) == (12, 0, True)
+
+
+def test_a_usage_of_anthropic_that_tells_no_numbers_is_none() -> None:
+    usage = {"input_tokens": "7", "output_tokens": None, "cache_read_input_tokens": "x"}
+    message = {
+        "id": "m", "type": "message", "role": "assistant", "model": "m", "usage": usage,
+        "content": [{"type": "text", "text": "12"}], "stop_reason": "end_turn",
+    }  # fmt: skip
+    body = json.dumps(message).encode()
+    with serving(lambda: iter([body]), "application/json") as at:
+        found = model_at(at, "anthropic", stream=False).generate("How many?", int)
+    assert (found.value, found.stats.cached_tokens, found.stats.is_estimate) == (12, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ({"id": "x", "choices": [None]}, "[null]"),
+        ({"id": "x", "choices": [{"index": 0, "delta": "oh dear"}]}, "oh dear"),
+        (chunk(5), '"content":5'),
+        (chunk(["oh dear"]), "oh dear"),
+        (chunk("12", 5), '"finish_reason":5'),
+        (chunk("12", ["stop"]), '"finish_reason":["stop"]'),
+    ],
+)
+def test_what_is_no_part_of_an_answer_is_shown(part: Any, shown: str) -> None:
+    with (
+        serving(events(part)) as address,
+        pytest.raises(stencilm.EndpointError, match="is no part of an answer of its API") as caught,
+    ):
+        model_at(address)("How many?", int)
+    assert isinstance(caught.value.__cause__, ResponseFailed)
+    assert '"choices":[' in str(caught.value)
+    assert str(shown) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("text/html; charset=utf-8", "<html>Please log in</html>"),
+        ("application/json", '{"error": {"message": "no such model"}}'),
+        ("application/json", ""),
+    ],
+)
+def test_an_answer_that_is_no_stream_is_told(kind: str, said: str) -> None:
+    async def ask(address: str) -> None:
+        client = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        async with client:
+            model = stencilm.from_openai(client, "m", capabilities="compatible")
+            await model.acall("How many?", int)
+
+    with serving(lambda: iter([said.encode()]), kind, sized=True) as address:
+        for call in (
+            lambda: model_at(address)("How many?", int),
+            lambda: asyncio.run(ask(address)),
+        ):
+            with pytest.raises(stencilm.EndpointError, match="no stream of events") as caught:
+                call()
+            assert kind in str(caught.value)
+            assert said in str(caught.value)
+
+
+def test_a_stream_under_another_name_is_read() -> None:
+    with serving(events(chunk("12", "stop")), "application/json", sized=True) as address:
+        assert model_at(address)("How many?", int) == 12
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        without_end(b": processing\n\n"),
+        without_end(THOUGHT),
+        without_end(SILENT),
+    ],
+    ids=["comments", "reasoning", "nothing"],
+)
+def test_a_stream_without_an_end_ends_with_its_budget(body: Body) -> None:
+    budget = stencilm.Budget(seconds=0.2)
+
+    async def ask(address: str) -> None:
+        client = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        async with client:
+            model = stencilm.from_openai(client, "m", capabilities="compatible")
+            await model.acall("How many?", int, budget=budget)
+
+    def calls(address: str) -> list[Callable[[], Any]]:
+        model = model_at(address)
+        return [
+            lambda: model("How many?", int, budget=budget),
+            lambda: list(model.stream("How many?", int, budget=budget)),
+            lambda: asyncio.run(ask(address)),
+        ]
+
+    with serving(body) as address:
+        for call in calls(address):
+            with pytest.raises(stencilm.EndpointError, match="did not end within") as caught:
+                call()
+            assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+@pytest.mark.parametrize("last", [WRITTEN, SILENT, b": processing\n\n"])
+def test_what_came_of_a_stream_without_an_end_is_kept(last: bytes) -> None:
+    with serving(without_end(WRITTEN, last)) as address:
+        model = model_at(address)
+        found = model.generate("How many?", str, budget=stencilm.Budget(seconds=0.2))
+    assert set(found.text) == {"1"}
+    assert found.finish_reason == "length"
+
+
+def test_an_answer_longer_than_any_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_model, "_MOST_CHARACTERS", 20)
+    thoughts = [json.loads(THOUGHT.removeprefix(b"data: ")) for _ in range(30)]
+    with (
+        serving(events(*thoughts, chunk("12", "stop"))) as address,
+        pytest.raises(stencilm.EndpointError, match="longer than 20 characters"),
+    ):
+        model_at(address)("How many?", int)
+
+
+def counting(answered: list[int], *, fails_at: int | None = None) -> Body:
+    """Answers that are slow to come, one of which is none."""
+
+    def body() -> Iterator[bytes]:
+        answered.append(len(answered) + 1)
+        if answered[-1] == fails_at:
+            yield from events({"error": {"message": "no more"}})()
+            return
+        time.sleep(0.05)
+        yield from events(chunk("12", "stop"))()
+
+    return body
+
+
+def test_a_batch_that_fails_asks_for_nothing_more() -> None:
+    answered: list[int] = []
+
+    async def main(address: str) -> None:
+        client = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        async with client:
+            model = stencilm.from_openai(client, "m", capabilities="compatible", concurrency=2)
+            with pytest.raises(stencilm.EndpointError, match="no more"):
+                await model.abatch(["How many?"] * 30, int)
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with serving(counting(answered, fails_at=2)) as address:
+        asyncio.run(main(address))
+    assert len(answered) < 30
+
+
+def test_a_cancelled_batch_of_a_synchronous_client_asks_for_nothing_more() -> None:
+    answered: list[int] = []
+
+    async def main(address: str) -> None:
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        model = stencilm.from_openai(client, "m", capabilities="compatible", concurrency=2)
+        task = asyncio.create_task(model.abatch(["How many?"] * 30, int))
+        while not answered:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    with serving(counting(answered)) as address:
+        asyncio.run(main(address))
+    assert len(answered) < 30
