@@ -66,12 +66,23 @@ struct Header {
 impl CompiledGrammar {
     /// The grammar and the fingerprint of the vocabulary as JSON text, which [`CompiledGrammar::deserialize_json`] reads.
     pub fn serialize_json(&self) -> String {
-        let grammar = self.grammar().serialize_json();
+        self.written(&self.grammar().serialize_json())
+    }
+
+    /// The same, ended where the thread may not go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub fn serialize_json_in_time(&self) -> Result<String, GrammarError> {
+        Ok(self.written(&self.grammar().serialize_json_in_time()?))
+    }
+
+    fn written(&self, grammar: &str) -> String {
         let saved = Saved {
             format: FORMAT.into(),
             version: VERSION,
             tokenizer: fingerprint(self.vocabulary()),
-            grammar: serde_json::from_str(&grammar).expect("a grammar writes itself as JSON"),
+            grammar: serde_json::from_str(grammar).expect("a grammar writes itself as JSON"),
         };
         serde_json::to_string(&saved).expect("strings and numbers always have a JSON form")
     }
@@ -91,20 +102,18 @@ impl CompiledGrammar {
             let message = format!("the text has {} bytes and at most {MAX_BYTES} are accepted", text.len());
             return Err(GrammarError::new(ErrorKind::Limit, "", message).into());
         }
-        let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
-        if header.format.as_deref() != Some(FORMAT) {
-            let message = format!(
-                "the format is {:?}, not \"{FORMAT}\"; give what CompiledGrammar.serialize_json wrote",
-                shortened(&header.format.unwrap_or_default())
-            );
-            return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message).into());
-        }
-        if header.version != Some(VERSION) {
-            let found = header.version.map_or("missing".into(), |version| version.to_string());
-            let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
-            return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message).into());
-        }
-        let saved: Saved<'_> = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+        let saved = match serde_json::from_str::<Saved<'_>>(text) {
+            Ok(saved) => {
+                check_header(Some(&saved.format), Some(saved.version))?;
+                saved
+            }
+            Err(error) => {
+                // That it is no grammar of this version says more than what this version has not.
+                let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+                check_header(header.format.as_deref(), header.version)?;
+                return Err(damaged(&error).into());
+            }
+        };
         let given = fingerprint(&vocabulary);
         if saved.tokenizer != given {
             return Err(SavedError::OtherTokenizer { saved: shortened(&saved.tokenizer), given });
@@ -112,6 +121,23 @@ impl CompiledGrammar {
         let grammar = Grammar::deserialize_json(saved.grammar.get()).map_err(inside)?;
         Ok(CompiledGrammar::with_limits(Arc::new(grammar), vocabulary, limits)?)
     }
+}
+
+/// Whether a text says that it is a compiled grammar of this version.
+fn check_header(format: Option<&str>, version: Option<u32>) -> Result<(), GrammarError> {
+    if format != Some(FORMAT) {
+        let message = format!(
+            "the format is {:?}, not \"{FORMAT}\"; give what CompiledGrammar.serialize_json wrote",
+            shortened(format.unwrap_or_default())
+        );
+        return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message));
+    }
+    if version != Some(VERSION) {
+        let found = version.map_or("missing".into(), |version| version.to_string());
+        let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
+        return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message));
+    }
+    Ok(())
 }
 
 fn fingerprint(vocabulary: &Vocabulary) -> String {

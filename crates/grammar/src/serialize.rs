@@ -3,11 +3,15 @@
 //! Expressions are made anew by their constructors, so a text cannot hold one that is not in normal form. Nodes may refer
 //! to later rules, but to earlier nodes only: a cycle that no rule breaks cannot be written down.
 
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time, check_time_now};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
@@ -21,7 +25,7 @@ use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
 use crate::json::formats::language;
 use crate::json::surface::Surface;
-use crate::passes::drop_unreachable;
+use crate::passes::rebuild;
 
 /// What a text must say it is.
 const FORMAT: &str = "stencilm-grammar";
@@ -40,10 +44,15 @@ type Index = u32;
 struct Saved {
     format: String,
     version: u32,
+    #[serde(deserialize_with = "in_time")]
     exprs: Vec<SavedExpr>,
+    #[serde(deserialize_with = "in_time")]
     nodes: Vec<SavedNode>,
+    #[serde(deserialize_with = "in_time")]
     rules: Vec<(String, Index)>,
+    #[serde(deserialize_with = "in_time")]
     members: Vec<SavedMembers>,
+    #[serde(deserialize_with = "in_time")]
     items: Vec<SavedItems>,
     root: Index,
     report: SavedReport,
@@ -162,7 +171,16 @@ struct SavedReport {
 impl Grammar {
     /// The grammar and its report as JSON text, which [`Grammar::deserialize_json`] reads.
     pub fn serialize_json(&self) -> String {
-        serde_json::to_string(&saved(&drop_unreachable(self))).expect("strings and numbers always have a JSON form")
+        let Ok(text) = written(self, self.report(), || Ok::<_, Infallible>(()));
+        text
+    }
+
+    /// The same, ended where the thread may not go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub fn serialize_json_in_time(&self) -> Result<String, GrammarError> {
+        written(self, self.report.read_in_time()?, check_time).map_err(|limit| GrammarError::limit("", limit))
     }
 
     /// The grammar that [`Grammar::serialize_json`] wrote. Nothing is taken on trust: every number is checked.
@@ -175,23 +193,60 @@ impl Grammar {
             let message = format!("the text has {} bytes and at most {MAX_BYTES} are accepted", text.len());
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
-        let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
-        if header.format.as_deref() != Some(FORMAT) {
-            let found = header.format.unwrap_or_default();
-            let message = format!(
-                "the format is {:?}, not \"{FORMAT}\"; give what Grammar.serialize_json wrote",
-                found.chars().take(40).collect::<String>()
-            );
-            return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message));
+        match serde_json::from_str::<Saved>(text) {
+            Ok(saved) => {
+                check_header(Some(&saved.format), Some(saved.version))?;
+                loaded(saved)
+            }
+            Err(error) => {
+                check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
+                // That it is no grammar of this version says more than what this version has not.
+                let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
+                check_header(header.format.as_deref(), header.version)?;
+                Err(damaged(&error))
+            }
         }
-        if header.version != Some(VERSION) {
-            let found = header.version.map_or("missing".into(), |version| version.to_string());
-            let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
-            return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message));
-        }
-        let saved: Saved = serde_json::from_str(text).map_err(|error| damaged(&error))?;
-        loaded(saved)
     }
+}
+
+/// Whether a text says that it is a grammar of this version.
+fn check_header(format: Option<&str>, version: Option<u32>) -> Result<(), GrammarError> {
+    if format != Some(FORMAT) {
+        let message = format!(
+            "the format is {:?}, not \"{FORMAT}\"; give what Grammar.serialize_json wrote",
+            format.unwrap_or_default().chars().take(40).collect::<String>()
+        );
+        return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message));
+    }
+    if version != Some(VERSION) {
+        let found = version.map_or("missing".into(), |version| version.to_string());
+        let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
+        return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message));
+    }
+    Ok(())
+}
+
+/// A list of which each entry is read only where there is time for it.
+fn in_time<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Vec<T>, D::Error> {
+    struct Entries<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a sequence")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut entries = Vec::new();
+            while let Some(entry) = list.next_element()? {
+                // Whoever gets the error asks himself whether it is the time.
+                check_time().map_err(A::Error::custom)?;
+                entries.push(entry);
+            }
+            Ok(entries)
+        }
+    }
+    list.deserialize_seq(Entries(PhantomData))
 }
 
 fn damaged(error: &serde_json::Error) -> GrammarError {
@@ -199,17 +254,23 @@ fn damaged(error: &serde_json::Error) -> GrammarError {
     GrammarError::new(ErrorKind::Syntax, place, format!("this is no serialized grammar: {error}; serialize it again"))
 }
 
+fn written<E>(grammar: &Grammar, report: &Report, may_go_on: impl Fn() -> Result<(), E>) -> Result<String, E> {
+    let saved = saved(&rebuild::drop_unreachable(grammar, &may_go_on)?, report, may_go_on)?;
+    Ok(serde_json::to_string(&saved).expect("strings and numbers always have a JSON form"))
+}
+
 /// `grammar` holds only what can be reached, children before parents.
-fn saved(grammar: &Grammar) -> Saved {
+fn saved<E>(grammar: &Grammar, report: &Report, may_go_on: impl Fn() -> Result<(), E>) -> Result<Saved, E> {
     let mut roots = Vec::new();
     for node in &grammar.nodes {
+        may_go_on()?;
         expressions(grammar, node, |expr| roots.push(expr));
     }
-    let reached = exprs::reachable(&grammar.exprs, roots);
+    let reached = exprs::reachable(&grammar.exprs, roots, &may_go_on)?;
     let numbers: FxHashMap<ExprId, Index> = reached.iter().zip(0..).map(|(&id, number)| (id, number)).collect();
     let number = |id: &ExprId| numbers[id];
     let numbers_of = |ids: &[ExprId]| ids.iter().map(number).collect::<Vec<_>>();
-    let saved_exprs = reached.iter().map(|&id| match grammar.exprs.get(id) {
+    let saved_expr = |id: ExprId| match grammar.exprs.get(id) {
         Expr::Nothing => SavedExpr::Bytes(Vec::new()),
         Expr::Empty => SavedExpr::Empty,
         Expr::Bytes(set) => SavedExpr::Bytes(set.ranges()),
@@ -221,9 +282,10 @@ fn saved(grammar: &Grammar) -> Saved {
         Expr::Number(numbers) => SavedExpr::Numbers(exprs::whole_set(numbers).to_string()),
         Expr::Language(rest) => SavedExpr::Language(exprs::whole_language(rest).to_owned()),
         Expr::Text(text) => SavedExpr::Text(text.to_string()),
-    });
+    };
+    let saved_exprs = reached.iter().map(|&id| may_go_on().map(|()| saved_expr(id)));
     let places = |ids: &[NodeId]| ids.iter().map(|id| id.0).collect::<Vec<_>>();
-    let nodes = grammar.nodes.iter().map(|node| match node {
+    let saved_node = |node: &Node| match node {
         Node::Lexeme(expr) => SavedNode::Lexeme(number(expr)),
         Node::Sequence(parts) => SavedNode::Sequence(places(parts)),
         Node::Choice(parts) => SavedNode::Choice(places(parts)),
@@ -246,25 +308,26 @@ fn saved(grammar: &Grammar) -> Saved {
             Mark::Declares(set) => SavedNode::Declares(set.name.to_string(), set.quoted, body.0),
             Mark::Refers(set) => SavedNode::Refers(set.name.to_string(), set.quoted, body.0),
         },
-    });
-    let members = grammar.members.iter().map(|members| saved_members(members, number));
+    };
+    let nodes = grammar.nodes.iter().map(|node| may_go_on().map(|()| saved_node(node)));
+    let members = grammar.members.iter().map(|members| may_go_on().map(|()| saved_members(members, number)));
     let items = grammar.items.iter().map(|items| saved_items(items, number));
     let rows = |findings: &[Finding]| {
         findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
     };
-    let Report { enforced, annotations, relaxed } = grammar.report();
-    Saved {
+    let Report { enforced, annotations, relaxed } = report;
+    Ok(Saved {
         format: FORMAT.into(),
         version: VERSION,
-        exprs: saved_exprs.collect(),
-        nodes: nodes.collect(),
+        exprs: saved_exprs.collect::<Result<_, E>>()?,
+        nodes: nodes.collect::<Result<_, E>>()?,
         rules: grammar.rules.iter().map(|rule| (rule.name.clone(), rule.body.0)).collect(),
-        members: members.collect(),
+        members: members.collect::<Result<_, E>>()?,
         items: items.collect(),
         root: grammar.root.0,
         begun: grammar.begun.to_vec(),
         report: SavedReport { enforced: rows(enforced), annotations: rows(annotations), relaxed: rows(relaxed) },
-    }
+    })
 }
 
 fn saved_members(members: &Members, number: impl Fn(&ExprId) -> Index) -> SavedMembers {

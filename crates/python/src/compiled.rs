@@ -56,7 +56,7 @@ impl CompiledGrammar {
         let (vocabulary, compiling) = (vocabulary.inner.clone(), &limits.compiling);
         let compile = |grammar| {
             let compile = || engine::CompiledGrammar::with_limits(grammar, vocabulary.clone(), compiling.clone());
-            compiling.watch().over(compile).map_err(Refused::Compiling)
+            compiling.watch().from_now().over(compile).map_err(Refused::Compiling)
         };
         let inner = match &made {
             Some(Made::Options(options)) => {
@@ -78,7 +78,7 @@ impl CompiledGrammar {
                     .unless_cancelled(py, || {
                         let limits = compiling.clone();
                         let read = || engine::CompiledGrammar::deserialize_json(text, vocabulary.clone(), limits);
-                        compiling.watch().over(read)
+                        compiling.watch().from_now().over(read)
                     })?
                     .map_err(Refused::Saved)
             }
@@ -101,7 +101,7 @@ impl CompiledGrammar {
 
     /// The grammar as JSON text, with the fingerprint of the vocabulary.
     fn serialize_json(&self, py: Python<'_>) -> PyResult<String> {
-        watch::unstoppable(py, || self.inner.serialize_json())
+        watch::writing(py, || self.inner.serialize_json_in_time())
     }
 
     /// What it keeps in memory by now, in bytes.

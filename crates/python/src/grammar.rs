@@ -180,12 +180,12 @@ impl Grammar {
 
     /// The grammar as EBNF, which `from_ebnf` reads as the same set of texts.
     fn to_ebnf(&self, py: Python<'_>) -> PyResult<String> {
-        watch::unstoppable(py, || self.inner.to_ebnf())
+        watch::writing(py, || self.inner.to_ebnf_in_time())
     }
 
     /// The grammar and its report as JSON text.
     fn serialize_json(&self, py: Python<'_>) -> PyResult<String> {
-        watch::unstoppable(py, || self.inner.serialize_json())
+        watch::writing(py, || self.inner.serialize_json_in_time())
     }
 
     /// The grammar that `serialize_json` wrote.
@@ -224,9 +224,9 @@ impl Grammar {
         let rows = |findings: &[Finding]| {
             findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
         };
-        watch::unstoppable(py, || {
-            let report = self.inner.report();
-            (rows(&report.enforced), rows(&report.annotations), rows(&report.relaxed))
+        watch::writing(py, || {
+            let report = self.inner.report_in_time()?;
+            Ok((rows(&report.enforced), rows(&report.annotations), rows(&report.relaxed)))
         })
     }
 

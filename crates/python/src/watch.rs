@@ -25,6 +25,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use stencilm_engine::Limits;
+use stencilm_grammar::GrammarError;
 use stencilm_regex::{Host, Watch, assert_none_held, set_host};
 
 /// A short call gives up Python's lock after this. It is looked for when the engine looks at the clock.
@@ -467,13 +468,24 @@ pub fn share<T>(operation: impl FnOnce(&Shared<'_>) -> T) -> T {
 /// its midst.
 pub fn reading<T>(limits: &Limits, read: impl FnOnce() -> T) -> T {
     let ended_when_long = Call::with_current(|call| call.ends_when_long.replace(false));
-    let watch = Watch::new(limits.milliseconds, Some(is_interrupted)).until(limits.cancel.clone());
+    let watch = Watch::new(limits.milliseconds, Some(is_interrupted)).until(limits.cancel.clone()).from_now();
     let result = watch.over(read);
     Call::with_current(|call| {
         call.ends_when_long.set(ended_when_long.unwrap_or(false));
         call.begun.set(None);
     });
     result
+}
+
+/// Writes something down, as long as that takes: it has no deadline, and handlers of signals run in its midst. It holds no locks of
+/// the engine.
+///
+/// # Errors
+/// What such a handler raises.
+pub fn writing<T: Send>(py: Python<'_>, write: impl Fn() -> Result<T, GrammarError> + Send + Sync) -> PyResult<T> {
+    let limits = Limits::default();
+    let written = long(py, || reading(&limits, &write))?;
+    Ok(written.expect("without limits only a handler that raised or a fork ends it, and after a fork it begins anew"))
 }
 
 /// Runs the handlers of signals; whether one raised.

@@ -153,6 +153,16 @@ impl Watch {
         Watch { cancel, ..self }
     }
 
+    /// The same, counted from now on: for what may go on for long before it looks at the clock. Otherwise what is done before the
+    /// first look counts as short, which spares short operations a call to the system.
+    #[must_use]
+    pub fn from_now(self) -> Watch {
+        let now = Instant::now();
+        let limit = Duration::from_millis(self.milliseconds).saturating_sub(self.used);
+        let begin = |time: Duration| Clock { begun: time.saturating_sub(self.used), next: now.checked_add(limit) };
+        Watch { begun: Some(now), asked: Some(now), clock: thread_time().map(begin), ..self }
+    }
+
     /// The same for work that can wait: it is interrupted as soon as others need what it holds.
     #[must_use]
     pub fn giving_way(self, to_others: Arc<dyn Fn() -> bool + Send + Sync>) -> Watch {
@@ -298,6 +308,18 @@ mod tests {
         // Nothing is left of it.
         assert_eq!(checks(10 * CHECKS), Ok(()));
         assert_eq!(Watch::new(u64::MAX, None).over(|| long(|| checks(CHECKS))), Ok(()));
+    }
+
+    #[test]
+    fn what_is_done_before_the_first_look_counts_where_it_is_asked_for() {
+        let late = || {
+            work(30);
+            check_now()
+        };
+        assert_eq!(Watch::new(20, None).from_now().over(late), Err(LimitExceeded::Time(20)));
+        assert_eq!(Watch::new(20, Some(|| true)).from_now().over(late), Err(LimitExceeded::Interrupted));
+        assert_eq!(Watch::new(20, None).over(late), Ok(()));
+        assert_eq!(Watch::new(u64::MAX, None).from_now().over(late), Ok(()));
     }
 
     #[test]

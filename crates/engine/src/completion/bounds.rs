@@ -87,9 +87,14 @@ fn most_in_a_token(vocabulary: &Tokens, bytes: &ByteSet) -> usize {
     counts.max().unwrap_or(0)
 }
 
-/// Whether every match of an expression has one of these bytes, as far as is plain to see.
-fn must_have(exprs: &ExprSet, root: ExprId, bytes: &ByteSet) -> bool {
-    exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, bool>| match expr {
+/// Whether every match of an expression has one of these bytes, as far as is plain to see. `known` is what was found of others.
+fn must_have(
+    exprs: &ExprSet,
+    root: ExprId,
+    bytes: &ByteSet,
+    known: &mut FxHashMap<ExprId, bool>,
+) -> Result<bool, LimitExceeded> {
+    exprs.fold(root, known, |expr, known: &FxHashMap<ExprId, bool>| match expr {
         Expr::Bytes(set) => set.union(bytes) == *bytes,
         Expr::Concat { head, tail } => known[head] || known[tail],
         Expr::Or(parts) => parts.iter().all(|part| known[part]),
@@ -149,9 +154,10 @@ impl Bounds {
         let brackets = b"{[(".iter().fold(ByteSet::EMPTY, |set, &byte| set.union(&ByteSet::of(byte)));
         let mut order = None;
         for bytes in [brackets, ByteSet::range(0, 255)] {
-            let opens = |node| check_time().map(|()| opens(grammar, node, &bytes));
+            let mut known = FxHashMap::default();
+            let opens = |node| opens(grammar, node, &bytes, &mut known);
             bounds.opens = grammar.nodes().iter().map(opens).collect::<Result<_, LimitExceeded>>()?;
-            order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens));
+            order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens))?;
             let Some(order) = &order else { continue };
             let mut before: Option<Vec<u64>> = None;
             for _ in 0..=most_in_a_token(vocabulary, &bytes) {
@@ -451,24 +457,31 @@ fn within(measured: Measured<'_>, node: usize, opens: &[bool]) -> Vec<usize> {
     }
 }
 
-/// Whether every text of a node has one of these bytes, as far as is plain to see.
-fn opens(grammar: &Grammar, node: &Node, bytes: &ByteSet) -> bool {
-    match node {
-        Node::Lexeme(lexeme) => must_have(grammar.exprs(), *lexeme, bytes),
+/// Whether every text of a node has one of these bytes, as far as is plain to see. `known` is what was found of expressions.
+fn opens(
+    grammar: &Grammar,
+    node: &Node,
+    bytes: &ByteSet,
+    known: &mut FxHashMap<ExprId, bool>,
+) -> Result<bool, LimitExceeded> {
+    check_time()?;
+    Ok(match node {
+        Node::Lexeme(lexeme) => must_have(grammar.exprs(), *lexeme, bytes, known)?,
         Node::Items(items) => !grammar.items(*items).is_bare(),
         Node::Members(_) => true,
         _ => false,
-    }
+    })
 }
 
 /// All nodes, each behind those within it; `None` where one is within itself.
-fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Option<Vec<usize>> {
+fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Result<Option<Vec<usize>>, LimitExceeded> {
     let mut order = Vec::with_capacity(count);
     // 0 unseen, 1 on the way down, 2 done.
     let mut states = vec![0u8; count];
     for root in 0..count {
         let mut work = vec![(root, false)];
         while let Some((node, is_done)) = work.pop() {
+            check_time()?;
             if is_done {
                 states[node] = 2;
                 order.push(node);
@@ -476,18 +489,18 @@ fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Option<Vec
             }
             match states[node] {
                 2 => continue,
-                1 => return None,
+                1 => return Ok(None),
                 _ => states[node] = 1,
             }
             work.push((node, true));
             for inner in within(node) {
                 match states[inner] {
                     0 => work.push((inner, false)),
-                    1 => return None,
+                    1 => return Ok(None),
                     _ => {}
                 }
             }
         }
     }
-    Some(order)
+    Ok(Some(order))
 }

@@ -8,11 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node};
-use stencilm_regex::{ExprId, StateId};
+use stencilm_regex::{ExprId, LimitExceeded, StateId, check_time, check_time_after};
 
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts, count_of};
@@ -30,6 +31,31 @@ pub(crate) struct Costs {
     /// Frames that go up from a left corner.
     left: FxHashMap<FrameId, u64>,
     sets: FxHashMap<SetId, u64>,
+    objects: FxHashMap<MembersId, Rc<ObjectCosts>>,
+}
+
+/// What the known members of an object take, of which each place in it lacks some.
+struct ObjectCosts {
+    known: Vec<u64>,
+    /// By place, how many that must come are declared from there on, and what they take in all: exactly, so that some can be taken off.
+    required: Vec<(u32, u128)>,
+    /// The others, the cheapest first.
+    spare: Vec<u32>,
+}
+
+impl ObjectCosts {
+    fn new(grammar: Measured<'_>, nodes: &[u64], members: &Members) -> ObjectCosts {
+        let known: Vec<u64> = members.known.iter().map(|known| known_cost(grammar, nodes, members, known)).collect();
+        let mut required = vec![(0, 0); known.len() + 1];
+        for (at, member) in members.known.iter().enumerate().rev() {
+            let (count, all) = required[at + 1];
+            required[at] = if member.required { (count + 1, all + u128::from(known[at])) } else { (count, all) };
+        }
+        let is_spare = |&index: &u32| !members.known[index as usize].required;
+        let mut spare: Vec<u32> = (0..known.len() as u32).filter(is_spare).collect();
+        spare.sort_by_key(|&index| known[index as usize]);
+        ObjectCosts { known, required, spare }
+    }
 }
 
 fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
@@ -66,20 +92,27 @@ impl Deref for Measured<'_> {
 
 impl Costs {
     /// The bytes that they take at least, with references of so many at least.
-    pub fn in_bytes(grammar: &Grammar, reference: u64) -> Costs {
+    ///
+    /// # Errors
+    /// As [`check_time`].
+    pub fn in_bytes(grammar: &Grammar, reference: u64) -> Result<Costs, LimitExceeded> {
         let references = ReferenceCosts { whole: reference, rest: 0 };
-        let nodes = node_costs(Measured { references, ..Measured::in_bytes(grammar) }).into();
-        Costs { nodes, tokens: None, left: FxHashMap::default(), sets: FxHashMap::default() }
+        Ok(Costs::in_bytes_of(node_costs(Measured { references, ..Measured::in_bytes(grammar) })?.into()))
     }
 
     /// The same from what the nodes take.
     pub fn in_bytes_of(nodes: Arc<[u64]>) -> Costs {
-        Costs { nodes, tokens: None, left: FxHashMap::default(), sets: FxHashMap::default() }
+        Costs::of_nodes(nodes, None)
     }
 
     /// The tokens that they take, from what the lexemes and the nodes take.
     pub fn in_tokens(tokens: Arc<TokenCounts>, nodes: Arc<[u64]>) -> Costs {
-        Costs { nodes, tokens: Some(tokens), left: FxHashMap::default(), sets: FxHashMap::default() }
+        Costs::of_nodes(nodes, Some(tokens))
+    }
+
+    fn of_nodes(nodes: Arc<[u64]>, tokens: Option<Arc<TokenCounts>>) -> Costs {
+        let (left, sets, objects) = Default::default();
+        Costs { nodes, tokens, left, sets, objects }
     }
 
     /// What lexemes take in tokens, where tokens are counted.
@@ -123,6 +156,7 @@ impl Costs {
             }
             let mut least = NEVER;
             for entry in entries {
+                check_time()?;
                 let cost = match entry {
                     Entry::BOTTOM => 0,
                     _ => {
@@ -155,8 +189,8 @@ impl Costs {
             Frame::Member { members, value } => {
                 lexeme(grammar.members(members).surface.colon).saturating_add(self.nodes[value.0 as usize])
             }
-            Frame::AfterValue(id) => self.of_members(run, grammar, id, register, true),
-            Frame::Key(id) => self.of_members(run, grammar, id, register, false),
+            Frame::AfterValue(id) => self.of_members(run, grammar, id, register, true)?,
+            Frame::Key(id) => self.of_members(run, grammar, id, register, false)?,
             Frame::AfterItem(id) => self.of_items(run, grammar, id, register, true),
             Frame::Item(id) => self.of_items(run, grammar, id, register, grammar.items(id).is_bare()),
             Frame::Left { nullable: true, .. } => 0,
@@ -169,37 +203,40 @@ impl Costs {
 
     /// What the rest of an object takes, behind a value or before a key.
     fn of_members(
-        &self,
+        &mut self,
         run: &Run<'_>,
         grammar: Measured<'_>,
         id: MembersId,
         register: u32,
         behind_value: bool,
-    ) -> u64 {
+    ) -> Result<u64, LimitExceeded> {
         let members = grammar.members(id);
+        let object = self.object(grammar, id)?;
         let state = run.stacks.members(register);
         let (count, met) = run.stacks.unpair(state.tally);
-        let known = run.machine.known_set(state.known);
-        let seen = |index: usize| {
-            index < state.next as usize || known.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
-        };
-        let item = lexeme_cost(grammar, members.surface.item);
-        let end = end_cost(grammar, &self.nodes, members);
-        let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
-        let (mut needed, mut spare) = (Vec::new(), Vec::new());
-        for (_, known) in members.known.iter().enumerate().filter(|&(index, _)| !seen(index)) {
-            if known.required { &mut needed } else { &mut spare }.push(known_cost(
-                grammar,
-                &self.nodes,
-                members,
-                known,
-            ));
+        let (next, seen) = (state.next as usize, run.machine.known_set(state.known));
+        let is_seen =
+            |index: usize| index < next || seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
+        let (mut needed, mut all) = object.required[next.min(members.known.len())];
+        for (word, &bits) in seen.iter().enumerate().skip(next / 64) {
+            let mut bits = bits;
+            while bits != 0 {
+                let index = 64 * word + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if index >= next && members.known[index].required {
+                    needed -= 1;
+                    all -= u128::from(object.known[index]);
+                }
+            }
         }
+        check_time_after((seen.len() + members.free.len()) as u32)?;
+        let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
         let mut bit = 1u32;
         for free in &members.free {
             if let Some(some) = free.some {
                 if met & bit == 0 {
-                    needed.push(member(free.key, some).saturating_add(new_key(grammar)));
+                    needed += 1;
+                    all += u128::from(member(free.key, some).saturating_add(new_key(grammar)));
                 }
                 bit = bit.wrapping_shl(1);
             }
@@ -207,15 +244,34 @@ impl Costs {
         // Before a key one member must come, whatever the bounds say; of a cut object the last one is apart.
         let last = u32::from(members.is_cut());
         let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value).saturating_sub(last));
-        let mut missing = at_least.saturating_sub(needed.len() as u32);
+        let mut missing = at_least.saturating_sub(needed);
         let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
         let free = free.saturating_add(new_key(grammar));
-        spare.sort_unstable();
-        let cheaper = spare.partition_point(|&cost| cost < free).min(missing as usize);
-        needed.extend(&spare[..cheaper]);
-        missing -= cheaper as u32;
-        let separators = needed.len() as u32 + missing + last - u32::from(!behind_value);
-        sum([sum(needed), times(missing, free), times(separators, item), end])
+        let spare =
+            object.spare.iter().filter(|&&index| !is_seen(index as usize)).map(|&index| object.known[index as usize]);
+        for cost in spare.take(missing as usize).take_while(|&cost| cost < free) {
+            check_time()?;
+            needed += 1;
+            all += u128::from(cost);
+            missing -= 1;
+        }
+        let all = u64::try_from(all).unwrap_or(NEVER);
+        let separators = needed + missing + last - u32::from(!behind_value);
+        let item = lexeme_cost(grammar, members.surface.item);
+        let end = end_cost(grammar, &self.nodes, members);
+        Ok(sum([all, times(missing, free), times(separators, item), end]))
+    }
+
+    /// What the known members of an object take, the first time found out.
+    fn object(&mut self, grammar: Measured<'_>, id: MembersId) -> Result<Rc<ObjectCosts>, LimitExceeded> {
+        if let Some(known) = self.objects.get(&id) {
+            return Ok(known.clone());
+        }
+        let members = grammar.members(id);
+        check_time_after(members.known.len() as u32)?;
+        let object = Rc::new(ObjectCosts::new(grammar, &self.nodes, members));
+        self.objects.insert(id, object.clone());
+        Ok(object)
     }
 
     /// What the rest of an array takes, behind an element or before one: about, where elements count for several counters.
@@ -242,9 +298,10 @@ impl Costs {
             return Ok(known);
         }
         let mut ways: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
-        let mut found = vec![frame];
+        let (mut found, mut is_found) = (vec![frame], FxHashSet::from_iter([frame]));
         let mut done = 0;
         while let Some(&from) = found.get(done) {
+            check_time()?;
             done += 1;
             self.left.insert(from, NEVER);
             let expansion = run.machine.fork_of(run.lexeme_cache, from, Phase::Plain)?;
@@ -261,7 +318,8 @@ impl Costs {
                         _ => cost = cost.saturating_add(self.of_frame(run, pushed, 0)?),
                     }
                 }
-                found.extend(circles.iter().copied().filter(|circle| !self.left.contains_key(circle)));
+                let is_new = |circle: &FrameId| !self.left.contains_key(circle) && is_found.insert(*circle);
+                found.extend(circles.iter().copied().filter(is_new));
                 ways.push((from, cost, circles));
             }
             let first =
@@ -273,7 +331,7 @@ impl Costs {
                     for &(pushed, register) in continuation {
                         if let Frame::Left { nullable: false, .. } = run.machine.frame(pushed) {
                             circles.push(pushed);
-                            if !self.left.contains_key(&pushed) && !found.contains(&pushed) {
+                            if !self.left.contains_key(&pushed) && is_found.insert(pushed) {
                                 found.push(pushed);
                             }
                             continue;
@@ -289,6 +347,7 @@ impl Costs {
         while changed {
             changed = false;
             for (from, cost, circles) in &ways {
+                check_time()?;
                 let cost = sum(circles.iter().map(|circle| self.left[circle]).chain([*cost]));
                 if cost < self.left[from] {
                     self.left.insert(*from, cost);
@@ -353,23 +412,40 @@ pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
     }
 }
 
-pub(crate) fn node_costs(grammar: Measured<'_>) -> Vec<u64> {
+/// What the nodes take.
+///
+/// # Errors
+/// As [`check_time`].
+pub(crate) fn node_costs(grammar: Measured<'_>) -> Result<Vec<u64>, LimitExceeded> {
     let nodes = grammar.nodes();
     let mut costs = vec![NEVER; nodes.len()];
     let mut missing: Vec<usize> = Vec::with_capacity(nodes.len());
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
-    let mut queue: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
+    let mut queue: BinaryHeap<Reverse<(u64, Turn, u32)>> = BinaryHeap::new();
     for (index, node) in nodes.iter().enumerate() {
         let parts = parts(grammar, node);
+        check_time_after(1 + parts.len() as u32)?;
         missing.push(parts.len());
         parts.iter().for_each(|&part| users[part as usize].push(index as u32));
         let never = (grammar.tokens.is_none() && matches!(node, Node::Token(_)))
             || matches!(node, Node::Choice(parts) if parts.is_empty());
         if parts.is_empty() && !never {
-            queue.push(Reverse((cost_of(grammar, node, &costs), index as u32)));
+            queue.push(Reverse((cost_of(grammar, node, &costs), Turn::Settle, index as u32)));
         }
     }
-    while let Some(Reverse((cost, index))) = queue.pop() {
+    let mut is_weighed = vec![false; nodes.len()];
+    while let Some(Reverse((cost, turn, index))) = queue.pop() {
+        check_time()?;
+        let node = &nodes[index as usize];
+        if turn == Turn::Weigh {
+            is_weighed[index as usize] = false;
+            check_time_after(width(grammar, node))?;
+            match cost_of(grammar, node, &costs) {
+                NEVER => {}
+                cost => queue.push(Reverse((cost, Turn::Settle, index))),
+            }
+            continue;
+        }
         if costs[index as usize] != NEVER {
             continue;
         }
@@ -377,15 +453,35 @@ pub(crate) fn node_costs(grammar: Measured<'_>) -> Vec<u64> {
         for &user in &users[index as usize] {
             let node = &nodes[user as usize];
             missing[user as usize] -= 1;
-            if missing[user as usize] == 0 || matches!(node, Node::Choice(_) | Node::Items(_) | Node::Members(_)) {
-                let cost = cost_of(grammar, node, &costs);
-                if cost != NEVER {
-                    queue.push(Reverse((cost, user)));
-                }
+            let is_enough =
+                missing[user as usize] == 0 || matches!(node, Node::Choice(_) | Node::Items(_) | Node::Members(_));
+            // What it takes is found once for all of its parts that take the same, of which there may be very many.
+            if is_enough && costs[user as usize] == NEVER && !std::mem::replace(&mut is_weighed[user as usize], true) {
+                queue.push(Reverse((cost, Turn::Weigh, user)));
             }
         }
     }
-    costs
+    Ok(costs)
+}
+
+/// What is done with a node when its turn comes; of those at one cost the parts come before what is made of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// It takes so much.
+    Settle,
+    /// What it takes is found out, for some of its parts take so much.
+    Weigh,
+}
+
+/// So many parts are looked at to find what a node takes, about.
+pub(crate) fn width(grammar: Measured<'_>, node: &Node) -> u32 {
+    let width = match node {
+        Node::Sequence(parts) | Node::Choice(parts) => parts.len(),
+        Node::Items(id) => grammar.items(*id).prefix.len(),
+        Node::Members(id) => grammar.members(*id).known.len(),
+        Node::Lexeme(_) | Node::Token(_) | Node::Repeat { .. } | Node::Marked { .. } | Node::Rule(_) => 1,
+    };
+    width as u32
 }
 
 /// The cost of a node from those of its parts.
@@ -543,16 +639,92 @@ fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) ->
     }
     // All leading ones, and some behind them: each that is counted there is one fewer before.
     let mut before = chosen.into_sorted_vec();
+    let mut dearer: u128 = before.iter().copied().map(u128::from).sum();
     loop {
         let behind = missing - before.len() as u32;
         let more = count.saturating_sub(leading.len() as u32).max(behind);
         let extra = if behind == 0 { Some(0) } else { rest.extra() };
         if let Some(extra) = extra {
-            let dearer = before.iter().fold(0u64, |all, &extra| all.saturating_add(extra));
+            let dearer = u64::try_from(dearer).unwrap_or(NEVER);
             best = best.min(sum([total, dearer, times(more, rest.any), times(behind, extra)]));
         }
-        if before.pop().is_none() {
-            return best;
+        match before.pop() {
+            Some(extra) => dearer -= u128::from(extra),
+            None => return best,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
+    use stencilm_regex::Watch;
+
+    use super::*;
+
+    fn of_schema(schema: &str) -> Grammar {
+        from_json_schema(schema, &JsonSchemaOptions::default()).unwrap_or_else(|error| panic!("{error}\n{schema}"))
+    }
+
+    /// What the root takes in bytes, and how often the clock was looked at to find that.
+    fn cost_and_looks(grammar: &Grammar) -> (u64, usize) {
+        let looks = Arc::new(AtomicUsize::new(0));
+        let counted = looks.clone();
+        let count = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        let watch = Watch::new(u64::MAX, None).giving_way(Arc::new(count));
+        let costs = watch.over(|| node_costs(Measured::in_bytes(grammar))).expect("nothing ends it");
+        (costs[grammar.root().0 as usize], looks.load(Ordering::Relaxed))
+    }
+
+    /// Values of lengths that differ.
+    fn value(at: usize) -> String {
+        format!("\"{}\"", "x".repeat(at % 50))
+    }
+
+    #[test]
+    fn what_a_grammar_takes_is_found_in_steps_that_grow_as_it_does() {
+        let object = |count: usize, more: &str| {
+            let members: Vec<String> =
+                (0..count).map(|at| format!(r#""p{at}": {{"enum": [{}, {at}.5]}}"#, value(at))).collect();
+            format!(r#"{{"type": "object", "properties": {{{}}}{more}}}"#, members.join(","))
+        };
+        let required = |count: usize| {
+            let names: Vec<String> = (0..count).map(|at| format!("\"p{at}\"")).collect();
+            object(count, &format!(r#", "required": [{}]"#, names.join(",")))
+        };
+        let some = |count: usize| object(count, &format!(r#", "minProperties": {}"#, count / 2));
+        let choice = |count: usize| {
+            let ways: Vec<String> = (0..count)
+                .map(|at| {
+                    format!(
+                        r#"{{"type": "array", "minItems": 1, "items": {{"const": {}}}}}"#,
+                        value(at).replace('x', &format!("{at}"))
+                    )
+                })
+                .collect();
+            format!(r#"{{"anyOf": [{}]}}"#, ways.join(","))
+        };
+        for schema in [&required as &dyn Fn(usize) -> String, &some, &choice] {
+            let [few, many] = [500, 2_000].map(|count| cost_and_looks(&of_schema(&schema(count))));
+            assert!(few.1 > 10 && few.0 < many.0 + 1, "{few:?} {many:?}");
+            assert!(many.1 < 5 * few.1 + 20, "{few:?} {many:?}");
+        }
+    }
+
+    #[test]
+    fn what_counted_elements_take_is_the_least() {
+        // Of three leading places and those behind them, two count at least.
+        let element = |any, counting| Counted { any, counting };
+        let leading = [element(1, 9), element(2, 3), element(4, NEVER)];
+        assert_eq!(counted_cost(&leading, element(1, 1), 0, 2), 1 + 3 + 4 + 1);
+        assert_eq!(counted_cost(&leading, element(1, NEVER), 0, 2), 9 + 3);
+        assert_eq!(counted_cost(&leading, element(5, 7), 5, 2), (1 + 3 + 4) + 5 + 7);
+        assert_eq!(counted_cost(&[], element(5, 7), 1, 3), 21);
+        assert_eq!(counted_cost(&leading[2..], element(1, NEVER), 1, 1), NEVER);
     }
 }

@@ -9,10 +9,10 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Element, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
-use stencilm_regex::{ByteSet, Deriver, ExprId};
+use stencilm_regex::{ByteSet, Deriver, ExprId, check_time, check_time_after};
 
 use crate::bounded::{FEW, LOOKED_AT, SEARCHED};
-use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost};
+use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost, width};
 use crate::completion::token_counts::{NEVER, NEW_KEY, count_of};
 use crate::completion::worst_cases::{has_many_everywhere, longest_at_most};
 use crate::distinct::number_counts::{NumberSteps, Part};
@@ -58,6 +58,7 @@ impl Fresh {
         });
         let of_keys = grammar.all_members().iter().flat_map(|members| members.free.iter().map(|free| free.key));
         for lexeme in of_nodes.chain(of_keys) {
+            check_time()?;
             if let Vacant(unknown) = lexemes.entry(lexeme) {
                 let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
                 unknown.insert(of_lexeme(run, imported)?);
@@ -69,6 +70,7 @@ impl Fresh {
         for _ in 0..FEW {
             let mut changed = false;
             for index in 0..fresh.nodes.len() {
+                check_time_after(width(measured, measured.node(NodeId(index as u32))))?;
                 let new = fresh.of(measured, costs, NodeId(index as u32));
                 changed |= fresh.nodes[index] != new;
                 fresh.nodes[index] = new;
@@ -310,7 +312,7 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
 /// The bytes of the longest match, or some more: of numbers, of the longest of the shortest texts of a value. [`NEVER`] where there is
 /// none, or many places to look at.
 fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
-    let plain = longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default());
+    let plain = longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())?;
     // What a program tells leaves a place for each of its texts.
     if plain != NEVER || deriver.exprs.has_language(lexeme) {
         return Ok(plain);
@@ -381,7 +383,7 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
         });
         Ok(Some((zeros, digits)))
     })?;
-    if of_values.is_some() || longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default()) == NEVER {
+    if of_values.is_some() || longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())? == NEVER {
         return Ok(of_values);
     }
     all_ways(lexeme, |(_, place)| {

@@ -215,7 +215,7 @@ impl Endings {
     fn new(run: &mut Run<'_>, counts: Arc<TokenCounts>, references: ReferenceCosts) -> Result<Endings, EngineError> {
         let grammar = run.machine.grammar().clone();
         let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
-        let nodes: Arc<[u64]> = node_costs(measured).into();
+        let nodes: Arc<[u64]> = node_costs(measured)?.into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
         let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
         let mut is_bounded = counts.has_all_bytes && grammar.all_items().iter().all(is_counted_once);
@@ -237,7 +237,7 @@ impl Endings {
         if self.in_bytes.is_none() {
             let grammar = run.machine.grammar().clone();
             let measured = Measured::in_bytes(&grammar);
-            let nodes: Arc<[u64]> = node_costs(measured).into();
+            let nodes: Arc<[u64]> = node_costs(measured)?.into();
             let bounds = Bounds::new(run, &self.counts.vocabulary, measured, &nodes)?;
             self.in_bytes = Some((nodes, bounds));
         }
@@ -327,7 +327,7 @@ impl Run<'_> {
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let reference = shortest_name(self, configuration);
-        let mut costs = Costs::in_bytes(&self.machine.grammar().clone(), reference);
+        let mut costs = Costs::in_bytes(&self.machine.grammar().clone(), reference)?;
         let texts = &mut endings.texts_by_bytes;
         match self.complete_with(&mut costs, texts, configuration, NEVER - 1, STEPS)? {
             Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),

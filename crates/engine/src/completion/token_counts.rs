@@ -95,7 +95,7 @@ impl TokenCounts {
         let (mut bytes, mut known) = (ByteSet::EMPTY, FxHashMap::default());
         for lexeme in lexemes_of(&grammar) {
             check_time()?;
-            bytes = bytes.union(&bytes_of(grammar.exprs(), lexeme, &mut known));
+            bytes = bytes.union(&bytes_of(grammar.exprs(), lexeme, &mut known)?);
             if !counts.lexemes.contains_key(&lexeme) {
                 let imported = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
                 let deriver = run.lexeme_cache.deriver();

@@ -5,7 +5,7 @@
 //! left than the longest match takes.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Completions, ExprId, ExprSet};
+use stencilm_regex::{Completions, ExprId, ExprSet, LimitExceeded};
 
 use crate::bounded::LOOKED_AT;
 use crate::completion::token_counts::NEVER;
@@ -37,10 +37,10 @@ impl WorstCases {
         if let Some(&known) = self.known.get(&lexeme) {
             return Ok(known);
         }
-        let most = match run.lexeme_cache.most_to_complete(lexeme) {
+        let most = match run.lexeme_cache.most_to_complete(lexeme)? {
             // What a program tells leaves a place for each of its texts.
             u32::MAX if run.lexeme_cache.deriver().exprs.has_language(lexeme) => {
-                longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)
+                longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)?
             }
             u32::MAX => {
                 self.look_at_places(run, lexeme)?;
@@ -58,8 +58,8 @@ impl WorstCases {
         if !are_all {
             // They consist of much the same, which is looked at once for all of them.
             for Place { lexeme, .. } in places {
-                self.known
-                    .insert(lexeme, longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest));
+                let longest = longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)?;
+                self.known.insert(lexeme, longest);
             }
             return Ok(());
         }
@@ -162,9 +162,13 @@ pub(crate) fn has_many_everywhere(
 
 /// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not told. `known` is what
 /// was found before, and all that is found is added.
-pub(crate) fn longest_at_most(exprs: &ExprSet, lexeme: ExprId, known: &mut FxHashMap<ExprId, u32>) -> u64 {
-    match Completions::longest(exprs, lexeme, known) {
+pub(crate) fn longest_at_most(
+    exprs: &ExprSet,
+    lexeme: ExprId,
+    known: &mut FxHashMap<ExprId, u32>,
+) -> Result<u64, LimitExceeded> {
+    Ok(match Completions::longest(exprs, lexeme, known)? {
         u32::MAX => NEVER,
         longest => u64::from(longest),
-    }
+    })
 }

@@ -168,7 +168,10 @@ impl LexemeCache {
     }
 
     /// So many bytes, or fewer, complete whatever can become a match of an expression; `u32::MAX` where nothing is known.
-    pub fn most_to_complete(&mut self, expr: ExprId) -> u32 {
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub fn most_to_complete(&mut self, expr: ExprId) -> Result<u32, LimitExceeded> {
         self.completions.most(&self.deriver.exprs, expr)
     }
 

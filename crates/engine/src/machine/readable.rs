@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, check_time};
 
 use crate::extensions::Extension;
 use crate::machine::layout::Machine;
@@ -15,32 +15,43 @@ impl Extension for Readable {}
 
 impl Machine {
     /// All bytes that lexemes of the grammar can read, perhaps some more.
-    pub(crate) fn readable_bytes(&mut self) -> ByteSet {
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn readable_bytes(&mut self) -> Result<ByteSet, LimitExceeded> {
         if let Some(known) = self.extensions.get::<Readable>().0 {
-            return known;
+            return Ok(known);
         }
-        let bytes = readable_bytes(&self.grammar);
+        let bytes = readable_bytes(&self.grammar)?;
         self.extensions.get::<Readable>().0 = Some(bytes);
-        bytes
+        Ok(bytes)
     }
 }
 
-fn readable_bytes(grammar: &Grammar) -> ByteSet {
+fn readable_bytes(grammar: &Grammar) -> Result<ByteSet, LimitExceeded> {
     let (mut all, mut known) = (ByteSet::EMPTY, FxHashMap::default());
     for node in grammar.nodes() {
+        check_time()?;
         match node {
-            Node::Lexeme(expr) => all = all.union(&bytes_of(grammar.exprs(), *expr, &mut known)),
+            Node::Lexeme(expr) => all = all.union(&bytes_of(grammar.exprs(), *expr, &mut known)?),
             // Keys, marks of their notation and names are no lexemes of their own.
-            Node::Members(_) | Node::Items(_) => return ByteSet::ALL,
-            Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. } => return ByteSet::ALL,
+            Node::Members(_) | Node::Items(_) => return Ok(ByteSet::ALL),
+            Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. } => return Ok(ByteSet::ALL),
             _ => {}
         }
     }
-    all
+    Ok(all)
 }
 
 /// The bytes of the matches of an expression, perhaps some more.
-pub(crate) fn bytes_of(exprs: &ExprSet, root: ExprId, known: &mut FxHashMap<ExprId, ByteSet>) -> ByteSet {
+///
+/// # Errors
+/// Where it takes too long.
+pub(crate) fn bytes_of(
+    exprs: &ExprSet,
+    root: ExprId,
+    known: &mut FxHashMap<ExprId, ByteSet>,
+) -> Result<ByteSet, LimitExceeded> {
     exprs.fold(root, known, |expr, known| match expr {
         Expr::Nothing | Expr::Empty => ByteSet::EMPTY,
         Expr::Bytes(set) => *set,
@@ -64,8 +75,8 @@ mod tests {
     fn bytes_that_no_lexeme_has_are_not_readable() {
         let grammar =
             Grammar::from_ebnf(r#"root ::= ("a"? root? [b-d] root? "é"?)+ | /[x-z]*/ & /[^y]*/"#, "root").unwrap();
-        assert_eq!(readable_bytes(&grammar), "abcdéxz".bytes().collect());
+        assert_eq!(readable_bytes(&grammar), Ok("abcdéxz".bytes().collect()));
         let grammar = from_json_schema(r#"{"type": "object"}"#, &JsonSchemaOptions::default()).unwrap();
-        assert_eq!(readable_bytes(&grammar), ByteSet::ALL);
+        assert_eq!(readable_bytes(&grammar), Ok(ByteSet::ALL));
     }
 }

@@ -451,7 +451,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         run.stacks.thin = false;
         walked?;
         let mut left = Vec::with_capacity(trie.len() + 1);
-        let readable = self.run.machine.readable_bytes();
+        let readable = self.run.machine.readable_bytes()?;
         let (mut count, mut unreadable) = (0, 0);
         for (node, is_reached) in is_reached.into_iter().enumerate() {
             left.push(count);

@@ -22,7 +22,7 @@ impl GrammarMatcher {
         let compiled = self.compiled().clone();
         let completion = self.probe(|run, start| {
             let reference = shortest_name(run, start);
-            run.complete(&mut Costs::in_bytes(compiled.grammar(), reference), start, max_bytes as u64)
+            run.complete(&mut Costs::in_bytes(compiled.grammar(), reference)?, start, max_bytes as u64)
         })?;
         match completion {
             Completion::Found(pieces) => {

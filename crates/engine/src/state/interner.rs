@@ -4,6 +4,8 @@ use std::hash::Hash;
 
 use stencilm_regex::{Table, hash_of, memory};
 
+use crate::bounded::LOOKED_AT;
+
 /// Values that are equal exactly when their ids are. Id 0 is the default value given to `new`.
 #[derive(Clone)]
 pub(crate) struct Interner<T> {
@@ -46,12 +48,40 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         self.index.find(hash_of(&value), |id| self.values[id as usize] == value)
     }
 
-    /// Forgets all but the first values.
+    /// Forgets all but the first values, of which there is one at least.
     pub fn truncate(&mut self, len: usize) {
+        if self.values.len() > 2 * len + LOOKED_AT {
+            self.values.truncate(len);
+            self.index.begin_anew(self.values[1..].iter().zip(1..).map(|(value, id)| (hash_of(value), id)));
+        }
         while self.values.len() > len {
             let id = self.values.len() as u32 - 1;
             let value = self.values.pop().expect("the loop runs only while there are values");
             self.index.remove(hash_of(&value), id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forgotten_gets_its_ids_again() {
+        let mut interner = Interner::new(0u32);
+        for kept in [0, 1, 7, LOOKED_AT as u32] {
+            for few in [1, LOOKED_AT as u32, 4 * LOOKED_AT as u32] {
+                for value in 0..=kept + few {
+                    assert_eq!(interner.intern(value), value);
+                }
+                interner.truncate(kept as usize + 1);
+                assert_eq!(interner.values.len(), kept as usize + 1);
+                assert_eq!(
+                    [interner.find(kept), interner.find(kept + 1), interner.find(kept + few)],
+                    [Some(kept), None, None]
+                );
+            }
+        }
+        assert!(interner.memory_bytes() < 1 << 20);
     }
 }

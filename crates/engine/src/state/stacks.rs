@@ -8,6 +8,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
 
+use crate::bounded::LOOKED_AT;
 use crate::error::EngineError;
 pub use crate::state::ids::{NIL, SetId, UNKNOWN_TEXT};
 use crate::state::interner::Interner;
@@ -517,8 +518,14 @@ impl Stacks {
 
     /// Forgets all but the first sets.
     pub(super) fn forget_sets(&mut self, first: u32) {
-        for id in (first..self.num_sets()).rev() {
-            self.index.remove(hash_of(self.entries(SetId(id))), id);
+        if self.spans.len() > 2 * first as usize + LOOKED_AT {
+            let (entries, spans) = (&self.entries, &self.spans[..first as usize]);
+            let set = |&(start, len): &(u32, u32)| &entries[start as usize..][..len as usize];
+            self.index.begin_anew(spans.iter().zip(0..).map(|(span, id)| (hash_of(set(span)), id)));
+        } else {
+            for id in (first..self.num_sets()).rev() {
+                self.index.remove(hash_of(self.entries(SetId(id))), id);
+            }
         }
         if let Some(&(entries, _)) = self.spans.get(first as usize) {
             self.entries.truncate(entries as usize);
@@ -562,6 +569,20 @@ mod tests {
         assert_eq!(stacks.push(1, 0, SetId::BOTTOM), a);
         assert_eq!(stacks.push(3, 0, a), b, "the id is free again");
         assert_eq!(stacks.entries(b)[0].head, 3);
+    }
+
+    #[test]
+    fn of_many_sets_that_are_forgotten_the_others_stay() {
+        let mut stacks = Stacks::new();
+        let kept: Vec<SetId> = (0..9).map(|head| stacks.push(head, 0, SetId::BOTTOM)).collect();
+        let mark = stacks.mark();
+        for head in 9..4 * LOOKED_AT as u32 {
+            stacks.push(head, 0, SetId::BOTTOM);
+        }
+        stacks.rewind(mark);
+        let again: Vec<SetId> = (0..9).map(|head| stacks.push(head, 0, SetId::BOTTOM)).collect();
+        assert_eq!((again, stacks.mark().sets), (kept, mark.sets));
+        assert_eq!(stacks.push(100, 0, SetId::BOTTOM).0 as usize, mark.sets, "the id is free again");
     }
 
     #[test]

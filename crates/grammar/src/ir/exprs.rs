@@ -29,8 +29,12 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
 
 /// Everything that the roots are made of, themselves included, children before parents.
 ///
-/// An expression is interned after its children, so the order of the ids is such an order.
-pub(crate) fn reachable(exprs: &ExprSet, roots: impl IntoIterator<Item = ExprId>) -> Vec<ExprId> {
+/// An expression is interned after its children, so the order of the ids is such an order. `may_go_on` is asked at each.
+pub(crate) fn reachable<E>(
+    exprs: &ExprSet,
+    roots: impl IntoIterator<Item = ExprId>,
+    may_go_on: impl Fn() -> Result<(), E>,
+) -> Result<Vec<ExprId>, E> {
     let mut seen = vec![false; exprs.len()];
     let mut work: Vec<ExprId> = Vec::new();
     let mut found = Vec::new();
@@ -44,10 +48,11 @@ pub(crate) fn reachable(exprs: &ExprSet, roots: impl IntoIterator<Item = ExprId>
         visit(root, &mut work);
     }
     while let Some(id) = work.pop() {
+        may_go_on()?;
         exprs.for_each_child(id, |child| visit(child, &mut work));
     }
     found.sort_unstable();
-    found
+    Ok(found)
 }
 
 /// What became of the expressions of one set in another.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Expr, ExprId, ExprSet, memory};
 
+use crate::error::GrammarError;
 use crate::ir::report::{KeptReport, Report};
 use crate::json::strings::is_plain;
 use crate::json::surface::Surface;
@@ -433,6 +434,14 @@ impl Grammar {
     /// What became of the constraints in the input.
     pub fn report(&self) -> &Report {
         self.report.read()
+    }
+
+    /// The same, ended where the thread may not go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
+    pub fn report_in_time(&self) -> Result<&Report, GrammarError> {
+        self.report.read_in_time()
     }
 
     /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that

@@ -39,7 +39,7 @@ pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<Key
     if at_least(&deriver.exprs, key) >= BEYOND_ANY_TEXT {
         return Ok(Some(KeySpace::Uneven));
     }
-    let canonical = canonical(deriver, key);
+    let canonical = canonical(deriver, key)?;
     if has_many_beginnings(deriver, canonical)? {
         return Ok(Some(KeySpace::Uneven));
     }
@@ -80,7 +80,7 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
 
 /// The keys of an expression that has finitely many, each in its canonical spelling.
 pub(crate) fn canonical_keys(deriver: &mut Deriver, key: ExprId) -> Result<Vec<Vec<u8>>, LimitExceeded> {
-    let canonical = canonical(deriver, key);
+    let canonical = canonical(deriver, key)?;
     let mut found = Vec::new();
     let mut work = vec![(canonical, Vec::new())];
     while let Some((rest, text)) = work.pop() {
@@ -104,20 +104,53 @@ pub(crate) fn is_key(deriver: &mut Deriver, key: ExprId, name: &str) -> Result<b
 }
 
 /// The keys of an expression that are spelled canonically.
-fn canonical(deriver: &mut Deriver, key: ExprId) -> ExprId {
+fn canonical(deriver: &mut Deriver, key: ExprId) -> Result<ExprId, LimitExceeded> {
+    let are_quoted = are_quoted_ascii(&deriver.exprs, key)?;
     let exprs = &mut deriver.exprs;
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
     let [canonical, quoted] = [CANONICAL, QUOTED].map(|pattern| {
         parse_pattern(exprs, pattern, &options, &mut Utf8).expect("a pattern of our own is well formed")
     });
-    let others = exprs.not(quoted);
-    let all = exprs.or(&[canonical, others]);
-    exprs.and(&[key, all])
+    // That a key in another spelling is none of the others shows at its end only: it would be gone through for nothing.
+    let all = match are_quoted {
+        true => canonical,
+        false => {
+            let others = exprs.not(quoted);
+            exprs.or(&[canonical, others])
+        }
+    };
+    Ok(exprs.and(&[key, all]))
+}
+
+/// Whether all texts of an expression are in quotes, with nothing but ASCII between them, as far as is plain to see.
+fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded> {
+    let quote = ByteSet::of(b'"');
+    let is_quote = |bytes: Option<ByteSet>| bytes.is_some_and(|bytes| bytes.union(&quote) == quote);
+    if exprs.shortest_at_least(key) < 2
+        || !is_quote(exprs.may_begin_with(key, MAX_RESIDUALS))
+        || !is_quote(exprs.may_end_with(key, MAX_RESIDUALS))
+    {
+        return Ok(false);
+    }
+    let ascii = ByteSet::range(0, 0x7f);
+    exprs.fold(key, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, bool>| match expr {
+        Expr::Nothing | Expr::Empty | Expr::Number(_) => true,
+        Expr::Bytes(set) => set.union(&ascii) == ascii,
+        Expr::Text(text) => text.is_ascii(),
+        Expr::Concat { head, tail } => known[head] && known[tail],
+        Expr::Or(parts) => parts.iter().all(|part| known[part]),
+        Expr::And(parts) => parts.iter().any(|part| known[part]),
+        Expr::Repeat { body, .. } => known[body],
+        Expr::Not(_) | Expr::Language(_) => false,
+    })
 }
 
 /// Whether endlessly many texts go on from everything that an expression leads to, but for the end of a text; `false` also where
 /// that takes too long to tell.
 fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+    if ends_with_few(deriver, root)? {
+        return Ok(false);
+    }
     let mut counts = Cardinalities::default();
     let (mut work, mut seen) = (vec![root], FxHashSet::from_iter([root]));
     while let Some(place) = work.pop() {
@@ -136,6 +169,30 @@ fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded
         }
     }
     Ok(true)
+}
+
+/// Whether few texts go on from the last place of a short way to the end: of a date and time, of which there are very many, one goes
+/// on behind the `Z`. `false` also where that is not seen.
+fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+    let mut way = vec![root];
+    while let Some(&place) = way.last().filter(|&&place| !deriver.exprs.is_nullable(place))
+        && way.len() < MAX_WAY
+    {
+        let mut behind: Vec<ExprId> = deriver.derivatives(place)?.iter().map(|&(_, next)| next).collect();
+        behind.sort_by_key(|&next| deriver.exprs.shortest_at_least(next));
+        let mut live = None;
+        for next in behind {
+            if deriver.is_live(next)? {
+                live = Some(next);
+                break;
+            }
+        }
+        let Some(next) = live else { break };
+        way.push(next);
+    }
+    let Some(&last) = way.iter().rfind(|&&place| place != ExprId::EMPTY) else { return Ok(false) };
+    let count = Cardinalities::default().of(last, MAX_WAY, |place| Steps::of_texts(deriver, place).map(Some))?;
+    Ok(matches!(count, Cardinality::Finite(_)))
 }
 
 /// Whether an expression certainly has more texts than a text can hold: along one way, or else along some.
@@ -259,6 +316,9 @@ mod tests {
             // Values are counted, not their spellings.
             (r#""(a|\\u006[12])""#, Few(1)),
             (r#""(\\n|\\u000[aA]|\\t)""#, Few(2)),
+            // What is not in quotes as a whole, or is no UTF-8, is its own value.
+            (r#""(a|\\u0061)"|"(\\u0062|b)"x|"b"#, Few(4)),
+            ("\"(é|\\\\u00[eE]9)\"", Few(1)),
             ("[a-b]{3}", Few(8)),
             ("\"[a-z]{3}\"&~(\"a.*)", Few(25 * 26 * 26)),
         ] {

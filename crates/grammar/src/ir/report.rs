@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use stencilm_regex::memory;
+use stencilm_regex::{memory, unwatched};
+
+use crate::error::GrammarError;
 
 /// One constraint and where it stands.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -41,7 +43,10 @@ pub struct KeptReport {
 /// Works a report out when somebody asks for it, the same each time.
 pub(crate) trait Later: Debug + Send + Sync {
     /// The report.
-    fn report(&self) -> KeptReport;
+    ///
+    /// # Errors
+    /// What ends reading: it was read before, so nothing but a limit of time does.
+    fn report(&self) -> Result<KeptReport, GrammarError>;
     /// Bytes of memory held, about.
     fn memory_bytes(&self) -> usize;
 }
@@ -86,18 +91,38 @@ impl KeptReport {
         self.notes.push(Note { fate, keyword, place: place.clone(), note });
     }
 
-    /// Adds all that another report says.
-    pub(crate) fn append(&mut self, other: KeptReport) {
-        if self.notes.is_empty() && self.later.is_none() {
-            *self = other;
-        } else {
-            self.absorb(&other, "", "");
+    /// What several reports say, one after the other, worked out when somebody asks for it.
+    pub(crate) fn joined(mut reports: Vec<KeptReport>) -> KeptReport {
+        reports.retain(|report| !report.is_empty());
+        match reports.len() {
+            0 | 1 => reports.pop().unwrap_or_default(),
+            _ => KeptReport::later(Joined(reports.into())),
         }
     }
 
+    fn is_empty(&self) -> bool {
+        let says_nothing = |report: &Report| *report == Report::default();
+        self.notes.is_empty() && self.later.is_none() && self.read.get().is_none_or(says_nothing)
+    }
+
+    /// Adds all that another report says.
+    ///
+    /// # Errors
+    /// As [`KeptReport::read_in_time`].
+    pub(crate) fn append(&mut self, other: KeptReport) -> Result<(), GrammarError> {
+        if self.notes.is_empty() && self.later.is_none() {
+            *self = other;
+            return Ok(());
+        }
+        self.absorb(&other, "", "")
+    }
+
     /// Adds all that another report says, of which the places begin with `from`, which is `place` here.
-    pub(crate) fn absorb(&mut self, other: &KeptReport, place: &str, from: &str) {
-        let worked_out = other.later.as_ref().map(|later| later.report());
+    ///
+    /// # Errors
+    /// As [`KeptReport::read_in_time`].
+    pub(crate) fn absorb(&mut self, other: &KeptReport, place: &str, from: &str) -> Result<(), GrammarError> {
+        let worked_out = other.later.as_ref().map(|later| later.report()).transpose()?;
         let other = worked_out.as_ref().unwrap_or(other);
         for Note { fate, keyword, place: at, note } in &other.notes {
             let text = |text: &Text| &other.texts[text.start as usize..text.end as usize];
@@ -108,26 +133,41 @@ impl KeptReport {
             });
             self.add(*fate, text(keyword), &at, text(note));
         }
+        Ok(())
     }
 
-    /// The report.
+    /// The report. No deadline of the thread ends it.
     pub fn read(&self) -> &Report {
-        self.read.get_or_init(|| {
-            if let Some(later) = &self.later {
-                return later.report().read().clone();
-            }
-            let text = |text: &Text| self.texts[text.start as usize..text.end as usize].to_string();
-            let mut report = Report::default();
-            for Note { fate, keyword, place, note } in &self.notes {
-                let list = match fate {
-                    Fate::Enforced => &mut report.enforced,
-                    Fate::Annotation => &mut report.annotations,
-                    Fate::Relaxed => &mut report.relaxed,
-                };
-                list.push(Finding { keyword: text(keyword), place: text(place), note: text(note) });
-            }
-            report
-        })
+        unwatched(|| self.read_in_time()).expect("what has been read can be read again")
+    }
+
+    /// The same, ended where the thread may not go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
+    pub fn read_in_time(&self) -> Result<&Report, GrammarError> {
+        if let Some(known) = self.read.get() {
+            return Ok(known);
+        }
+        let report = match &self.later {
+            Some(later) => later.report()?.read_in_time()?.clone(),
+            None => self.taken_apart(),
+        };
+        Ok(self.read.get_or_init(|| report))
+    }
+
+    fn taken_apart(&self) -> Report {
+        let text = |text: &Text| self.texts[text.start as usize..text.end as usize].to_string();
+        let mut report = Report::default();
+        for Note { fate, keyword, place, note } in &self.notes {
+            let list = match fate {
+                Fate::Enforced => &mut report.enforced,
+                Fate::Annotation => &mut report.annotations,
+                Fate::Relaxed => &mut report.relaxed,
+            };
+            list.push(Finding { keyword: text(keyword), place: text(place), note: text(note) });
+        }
+        report
     }
 
     /// Bytes of memory held, about.
@@ -140,6 +180,27 @@ impl KeptReport {
     pub(crate) fn shrink_to_fit(&mut self) {
         self.texts.shrink_to_fit();
         self.notes.shrink_to_fit();
+    }
+}
+
+/// The reports of grammars that were joined.
+#[derive(Debug)]
+struct Joined(Box<[KeptReport]>);
+
+impl Later for Joined {
+    fn report(&self) -> Result<KeptReport, GrammarError> {
+        let mut all = Report::default();
+        for report in &self.0 {
+            let Report { enforced, annotations, relaxed } = report.read_in_time()?;
+            all.enforced.extend_from_slice(enforced);
+            all.annotations.extend_from_slice(annotations);
+            all.relaxed.extend_from_slice(relaxed);
+        }
+        Ok(all.into())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        memory::of_shared::<KeptReport>(self.0.len()) + self.0.iter().map(KeptReport::memory_bytes).sum::<usize>()
     }
 }
 

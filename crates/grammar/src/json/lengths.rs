@@ -90,8 +90,9 @@ impl Alphabet for OneLetter {
     }
 }
 
+/// Where the time is over, whoever reads the pattern for its texts says so.
 fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
-    exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, Lengths>| match expr {
+    let lengths = exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, Lengths>| match expr {
         Expr::Empty => Lengths { min: 0, max: Some(0) },
         Expr::Bytes(_) => Lengths { min: 1, max: Some(1) },
         Expr::Text(text) => Lengths { min: text.len() as u64, max: Some(text.len() as u64) },
@@ -99,7 +100,8 @@ fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
         Expr::Or(parts) => parts.iter().map(|part| known[part]).reduce(Lengths::or).unwrap_or(Lengths::ANY),
         Expr::Repeat { body, min, max } => known[body].times(*min, *max),
         Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Language(_) => Lengths::ANY,
-    })
+    });
+    lengths.unwrap_or(Lengths::ANY)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn read<T>(
     let mut max_bytes = options.max_bytes;
     loop {
         let missing = {
-            let document = read::parse::parse(schema, &documents, max_bytes)?;
+            let document = read::parse::parse_in_time(schema, &documents, max_bytes)?;
             let schemas = read::keywords::read(&document, options)?;
             let missing = schemas.refs.missing_metaschemas();
             if missing.is_empty() {
@@ -116,9 +116,8 @@ struct Again {
 }
 
 impl Later for Again {
-    fn report(&self) -> KeptReport {
+    fn report(&self) -> Result<KeptReport, GrammarError> {
         read(&self.schema, &self.options, |schemas, options| lowering(schemas, options)?.report_alone())
-            .expect("what has been read can be read again")
     }
 
     fn memory_bytes(&self) -> usize {

@@ -11,7 +11,7 @@ use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
     ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId,
 };
-use crate::ir::report::Report;
+use crate::ir::report::KeptReport;
 use crate::json::surface::Surface;
 use crate::passes::drop_unreachable_in_time;
 
@@ -55,19 +55,16 @@ fn combined(
 ) -> Result<Grammar, GrammarError> {
     let mut builder = GrammarBuilder::default();
     let mut names = HashSet::default();
-    let mut report = Report::default();
+    let mut reports = Vec::with_capacity(grammars.len());
     let mut roots = Vec::with_capacity(grammars.len());
     for grammar in grammars {
         grammar.check_begun()?;
         let root = add_while(&mut builder, &mut names, grammar, check_time);
         roots.push(root.map_err(|limit| GrammarError::limit("", limit))?);
-        let Report { enforced, annotations, relaxed } = grammar.report();
-        report.enforced.extend_from_slice(enforced);
-        report.annotations.extend_from_slice(annotations);
-        report.relaxed.extend_from_slice(relaxed);
+        reports.push(grammar.report.clone());
     }
     let root = join(&mut builder, &roots);
-    let grammar = builder.finish(root, report)?;
+    let grammar = builder.finish(root, KeptReport::joined(reports))?;
     drop_unreachable_in_time(&grammar)
 }
 

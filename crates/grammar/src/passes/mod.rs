@@ -5,7 +5,7 @@
 mod inline;
 mod join;
 mod name_shared;
-mod rebuild;
+pub(crate) mod rebuild;
 
 pub use rebuild::children;
 

@@ -1,6 +1,7 @@
 //! EBNF texts: what they match, how they print, and what is refused.
 
 mod containers;
+mod ended;
 mod hostile;
 mod passes;
 mod print;

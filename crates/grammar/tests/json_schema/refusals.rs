@@ -424,3 +424,28 @@ fn reports_follow_the_text() {
         ["# title", "# $defs", "#/properties/a format", "#/properties/a x"]
     );
 }
+
+#[test]
+fn keys_that_are_dates_and_times_may_have_a_greatest_length() {
+    for (format, key) in [("date-time", "2020-02-29T23:59:58"), ("time", "23:59:58")] {
+        for more in [0, 3, 8, 40] {
+            // The `Z` is one more, and so is the point.
+            let max = key.len() + 1 + if more == 0 { 0 } else { 1 + more };
+            let schema = format!(r#"{{"type":"object","propertyNames":{{"format":"{format}","maxLength":{max}}}}}"#);
+            let longest = if more == 0 { String::new() } else { format!(".{}", "1".repeat(more)) };
+            let longer = format!(".{}", "1".repeat(more + 1));
+            let escaped = format!("\\u003{}{}", &key[..1], &key[1..]);
+            let texts = [
+                format!(r#"{{"{key}{longest}Z":1}}"#),
+                format!(r#"{{"{key}Z":1,"{}1Z":2}}"#, &key[..key.len() - 1]),
+                format!(r#"!{{"{key}{longer}Z":1}}"#),
+                format!(r#"!{{"{key}{longest}":1}}"#),
+                format!(r#"{{"{escaped}{longest}Z":1}}"#),
+                format!(r#"!{{"{escaped}{longer}Z":1}}"#),
+            ];
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            check_with("", &schema, &texts[..4]);
+            check_with("a", &schema, &texts);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::memory;
@@ -15,54 +16,38 @@ pub struct Completions {
 impl Completions {
     /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where nothing
     /// is known, as of intersections and complements.
-    pub fn most(&mut self, exprs: &ExprSet, id: ExprId) -> u32 {
+    ///
+    /// # Errors
+    /// As [`check_time`](crate::check_time).
+    pub fn most(&mut self, exprs: &ExprSet, id: ExprId) -> Result<u32, LimitExceeded> {
         if exprs.has_boolean(id) {
-            return u32::MAX;
+            return Ok(u32::MAX);
         }
-        let mut work = vec![id];
-        while let Some(&id) = work.last() {
-            if self.known.contains_key(&id) {
-                work.pop();
-                continue;
-            }
-            let before = work.len();
-            exprs.for_each_child(id, |child| {
-                if !self.known.contains_key(&child) {
-                    work.push(child);
-                }
-            });
-            if work.len() == before {
-                let most = self.of_children(exprs, id);
-                self.known.insert(id, most);
-                work.pop();
-            }
-        }
-        self.known[&id]
-    }
-
-    /// Without intersections and complements the shortest match is known, and every part has one.
-    fn of_children(&self, exprs: &ExprSet, id: ExprId) -> u32 {
-        match exprs.get(id) {
+        // Without intersections and complements the shortest match is known, and every part has one.
+        exprs.fold(id, &mut self.known, |expr, known| match expr {
             Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
             Expr::Empty => 0,
             Expr::Bytes(_) => 1,
             Expr::Text(text) => text.len() as u32,
             Expr::Language(rest) => rest.most(),
             Expr::Concat { head, tail } => {
-                let within_head = self.known[head].saturating_add(exprs.shortest_at_least(*tail));
-                within_head.max(self.known[tail])
+                let within_head = known[head].saturating_add(exprs.shortest_at_least(*tail));
+                within_head.max(known[tail])
             }
-            Expr::Or(parts) => parts.iter().map(|part| self.known[part]).max().unwrap_or(0),
+            Expr::Or(parts) => parts.iter().map(|part| known[part]).max().unwrap_or(0),
             Expr::Repeat { body, min, .. } => {
                 let rounds = exprs.shortest_at_least(*body).saturating_mul(min.saturating_sub(1));
-                self.known[body].saturating_add(rounds)
+                known[body].saturating_add(rounds)
             }
-        }
+        })
     }
 
     /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes no more
     /// than that, of intersections, too. `known` is what was found before, of any expressions, and all that is found is added.
-    pub fn longest(exprs: &ExprSet, id: ExprId, known: &mut FxHashMap<ExprId, u32>) -> u32 {
+    ///
+    /// # Errors
+    /// As [`check_time`](crate::check_time).
+    pub fn longest(exprs: &ExprSet, id: ExprId, known: &mut FxHashMap<ExprId, u32>) -> Result<u32, LimitExceeded> {
         exprs.fold(id, known, |expr, known| match expr {
             Expr::Nothing | Expr::Empty => 0,
             Expr::Bytes(_) => 1,
@@ -99,7 +84,7 @@ mod tests {
         let most = |pattern: &str| {
             let mut deriver = Deriver::new(Limits::default());
             let expr = parsed(&mut deriver, pattern);
-            Completions::default().most(&deriver.exprs, expr)
+            Completions::default().most(&deriver.exprs, expr).unwrap()
         };
         assert_eq!([most("a*"), most("abc"), most("(abc)*"), most("(abc)*d")], [1, 3, 3, 4]);
         assert_eq!([most("(ab){3,5}"), most("a|bcd"), most("é{2}"), most("x?y")], [6, 3, 4, 2]);
@@ -111,7 +96,7 @@ mod tests {
         let longest = |pattern: &str| {
             let mut deriver = Deriver::new(Limits::default());
             let expr = parsed(&mut deriver, pattern);
-            Completions::longest(&deriver.exprs, expr, &mut FxHashMap::default())
+            Completions::longest(&deriver.exprs, expr, &mut FxHashMap::default()).unwrap()
         };
         assert_eq!([longest("ab|c"), longest("(ab){2,5}"), longest("é?"), longest("")], [2, 10, 2, 0]);
         assert_eq!([longest("a*"), longest("a{2,}b"), longest("(?!a)[a-z]{1,4}")], [u32::MAX, u32::MAX, 4]);
@@ -128,7 +113,7 @@ mod tests {
         ) {
             let mut deriver = Deriver::new(Limits::default());
             let expr = parsed(&mut deriver, pattern);
-            let most = Completions::default().most(&deriver.exprs, expr);
+            let most = Completions::default().most(&deriver.exprs, expr).unwrap();
             let mut rest = expr;
             for byte in text.bytes() {
                 rest = deriver.after(rest, byte).unwrap();

@@ -2,20 +2,26 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
+use crate::watch::check;
 
 impl ExprSet {
     /// What an expression is, by what its parts are: `of` is called once for each, after it was for those below. `known` are those
     /// found before, and all that were found are added.
+    ///
+    /// # Errors
+    /// As [`check_time`](crate::check_time).
     pub fn fold<T: Copy>(
         &self,
         root: ExprId,
         known: &mut FxHashMap<ExprId, T>,
         mut of: impl FnMut(&Expr, &FxHashMap<ExprId, T>) -> T,
-    ) -> T {
+    ) -> Result<T, LimitExceeded> {
         let mut work = vec![root];
         while let Some(&id) = work.last() {
+            check()?;
             let before = work.len();
             if !known.contains_key(&id) {
                 self.for_each_child(id, |child| {
@@ -31,7 +37,7 @@ impl ExprSet {
             }
             work.pop();
         }
-        known[&root]
+        Ok(known[&root])
     }
 }
 
@@ -57,7 +63,7 @@ mod tests {
                 }
             })
         };
-        assert_eq!((longest(root), longest(twice)), (12, 4));
+        assert_eq!((longest(root), longest(twice)), (Ok(12), Ok(4)));
         assert!(asked <= exprs.len(), "{asked} questions");
     }
 }

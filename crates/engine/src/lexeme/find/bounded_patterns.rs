@@ -47,7 +47,7 @@ impl LexemeCache {
         let (Some(max), &Expr::Bytes(end)) = (run.max, exprs.get(run.tail)) else { return Ok(None) };
         // With a byte that ends it, what is not empty has a character.
         let is_long_enough = run.min == 0 || (run.min == 1 && exprs.shortest_at_least(other) > 1);
-        let most = self.completions.most(exprs, other);
+        let most = self.completions.most(exprs, other)?;
         if !is_long_enough || most == u32::MAX {
             return Ok(None);
         }

@@ -93,7 +93,7 @@ impl LexemeCache {
         }
         let &[other] = &*others else { return Ok(None) };
         let without = self.deriver.exprs.concat(other, end);
-        let most = self.completions.most(&self.deriver.exprs, without);
+        let most = self.completions.most(&self.deriver.exprs, without)?;
         if most == u32::MAX {
             return Ok(None);
         }

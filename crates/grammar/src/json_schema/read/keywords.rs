@@ -5,7 +5,7 @@
 //! of work, outermost first, never by recursion.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::Decimal;
+use stencilm_regex::{Decimal, check_time};
 
 use super::applicators::Applied;
 use super::document::{Document, Json, JsonId, quoted};
@@ -101,6 +101,7 @@ impl<'t> Reading<'t> {
                     format!("dynamic references make more than {MAX_SCHEMAS} schemas of this one; use $ref instead");
                 return Err(GrammarError::new(ErrorKind::Limit, document.pointer(id.value), message));
             }
+            check_time().map_err(|limit| GrammarError::limit(document.pointer(id.value), limit))?;
             let before = self.fates.len() as u32;
             let mut reader = Reader {
                 document,

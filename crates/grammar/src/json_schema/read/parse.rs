@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use stencilm_regex::{LimitExceeded, check_time};
+
 use super::document::Compared;
 use super::document::{Document, Entries, Json, JsonId, KeyTable, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
@@ -23,6 +25,7 @@ const UNREAD: JsonId = JsonId(u32::MAX);
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    may_go_on: fn() -> Result<(), LimitExceeded>,
     slots: Vec<Slot<'a>>,
     /// The elements so far of all arrays that are open, the innermost last.
     elements: Vec<JsonId>,
@@ -39,9 +42,28 @@ pub(crate) fn parse<'t>(
     beside: &'t [(String, String)],
     max_bytes: usize,
 ) -> Result<Document<'t>, GrammarError> {
+    parse_while(text, beside, max_bytes, || Ok(()))
+}
+
+/// The same, ended where it takes too long.
+pub(crate) fn parse_in_time<'t>(
+    text: &'t str,
+    beside: &'t [(String, String)],
+    max_bytes: usize,
+) -> Result<Document<'t>, GrammarError> {
+    parse_while(text, beside, max_bytes, check_time)
+}
+
+fn parse_while<'t>(
+    text: &'t str,
+    beside: &'t [(String, String)],
+    max_bytes: usize,
+    may_go_on: fn() -> Result<(), LimitExceeded>,
+) -> Result<Document<'t>, GrammarError> {
     let mut parser = Parser {
         text,
         at: 0,
+        may_go_on,
         slots: Vec::with_capacity(text.len() / 16),
         elements: Vec::with_capacity(16),
         members: Vec::with_capacity(16),
@@ -154,6 +176,7 @@ impl<'a> Parser<'a> {
             let message = format!("the schema has more than {MAX_VALUES} values; split it up");
             return Err(GrammarError::new(ErrorKind::Limit, self.line_and_column(offset), message));
         }
+        (self.may_go_on)().map_err(|limit| GrammarError::limit(self.line_and_column(offset), limit))?;
         let id = JsonId(self.slots.len() as u32);
         let slots = &mut self.slots;
         let adopt = |(index, child): (usize, &JsonId)| slots[child.0 as usize].parent = Some((id, index as u32));

@@ -23,7 +23,10 @@ mod spans;
 pub(crate) mod terminals;
 pub(crate) mod tree;
 
+use std::convert::Infallible;
 use std::fmt;
+
+use stencilm_regex::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;
@@ -76,7 +79,17 @@ impl Grammar {
     /// The grammar as EBNF, normalised, with `root` as the rule that texts start from. [`Grammar::from_ebnf`] reads it
     /// back as the same set of texts, and prints that as the same text again.
     pub fn to_ebnf(&self) -> String {
-        print::print(&passes::normalised(self))
+        let Ok(text) = print::print(&passes::normalised(self), || Ok::<_, Infallible>(()));
+        text
+    }
+
+    /// The same, ended where the thread may not go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub fn to_ebnf_in_time(&self) -> Result<String, GrammarError> {
+        let normalised = passes::normalised_in_time(self)?;
+        print::print(&normalised, check_time).map_err(|limit| GrammarError::limit("", limit))
     }
 }
 

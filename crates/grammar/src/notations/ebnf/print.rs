@@ -15,41 +15,44 @@ use crate::ir::grammar::{Grammar, Mark, NameSet, Node, NodeId, RuleId, TokenPatt
 /// The name that the rule of the root prints with.
 const ROOT: &str = "root";
 
-struct Printer<'a> {
+struct Printer<'a, M> {
     grammar: &'a Grammar,
+    may_go_on: M,
     exprs: ExprPrinter,
     names: FxHashMap<RuleId, String>,
     rules: VecDeque<RuleId>,
     out: String,
 }
 
-pub(super) fn print(grammar: &Grammar) -> String {
+/// The text, for as long as it may be written on.
+pub(super) fn print<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<String, E> {
     let mut roots = Vec::new();
     for node in &grammar.nodes {
+        may_go_on()?;
         expressions(grammar, node, |expr| roots.push(expr));
     }
-    let exprs = ExprPrinter::new(&grammar.exprs, &roots);
-    let mut printer =
-        Printer { grammar, exprs, names: FxHashMap::default(), rules: VecDeque::new(), out: String::new() };
-    printer.name_rules();
+    let exprs = ExprPrinter::new(&grammar.exprs, &roots, &may_go_on)?;
+    let (names, rules, out) = Default::default();
+    let mut printer = Printer { grammar, may_go_on, exprs, names, rules, out };
+    printer.name_rules()?;
     printer.begun();
     let root = match *grammar.node(grammar.root) {
         Node::Rule(rule) => grammar.rule(rule).body,
         _ => grammar.root,
     };
-    printer.rule(ROOT.to_string(), root);
+    printer.rule(ROOT.to_string(), root)?;
     while let Some(rule) = printer.rules.pop_front() {
         if *grammar.node(grammar.root) != Node::Rule(rule) {
             let name = printer.names[&rule].clone();
-            printer.rule(name, grammar.rule(rule).body);
+            printer.rule(name, grammar.rule(rule).body)?;
         }
     }
-    let Printer { mut exprs, mut out, .. } = printer;
-    exprs.write_definitions(&mut out);
-    out
+    let Printer { mut exprs, mut out, may_go_on, .. } = printer;
+    exprs.write_definitions(&mut out, may_go_on)?;
+    Ok(out)
 }
 
-impl Printer<'_> {
+impl<E, M: Fn() -> Result<(), E>> Printer<'_, M> {
     /// What stands before every text: characters as texts, other bytes one by one.
     fn begun(&mut self) {
         let begun = self.grammar.begun();
@@ -70,7 +73,7 @@ impl Printer<'_> {
     }
 
     /// Gives every rule a name that the notation can spell and no other rule has, and lists them by their first use.
-    fn name_rules(&mut self) {
+    fn name_rules(&mut self) -> Result<(), E> {
         let mut taken: HashSet<String> = HashSet::from_iter([ROOT.to_string()]);
         let mut work = vec![self.grammar.root];
         let mut seen: FxHashSet<RuleId> = FxHashSet::default();
@@ -78,6 +81,7 @@ impl Printer<'_> {
         // Depth first within a rule, rule by rule: the order in which printing meets them.
         let mut waiting: VecDeque<NodeId> = VecDeque::new();
         loop {
+            (self.may_go_on)()?;
             let Some(id) = work.pop() else {
                 let Some(body) = waiting.pop_front() else { break };
                 work.push(body);
@@ -109,18 +113,20 @@ impl Printer<'_> {
         }
         self.rules = order;
         self.exprs.taken = taken;
+        Ok(())
     }
 
-    fn rule(&mut self, name: String, body: NodeId) {
+    fn rule(&mut self, name: String, body: NodeId) -> Result<(), E> {
         self.out.push_str(&name);
         self.out.push_str(" ::= ");
         let mut work = vec![Step::Node(body, Place::Alternatives)];
         while let Some(step) = work.pop() {
+            (self.may_go_on)()?;
             match step {
                 Step::Text(text) => self.out.push_str(text),
                 Step::Owned(text) => self.out.push_str(&text),
                 Step::Count(min, max) => write_count(&mut self.out, min, max),
-                Step::Expr(expr) => self.exprs.write(&mut self.out, expr, Place::Alternatives),
+                Step::Expr(expr) => self.exprs.write(&mut self.out, expr, Place::Alternatives, &self.may_go_on)?,
                 Step::Node(id, place) => {
                     let inner = self.node(id, place);
                     work.extend(inner.into_iter().rev());
@@ -128,6 +134,7 @@ impl Printer<'_> {
             }
         }
         self.out.push('\n');
+        Ok(())
     }
 
     fn node(&mut self, id: NodeId, place: Place) -> Vec<Step> {

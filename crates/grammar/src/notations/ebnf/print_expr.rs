@@ -69,17 +69,23 @@ pub(super) struct ExprPrinter {
 
 impl ExprPrinter {
     /// A printer for everything that these are made of; each counts as one use.
-    pub(super) fn new(exprs: &ExprSet, roots: &[ExprId]) -> ExprPrinter {
-        let reached = exprs::reachable(exprs, roots.iter().copied());
+    pub(super) fn new<E>(
+        exprs: &ExprSet,
+        roots: &[ExprId],
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<ExprPrinter, E> {
+        let reached = exprs::reachable(exprs, roots.iter().copied(), &may_go_on)?;
         let (facts, named, order, taken) = Default::default();
         let mut printer = ExprPrinter { exprs: exprs.clone(), facts, named, order, next: 0, taken };
         let mut uses: FxHashMap<ExprId, u32> = FxHashMap::default();
         roots.iter().for_each(|&root| *uses.entry(root).or_default() += 1);
         for &id in &reached {
+            may_go_on()?;
             exprs.for_each_child(id, |child| *uses.entry(child).or_default() += 1);
         }
         // Children first: a named part counts as its name in what it is part of.
         for &id in &reached {
+            may_go_on()?;
             let (key, size) = printer.measure(id);
             let uses = uses[&id];
             if uses > 1 && size >= MIN_SIZE {
@@ -87,7 +93,7 @@ impl ExprPrinter {
             }
             printer.facts.insert(id, Facts { key, size });
         }
-        printer
+        Ok(printer)
     }
 
     fn measure(&self, id: ExprId) -> (Key, u32) {
@@ -217,12 +223,22 @@ impl ExprPrinter {
     }
 
     /// Writes an expression, or its name.
-    pub(super) fn write(&mut self, out: &mut String, id: ExprId, place: Place) {
-        self.steps(out, vec![Step::Expr(id, place)], None);
+    pub(super) fn write<E>(
+        &mut self,
+        out: &mut String,
+        id: ExprId,
+        place: Place,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.steps(out, vec![Step::Expr(id, place)], None, may_go_on)
     }
 
     /// Writes the definitions of all names used so far, which may use more.
-    pub(super) fn write_definitions(&mut self, out: &mut String) {
+    pub(super) fn write_definitions<E>(
+        &mut self,
+        out: &mut String,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut at = 0;
         while at < self.order.len() {
             let id = self.order[at];
@@ -230,9 +246,10 @@ impl ExprPrinter {
             let name = self.name(id).expect("what is in order has a name");
             out.push_str(&name);
             out.push_str(" ::= %lexeme(");
-            self.steps(out, vec![Step::Expr(id, Place::Alternatives)], Some(id));
+            self.steps(out, vec![Step::Expr(id, Place::Alternatives)], Some(id), &may_go_on)?;
             out.push_str(")\n");
         }
+        Ok(())
     }
 
     /// What an expression is written as, and whether it takes brackets there.
@@ -289,8 +306,15 @@ impl ExprPrinter {
     }
 
     /// `defined` is written out though it has a name.
-    fn steps(&mut self, out: &mut String, mut work: Vec<Step>, mut defined: Option<ExprId>) {
+    fn steps<E>(
+        &mut self,
+        out: &mut String,
+        mut work: Vec<Step>,
+        mut defined: Option<ExprId>,
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
         while let Some(step) = work.pop() {
+            may_go_on()?;
             let (id, place) = match step {
                 Step::Text(text) => {
                     out.push_str(text);
@@ -329,6 +353,7 @@ impl ExprPrinter {
                 work.push(Step::Text("("));
             }
         }
+        Ok(())
     }
 }
 

@@ -17,7 +17,7 @@ use super::tree::{Part, Unit};
 use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::Mark;
-use crate::ir::report::Report;
+use crate::ir::report::KeptReport;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Divided, Part as Made, PartId as MadeId, Text};
 
@@ -33,11 +33,11 @@ pub(super) fn expand(
     start: &str,
     text: &str,
     names: &mut Names<'_>,
-) -> Result<(Text, u32, Report), GrammarError> {
-    let (tree, report, rule_names, numbers, embedded, rules) = Default::default();
-    let mut expansion = Expansion { builder, tree, names, report, rule_names, numbers, embedded, rules };
+) -> Result<(Text, u32, KeptReport), GrammarError> {
+    let (tree, reports, rule_names, numbers, embedded, rules) = Default::default();
+    let mut expansion = Expansion { builder, tree, names, reports, rule_names, numbers, embedded, rules };
     let root = expansion.unit(unit, start, 0).map_err(|error| error.placed(text))?;
-    Ok((expansion.tree, root, expansion.report))
+    Ok((expansion.tree, root, KeptReport::joined(expansion.reports)))
 }
 
 impl Expansion<'_, '_> {

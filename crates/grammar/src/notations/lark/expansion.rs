@@ -7,7 +7,7 @@ use super::names::Names;
 use super::tree::{PartId, Unit};
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::NodeId;
-use crate::ir::report::Report;
+use crate::ir::report::KeptReport;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId, Text};
 
 /// A rule that is written out once for its arguments and its parameter.
@@ -73,7 +73,7 @@ pub(super) struct Expansion<'a, 'n> {
     pub builder: &'a mut GrammarBuilder,
     pub tree: Text,
     pub names: &'a mut Names<'n>,
-    pub report: Report,
+    pub reports: Vec<KeptReport>,
     pub rule_names: HashSet<String>,
     /// How many rules of a name there are.
     pub numbers: HashMap<String, u32>,

@@ -2,7 +2,6 @@
 
 use super::expansion::{Expansion, Scope, Within};
 use crate::ir::grammar::NodeId;
-use crate::ir::report::Report;
 use crate::ir::syntax_error::SyntaxError;
 use crate::json::layout::GapPatterns;
 use crate::json_schema::options::JsonSchemaOptions;
@@ -68,10 +67,7 @@ impl Expansion<'_, '_> {
     }
 
     fn embed(&mut self, grammar: &crate::ir::grammar::Grammar) -> NodeId {
-        let Report { enforced, annotations, relaxed } = grammar.report();
-        self.report.enforced.extend_from_slice(enforced);
-        self.report.annotations.extend_from_slice(annotations);
-        self.report.relaxed.extend_from_slice(relaxed);
+        self.reports.push(grammar.report.clone());
         combine::add(self.builder, &mut self.rule_names, grammar)
     }
 }

@@ -66,13 +66,13 @@ impl<'a> Lowering<'a> {
 
     /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
     /// of schemas that are much alike. Those of which one is wrong are left to be lowered one by one, for the error's sake.
-    pub(super) fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) {
+    pub(super) fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<(), GrammarError> {
         // These mean something for all values of a document.
         if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
             .iter()
             .any(|word| self.text.contains(word))
         {
-            return;
+            return Ok(());
         }
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
@@ -97,12 +97,13 @@ impl<'a> Lowering<'a> {
             let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, written, report) else {
                 continue;
             };
-            self.report.append(std::mem::take(&mut grammar.report));
+            self.report.append(std::mem::take(&mut grammar.report))?;
             let first = self.add_all_of(grammar, max_exprs);
             let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
             self.schemas.extend(group.into_keys().zip(nodes));
         }
         self.plain = read.into_iter().filter_map(|(at, key)| Some((at, *self.schemas.get(&key)?))).collect();
+        Ok(())
     }
 
     pub(super) fn schema(
@@ -129,7 +130,7 @@ impl<'a> Lowering<'a> {
             Some(written) => arguments(text, written, options, self.report_of_parts()),
         };
         let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
-        self.report.absorb(&grammar.report, &place, "#");
+        self.report.absorb(&grammar.report, &place, "#")?;
         let node = self.add(&grammar);
         if is_kept {
             self.schemas.insert(key, node);

@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
     fn root(&mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<NodeId, GrammarError> {
         self.builder.limit_exprs(max_exprs);
         self.nodes = vec![None; tree.slots.len()];
-        self.plain_schemas(tree, max_exprs);
+        self.plain_schemas(tree, max_exprs)?;
         for index in (0..tree.slots.len()).rev() {
             let slot = &tree.slots[index];
             check_time_now().map_err(|limit| GrammarError::limit("#", limit))?;

@@ -22,7 +22,7 @@ use crate::ir::builder::MAX_EXPRS;
 use crate::ir::grammar::Grammar;
 use crate::ir::report::{KeptReport, Later};
 use crate::json_schema::options::MAX_BYTES;
-use crate::json_schema::read::parse::parse;
+use crate::json_schema::read::parse::parse_in_time;
 
 /// How many of the longest parts a structural tag may hold: those of a thousand tools, written in several ways each.
 pub const MOST_PARTS: usize = 8;
@@ -63,7 +63,7 @@ fn read<T>(
     options: &StructuralTagOptions,
     then: impl for<'a> FnOnce(Lowering<'a>, &Tree<'a>) -> Result<T, GrammarError>,
 ) -> Result<T, GrammarError> {
-    let document = parse(text, &[], options.max_bytes.saturating_mul(MOST_PARTS))?;
+    let document = parse_in_time(text, &[], options.max_bytes.saturating_mul(MOST_PARTS))?;
     let tree = read::read(&document)?;
     then(Lowering::new(&document, text, options.max_bytes), &tree)
 }
@@ -76,9 +76,8 @@ struct Again {
 }
 
 impl Later for Again {
-    fn report(&self) -> KeptReport {
+    fn report(&self) -> Result<KeptReport, GrammarError> {
         read(&self.text, &self.options, |lowering, tree| lowering.report_alone(tree, self.options.max_exprs))
-            .expect("what has been read can be read again")
     }
 
     fn memory_bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use indexmap::IndexSet;
-use stencilm_regex::HashSet;
+use stencilm_regex::{HashSet, check_time};
 
 use super::fields::{Fields, error};
 use super::styles::Style;
@@ -64,6 +64,7 @@ pub(super) fn read<'d, 't>(document: &'d Document<'t>) -> Result<Tree<'d>, Gramm
     while let Some(id) = reader.work.pop() {
         let slot = &reader.slots[id.index()];
         let (at, ends, is_last) = (slot.at, slot.ends.clone(), slot.is_last);
+        check_time().map_err(|limit| GrammarError::limit(document.pointer(at), limit))?;
         let format = reader.format(at, &ends, is_last)?;
         reader.slots[id.index()].format = format;
     }

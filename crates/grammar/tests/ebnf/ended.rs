@@ -1,0 +1,128 @@
+//! Reading, joining and writing that are ended in their midst: how often they look at the clock, and what they say then.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use stencilm_grammar::{
+    ErrorKind, Grammar, GrammarError, JsonSchemaOptions, LarkOptions, NamedGrammar, StructuralTagOptions, SymbolTables,
+    from_json_schema,
+};
+use stencilm_regex::Watch;
+
+use crate::grammar;
+
+/// So many checks at least go by between two looks at the clock, where each is one step.
+const STEPS: usize = 32;
+
+/// Runs an operation that is ended at one of its looks at the clock, the first of which is number 0; with how many there were.
+fn ended_at<T>(look: usize, operation: impl FnOnce() -> T) -> (T, usize) {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = looks.clone();
+    let ends = move || counted.fetch_add(1, Ordering::Relaxed) >= look;
+    let result = Watch::new(u64::MAX, None).giving_way(Arc::new(ends)).over(operation);
+    (result, looks.load(Ordering::Relaxed))
+}
+
+/// An operation looks at the clock about as often as it takes steps, `at_least` of them, and ends wherever it does with a limit.
+fn check<T: std::fmt::Debug>(what: &str, at_least: usize, operation: impl Fn() -> Result<T, GrammarError>) -> T {
+    // What is built once for everybody is built now.
+    operation().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (result, looks) = ended_at(usize::MAX, &operation);
+    assert!(looks >= at_least / STEPS, "{what}: {looks} looks, but {at_least} steps");
+    for look in [0, 1, 2, 3, 5, looks / 3, looks / 2, looks.saturating_sub(1)] {
+        let (ended, _) = ended_at(look, &operation);
+        let kind = ended.as_ref().map_err(|error| error.kind).expect_err(&format!("{what}: look {look} of {looks}"));
+        assert_eq!(kind, ErrorKind::Limit, "{what}: look {look} of {looks}: {:?}", ended.err());
+    }
+    result.expect("nothing ends it")
+}
+
+/// A text without much repetition.
+fn long_text(len: usize) -> String {
+    (0..len).map(|at| char::from(b'a' + ((at * at / 7) % 26) as u8)).collect()
+}
+
+fn schema(properties: usize, first: &str) -> String {
+    let properties: Vec<String> =
+        (0..properties).map(|at| format!(r#""{first}{at}": {{"type": "string", "maxLength": {}}}"#, at + 1)).collect();
+    format!(r#"{{"type": "object", "title": "t", "properties": {{{}}}}}"#, properties.join(","))
+}
+
+fn of_schema(properties: usize, first: &str) -> Grammar {
+    from_json_schema(&schema(properties, first), &JsonSchemaOptions::default()).expect("a schema")
+}
+
+#[test]
+fn writing_looks_at_the_clock() {
+    let grammar = grammar(&format!("root ::= Substring(\"{}\")", long_text(3_000)));
+    // It is made of more than three expressions for each character, all of which are looked at in turn.
+    let text = check("EBNF", 9_000, || grammar.to_ebnf_in_time());
+    assert_eq!(text, grammar.to_ebnf());
+    let text = check("JSON", 9_000, || grammar.serialize_json_in_time());
+    assert_eq!(text, grammar.serialize_json());
+    // There are about two entries for each character, which are read and then made.
+    let read = check("saved", 11_000, || Grammar::deserialize_json(&text));
+    assert_eq!(read.to_ebnf(), grammar.to_ebnf());
+}
+
+#[test]
+fn reading_looks_at_the_clock_from_its_first_byte_on() {
+    let text = schema(2_000, "p");
+    // The values of the text and of its keywords, the schemas, and what they are made to.
+    check("a schema", 2_000 * 5, || from_json_schema(&text, &JsonSchemaOptions::default()));
+    let formats: Vec<String> =
+        (0..2_000).map(|at| format!(r#"{{"type": "const_string", "value": "x{at}"}}"#)).collect();
+    let tag = format!(r#"{{"format": {{"type": "sequence", "elements": [{}]}}}}"#, formats.join(","));
+    check("a structural tag", 2_000 * 4, || Grammar::from_structural_tag(&tag, &StructuralTagOptions::default()));
+}
+
+#[test]
+fn reports_of_grammars_that_are_joined_are_worked_out_later() {
+    let parts = || [of_schema(300, "a"), of_schema(200, "b")];
+    let joined = |parts: &[Grammar; 2]| Grammar::union(&[&parts[0], &parts[1]]);
+    let whole = joined(&parts()).expect("nothing ends it");
+    let [a, b] = parts();
+    assert_eq!(whole.report().enforced, [&*a.report().enforced, &b.report().enforced].concat());
+    assert_eq!(whole.report().annotations.len(), 2);
+    assert_eq!(whole.clone().report(), whole.report());
+    // To read the parts again for their reports takes long.
+    let unread = parts();
+    let (_, looks) = ended_at(usize::MAX, || joined(&unread).map(|_| ()));
+    for look in 0..=looks {
+        let parts = parts();
+        match ended_at(look, || joined(&parts)).0 {
+            Ok(_) => assert_eq!(look, looks),
+            Err(error) => assert_eq!(error.kind, ErrorKind::Limit),
+        }
+    }
+    for look in [0, 1, 9] {
+        let whole = joined(&parts()).expect("nothing ends it");
+        let (report, _) = ended_at(look, || whole.report_in_time().map(|_| ()));
+        assert_eq!(report.map_err(|error| error.kind), Err(ErrorKind::Limit));
+        // A deadline of the thread is no reason to say nothing.
+        assert_eq!(
+            ended_at(look, || whole.report().enforced.len()).0,
+            a.report().enforced.len() + b.report().enforced.len()
+        );
+    }
+}
+
+#[test]
+fn reports_of_named_grammars_are_worked_out_later() {
+    let named = || [("a", of_schema(300, "a"))];
+    let read = |named: &[(&str, Grammar); 1]| {
+        let grammars = [(named[0].0, NamedGrammar::Grammar(&named[0].1))];
+        let options = LarkOptions { start: "start", grammars: &grammars, symbols: SymbolTables::NONE };
+        Grammar::from_lark("start: @a \"x\" %json {\"maxLength\": 3}", &options)
+    };
+    let whole = read(&named()).expect("nothing ends it");
+    assert_eq!(whole.report().enforced.len(), named()[0].1.report().enforced.len() + 1);
+    let unread = named();
+    let (_, looks) = ended_at(usize::MAX, || read(&unread).map(|_| ()));
+    for look in 0..=looks {
+        let named = named();
+        if let Err(error) = ended_at(look, || read(&named)).0 {
+            assert_eq!(error.kind, ErrorKind::Limit, "{error}");
+        }
+    }
+}
