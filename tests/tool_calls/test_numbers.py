@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from decimal import Decimal
 from typing import Annotated, Any
@@ -118,3 +119,9 @@ def test_functions_are_given_every_digit(family: str) -> None:
     assert json.loads(written, parse_float=Decimal) == {"x": Decimal(EXACT)}
     tool.run(stencilm.ToolCall("scale", {"x": 0.5}, "call_0"))
     assert given[1:] == [Decimal("0.5")]
+    # Whoever changes the arguments wants those.
+    tool.run(dataclasses.replace(call, arguments={"x": 0.25}))
+    assert isinstance(call.arguments, dict)
+    call.arguments["x"] = 0.75
+    tool.run(call)
+    assert given[2:] == [Decimal("0.25"), Decimal("0.75")]

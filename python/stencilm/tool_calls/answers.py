@@ -19,7 +19,8 @@ class ToolCall:
             arguments, or "call_" and a number. The first delta has it, so one that is written after
             them comes too late.
         exact: The arguments with all digits of their numbers, which are a `decimal.Decimal` where
-            no float holds them: what a function is called with. None where `arguments` are all.
+            no float holds them: what a function is called with, unless `arguments` were changed.
+            None where `arguments` are all.
 
     Examples:
         >>> import stencilm
