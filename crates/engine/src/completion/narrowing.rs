@@ -96,6 +96,7 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
+    /// What masks have found from there.
     known: Mutex<Known>,
 }
 
