@@ -24,6 +24,8 @@ from pydantic import (
 
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.grammars.outputs import resolve
+from stencilm.tool_calls.answers import ToolCall
+from stencilm.tool_calls.functions import tool_of
 
 from .random_texts import matcher
 
@@ -102,6 +104,40 @@ def test_keys_are_read_by_the_configuration_of_their_model() -> None:
         read('[{"counts": {"a": 1, " a": 2}}]')
 
 
-def test_a_union_that_may_hold_other_objects_is_left_to_pydantic() -> None:
+def test_a_union_reads_objects_by_a_type_that_loses_no_key() -> None:
     read = resolve(dict[Lower, int] | dict[str, str]).parse
     assert read('{"a": "1", "A": "2"}') == {"a": "1", "A": "2"}
+    read = resolve(dict[Lower, int] | dict[str, int | None]).parse
+    assert read('{"a": 1, "A": 2}') == {"a": 1, "A": 2}
+    assert read('{"b": 1, "A": 2}') == {"b": 1, "a": 2}
+    read = resolve(dict[Lower, int] | Ports).parse
+    with pytest.raises(ValueError, match="'a' and 'A', are both read as 'a'"):
+        read('{"a": 1, "A": 2}')
+    assert read('{"ports": {"::1": 3}}') == Ports(ports={Address("::1"): 3})
+
+
+class Mapped(BaseModel):
+    counts: dict[Lower, dict[Lower, int]]
+
+
+def test_keys_within_values_of_other_keys() -> None:
+    read = resolve(list[Mapped | int]).parse
+    assert read('[{"counts": {"a": {"b": 1}, "B": {"b": 2, "A": 3}}}]') == [
+        Mapped(counts={"a": {"b": 1}, "b": {"b": 2, "a": 3}})
+    ]
+    for lost in ('{"a": {"b": 1, "B": 2}}', '{"a": {"b": 1}, "A": {}}'):
+        with pytest.raises(ValueError, match="a dict can hold one of them"):
+            read(f'[{{"counts": {lost}}}]')
+
+
+def test_keys_of_arguments_that_no_grammar_bound() -> None:
+    seen = []
+
+    def count(of: dict[int, int]) -> None:
+        seen.append(of)
+
+    tool = tool_of(count)
+    tool.run(ToolCall("count", {"of": {"1": 2, "3": 4}}, "call_0"))
+    with pytest.raises(ValueError, match="'1' and '01', are both read as 1"):
+        tool.run(ToolCall("count", {"of": {"1": 2, "01": 4}}, "call_1"))
+    assert seen == [{1: 2, 3: 4}]

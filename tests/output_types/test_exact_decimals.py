@@ -1,4 +1,4 @@
-"""Decimals that are written as JSON numbers: each digit of the text is in the value."""
+"""Numbers that a float does not hold: each digit of the text is in the value."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ import random
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    RootModel,
+    ValidationInfo,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from stencilm import JsonSchema
@@ -19,6 +31,8 @@ from stencilm.grammars.outputs import resolve
 
 from .random_texts import matcher, random_text
 
+T = TypeVar("T")
+BARE: Any = list
 Price = Annotated[Decimal, Field(gt=0)]
 WRITTEN = "0.12345678901234567890123"
 EXACT = Decimal(WRITTEN)
@@ -87,6 +101,44 @@ class Entry(TypedDict):
     price: Price
 
 
+class Prepared(BaseModel):
+    price: Price
+    parts: list[Prepared] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def prepare(cls, value: Any) -> Any:
+        return {"parts": [], **value}
+
+    @field_validator("price", mode="wrap")
+    @classmethod
+    def check(cls, value: Any, read: Any, info: ValidationInfo) -> Any:
+        assert info.mode == "json"
+        return read(value)
+
+
+class Called(BaseModel):
+    price: Price
+    count: int | None = None
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+
+
+@pydantic_dataclass
+class Whole:
+    price: Price | float
+
+
+class Box(BaseModel, Generic[T]):
+    inner: T | float
+
+
+class Loose(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    price: Price
+
+
 def decimals(value: Any) -> list[Decimal]:
     """The decimals of a value, wherever they are."""
     if isinstance(value, Decimal):
@@ -125,6 +177,21 @@ def decimals(value: Any) -> list[Decimal]:
         (Price | int | None, "{}"),
         (Annotated[Sold | Measured, Field(discriminator="kind")], '{{"kind":"sold","price":{}}}'),
         (Sold | Measured, '{{"kind": "measured", "price": 1.5, "weight": {}}}'),
+        (Price | float, "{}"),
+        (float | Price, "{}"),
+        (list[str | Price], "[{}, {}]"),
+        (list[float | Price | None], "[{}]"),
+        (Price | Any, "{}"),
+        (Row | Sold, '{{"price": {}}}'),
+        (list[Row | Entry], '[{{"price": {}}}]'),
+        (Annotated[Price, BeforeValidator(lambda value: value)], "{}"),
+        (Annotated[Price | float, WrapValidator(lambda value, read: read(value))], "{}"),
+        (Annotated[Any, PlainValidator(lambda value: Decimal(str(value)))], "{}"),
+        (Prepared, '{{"price": {}, "parts": [{{"price": {}}}]}}'),
+        (Called, '{{"price": {}}}'),
+        (Whole, '{{"price": {}}}'),
+        (list[Box[Price]], '[{{"inner": {}}}]'),
+        (Price | list[Price] | dict[str, Price | str], '{{"a": {}, "b": {}}}'),
     ],
 )
 def test_every_digit_is_kept(tp: Any, text: str) -> None:
@@ -156,7 +223,13 @@ def test_numbers_in_every_form(text: str, value: str) -> None:
     ("tp", "text", "value"),
     [
         (float, "{}", ROUNDED),
-        (Price | float, "{}", ROUNDED),
+        (Any, "[{}]", [ROUNDED]),
+        (tuple[Price, BARE], "[1, [{}]]", (Decimal(1), [ROUNDED])),
+        (tuple[Price, list[Any]], "[1, [{}]]", (Decimal(1), [ROUNDED])),
+        (tuple[Price, dict[str, Any]], '[1, {{"a": {}}}]', (Decimal(1), {"a": ROUNDED})),
+        (Loose, '{{"price": 1, "other": {}}}',
+         Loose.model_validate({"price": 1, "other": ROUNDED})),
+        (Annotated[float | Price, Field(union_mode="left_to_right")], "{}", ROUNDED),
         (Annotated[Sold | Measured, Field(discriminator="kind")],
          '{{"kind": "measured", "price": {}}}', Measured(kind="measured", price=ROUNDED)),
         (dict[str, str | Price], '{{"a": "{}"}}', {"a": WRITTEN}),
