@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
@@ -26,8 +27,14 @@ Body = Callable[[], Iterator[bytes]]
 
 
 @contextmanager
-def serving(body: Body, kind: str = "text/event-stream", *, sized: bool = False) -> Iterator[str]:
-    """The address of a server that answers everything so."""
+def serving(
+    body: Body,
+    kind: str = "text/event-stream",
+    *,
+    sized: bool = False,
+    length: int | None = None,
+) -> Iterator[str]:
+    """The address of a server that answers everything so, and tells this length or none."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *args: Any) -> None:
@@ -37,8 +44,9 @@ def serving(body: Body, kind: str = "text/event-stream", *, sized: bool = False)
             self.rfile.read(int(self.headers["content-length"]))
             self.send_response(200)
             self.send_header("content-type", kind)
-            if sized:
-                self.send_header("content-length", str(sum(map(len, body()))))
+            if sized or length is not None:
+                told = sum(map(len, body())) if length is None else length
+                self.send_header("content-length", str(told))
             self.end_headers()
             try:
                 for part in body():
@@ -201,6 +209,46 @@ def test_a_stream_without_an_end_ends_with_its_budget(body: Body) -> None:
             with pytest.raises(stencilm.EndpointError, match="did not end within") as caught:
                 call()
             assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+@pytest.mark.parametrize("preset", ["compatible", "openai-responses", "anthropic"])
+def test_a_whole_answer_without_an_end_ends_with_its_budget(preset: str) -> None:
+    before = set(threading.enumerate())
+    with serving(without_end(b'{"id": "x",', b" "), "application/json") as address:
+        model = model_at(address, preset, stream=False)
+        with pytest.raises(stencilm.EndpointError, match="did not end within") as caught:
+            model("How many?", int, budget=stencilm.Budget(seconds=0.2))
+    assert isinstance(caught.value.__cause__, TimeoutError)
+    assert not [one for one in set(threading.enumerate()) - before if isinstance(one, Timer)]
+
+
+def breaking(times: int) -> tuple[Body, list[int]]:
+    """Answers of which the first break off in the middle."""
+    message = {"index": 0, "message": {"content": "12"}, "finish_reason": "stop"}
+    whole = json.dumps({"id": "x", "choices": [message]}).encode()
+    asked: list[int] = []
+
+    def body() -> Iterator[bytes]:
+        asked.append(len(asked))
+        yield whole[: 20 if len(asked) <= times else None]
+
+    return body, asked
+
+
+def test_a_whole_answer_that_breaks_off_is_asked_for_again() -> None:
+    for times, retries in ((1, 1), (2, 2), (2, 1)):
+        body, asked = breaking(times)
+        length = sum(map(len, breaking(0)[0]()))
+        with serving(body, "application/json", length=length) as address:
+            client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=retries)
+            capabilities = replace(PRESETS["compatible"], stream=False)
+            model = stencilm.from_openai(client, "m", capabilities=capabilities)
+            if times <= retries:
+                assert model("How many?", int) == 12
+                assert len(asked) == times + 1
+            else:
+                with pytest.raises(stencilm.EndpointError, match="gave no answer"):
+                    model("How many?", int)
 
 
 @pytest.mark.parametrize("last", [WRITTEN, SILENT, b": processing\n\n"])

@@ -69,9 +69,8 @@ class _Anthropic:
         self._client = client
         self.is_async = is_async
 
-    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
-        client = within(self._client, timeout)
-        return client.messages.create(**_arguments(request), stream=stream)
+    def resource(self, request: Request, timeout: float | None) -> tuple[Any, dict[str, Any]]:
+        return within(self._client, timeout).messages, _arguments(request)
 
     def read(self, response: Any) -> Piece:
         blocks = response.content or ()

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from stencilm.characters import whole_characters
 from stencilm.endpoints.answer_time import AnswerTime
 from stencilm.endpoints.capabilities import Capabilities, Prices
-from stencilm.endpoints.clients import no_stream, unstreamed
+from stencilm.endpoints.clients import no_stream, unstreamed, whole
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
     Request,
@@ -145,8 +145,8 @@ class Provider(Protocol):
 
     is_async: bool
 
-    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
-        """Make the call; the library's own response, stream or awaitable of one."""
+    def resource(self, request: Request, timeout: float | None) -> tuple[Any, dict[str, Any]]:
+        """What is asked, and with which arguments: its `create` makes the call."""
 
     def read(self, response: Any) -> Piece:
         """A whole response."""
@@ -418,12 +418,13 @@ class ApiModel(TypedModel):
         self._check_client(is_async=False)
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
-            response = self._call(reading)
+            resource, arguments = self._asked(reading)
             if self._streams(reading):
+                response = resource.create(**arguments, stream=True)
                 with reading.time.closing(response):
-                    if (whole := unstreamed(response)) is not None:
-                        whole.read()
-                        reading.no_stream = no_stream(whole)
+                    if (short := unstreamed(response)) is not None:
+                        short.read()
+                        reading.no_stream = no_stream(short)
                     for part in response:
                         goes_on, text = reading.take(self._provider.read_part, part)
                         if not goes_on:
@@ -431,7 +432,7 @@ class ApiModel(TypedModel):
                         if text:
                             yield text
             else:
-                reading.take(self._provider.read, response)
+                reading.take(self._provider.read, whole(resource, arguments, reading.time))
         except StencilError:
             raise
         except Exception as error:
@@ -447,14 +448,15 @@ class ApiModel(TypedModel):
             return
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
+            resource, arguments = self._asked(reading)
             async with reading.time.awaiting():
-                response = await self._call(reading)
+                response = await resource.create(**arguments, stream=self._streams(reading))
             if self._streams(reading):
                 try:
-                    if (whole := unstreamed(response)) is not None:
+                    if (short := unstreamed(response)) is not None:
                         async with reading.time.awaiting():
-                            await whole.aread()
-                        reading.no_stream = no_stream(whole)
+                            await short.aread()
+                        reading.no_stream = no_stream(short)
                     async with aclosing(reading.time.parts(response)) as parts:
                         async for part in parts:
                             goes_on, text = reading.take(self._provider.read_part, part)
@@ -495,13 +497,13 @@ class ApiModel(TypedModel):
     def _streams(self, reading: _Reading) -> bool:
         return self.capabilities.stream and reading.ask.kind != "choose"
 
-    def _call(self, reading: _Reading) -> Any:
-        stream = self._streams(reading)
+    def _asked(self, reading: _Reading) -> tuple[Any, dict[str, Any]]:
+        """What is asked, and the arguments of its `create`."""
         request = reading.request
-        if stream and self.capabilities.stream_usage:
+        if self._streams(reading) and self.capabilities.stream_usage:
             arguments = {**request.arguments, "stream_options": {"include_usage": True}}
             request = replace(request, arguments=arguments)
-        return self._provider.call(request, reading.ask.timeout, stream=stream)
+        return self._provider.resource(request, reading.ask.timeout)
 
     # Typed texts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from stencilm.endpoints.answer_time import AnswerTime
 from stencilm.errors import ModelError
 from stencilm.shown import in_a_line
 
@@ -43,6 +44,40 @@ def within(client: Any, timeout: float | None) -> Any:
     timeout = timeout / (1 + client.max_retries)
     limit = getattr(client.timeout, "read", client.timeout)
     return client.with_options(timeout=min(timeout, limit or timeout))
+
+
+def whole(resource: Any, arguments: dict[str, Any], time: AnswerTime) -> Any:
+    """An answer that is no stream, read within its time once it has begun.
+
+    The library reads on for as long as something comes. So it is asked for the response before it
+    is read, which may be closed. A connection that breaks within it is tried again, as the library
+    does it otherwise.
+
+    Raises:
+        Exception: What the library raises; where the time is over, what reading a closed response
+            raises.
+    """
+    streaming = getattr(resource, "with_streaming_response", None)
+    if streaming is None:
+        return resource.create(**arguments, stream=False)
+    tries_left = getattr(getattr(resource, "_client", None), "max_retries", 0)
+    while True:
+        with (
+            streaming.create(**arguments, stream=False) as response,
+            time.closing(response),
+        ):
+            try:
+                return response.parse()
+            except Exception as error:
+                if tries_left <= 0 or not _is_of_connection(error):
+                    raise
+        tries_left -= 1
+        time.check()
+
+
+def _is_of_connection(error: Exception) -> bool:
+    """Whether an exception says that a response broke off, in the words of httpx or its kin."""
+    return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)
 
 
 def unstreamed(stream: Any) -> Any:

@@ -99,13 +99,12 @@ class _OpenAI:
         self._client = client
         self.is_async = is_async
 
-    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
+    def resource(self, request: Request, timeout: float | None) -> tuple[Any, dict[str, Any]]:
         client = within(self._client, timeout)
         if request.route == "completions":
-            return client.completions.create(**request.arguments, stream=stream)
+            return client.completions, request.arguments
         messages = in_form(request.arguments["messages"], "chat")
-        arguments = {**request.arguments, "messages": messages}
-        return client.chat.completions.create(**arguments, stream=stream)
+        return client.chat.completions, {**request.arguments, "messages": messages}
 
     def read(self, response: Any) -> Piece:
         error = getattr(response, "error", None)
@@ -125,7 +124,7 @@ class _Responses:
         self._client = client
         self.is_async = is_async
 
-    def call(self, request: Request, timeout: float | None, *, stream: bool) -> Any:
+    def resource(self, request: Request, timeout: float | None) -> tuple[Any, dict[str, Any]]:
         arguments = dict(request.arguments)
         messages = arguments.pop("messages")
         system = [text_of(message) for message in messages if message["role"] == "system"]
@@ -133,7 +132,7 @@ class _Responses:
             arguments["instructions"] = "\n\n".join(system)
         others = [message for message in messages if message["role"] != "system"]
         arguments["input"] = in_form(others, "responses")
-        return within(self._client, timeout).responses.create(**arguments, stream=stream)
+        return within(self._client, timeout).responses, arguments
 
     def read(self, response: Any) -> Piece:
         text, refusal = "", ""
