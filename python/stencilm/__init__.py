@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         OperationCancelled,
         StencilError,
         TokenizerError,
+        TraceError,
         Unsatisfiable,
         UnsupportedFeature,
     )
@@ -151,6 +152,7 @@ __all__ = [
     "ToolCallParser",
     "ToolFormat",
     "ToolTemplate",
+    "TraceError",
     "TypedModel",
     "Unsatisfiable",
     "UnsupportedFeature",
@@ -211,6 +213,7 @@ _NAMES = {
         "OperationCancelled",
         "StencilError",
         "TokenizerError",
+        "TraceError",
         "Unsatisfiable",
         "UnsupportedFeature",
     ),

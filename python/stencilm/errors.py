@@ -158,6 +158,20 @@ class BatchError(MatcherError):
         return error
 
 
+class TraceError(StencilError, ValueError):
+    """A text or a record is no trace, or not the whole of one.
+
+    Examples:
+        >>> from stencilm.generation.trace import Trace
+        >>> import stencilm
+        >>> try:
+        ...     Trace.loads("[")
+        ... except stencilm.TraceError as error:
+        ...     print(error.place)
+        line 1, column 2
+    """
+
+
 class ModelError(StencilError):
     """A language model cannot be loaded, or did not do what a generation loop needs from it."""
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stencilm.errors import TraceError
 from stencilm.generation.trace import Event, Prompt, Sampled, Stopped, Trace
 
 token_ids = st.integers(0, 2**31)
@@ -70,14 +71,49 @@ def test_bytes_that_are_no_text_are_written_in_hexadecimal() -> None:
     ],
 )
 def test_a_record_of_no_event_is_refused(record: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="event"):
+    with pytest.raises(ValueError, match="event") as caught:
         Event.from_json(record)
+    assert isinstance(caught.value, TraceError)
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", json.dumps([{"event": "x"}]), "[" * 100_000])
-def test_text_that_is_no_trace_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"event|nested"):
+WRITTEN = json.dumps([{"event": "prompt", "token_ids": [1], "text": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{}", "a trace is a JSON list of event objects"),
+        ("[1]", "a trace is a JSON list of event objects"),
+        (json.dumps([{"event": "x"}]), "event 0: unknown trace event 'x'"),
+        ("[" * 100_000, "nests no deeper"),
+        ("", "line 1, column 1: .* this is no JSON: Expecting value; .* write it again"),
+        ("a trace", "line 1, column 1: a trace is a JSON list"),
+        (f"{WRITTEN} {WRITTEN}", "line 1, column .*: a trace is a JSON list"),
+        (WRITTEN.replace("1", "1" * 5000), "a trace is a JSON list of event objects: .*digits"),
+        (WRITTEN.replace('"text"', '"text": "b", "text"'), "a name stands twice in an object"),
+        (WRITTEN.replace("1", "[" * 500 + "]" * 500), "event 0: a 'prompt' event has"),
+        ("\ufeff[]", "line 1, column 1: .*BOM"),
+        (b"\xff", "a trace is a JSON list of event objects: "),
+    ],
+)
+def test_text_that_is_no_trace_is_refused(text: str, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
         Trace.loads(text)
+
+
+def test_a_text_cut_short_anywhere_is_no_trace() -> None:
+    for end in range(len(WRITTEN)):
+        with pytest.raises(TraceError, match="trace"):
+            Trace.loads(WRITTEN[:end])
+
+
+def test_what_is_no_text_or_record_is_named() -> None:
+    wrong: Any
+    for wrong in (None, 5, []):
+        with pytest.raises(TypeError, match=r"text is a \w+, but must be the str of dumps\(\)"):
+            Trace.loads(wrong)
+        with pytest.raises(TypeError, match=r"record is .*, but must be a dict as `to_json`"):
+            Event.from_json(wrong)
 
 
 def test_a_new_kind_of_event_needs_no_other_change() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, get_type_hints
 
+from stencilm.errors import TraceError
 from stencilm.shown import Shown
 
 FinishReason = Literal["stop", "length"]
@@ -40,21 +41,29 @@ class Event:
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Event:
-        """The event that `to_json` wrote. Raises ValueError for any other record."""
+        """The event that `to_json` wrote.
+
+        Raises:
+            TraceError: It is the record of no event.
+            TypeError: It is no mapping.
+        """
+        if not isinstance(record, Mapping):
+            raise TypeError(f"record is {record!r:.60}, but must be a dict as `to_json` makes it")
         values = dict(record)
         kind = values.pop("event", None)
         if not isinstance(kind, str) or kind not in _KINDS:
             known = ", ".join(sorted(_KINDS))
-            raise ValueError(f"unknown trace event {kind!r}: known events are {known}")
+            raise TraceError(f"unknown trace event {kind!r}: known events are {known}")
         readers = _readers(kind)
         if set(values) != set(readers):
-            raise ValueError(f"a {kind!r} event has fields {sorted(readers)}, not {sorted(values)}")
+            found = sorted(map(str, values))
+            raise TraceError(f"a {kind!r} event has fields {sorted(readers)}, not {found}")
         read = {}
         for name, reader in readers.items():
             try:
                 read[name] = reader(values[name])
             except (TypeError, ValueError, KeyError):
-                raise ValueError(
+                raise TraceError(
                     f"a {kind!r} event has {values[name]!r:.60} as its {name}, which is not what "
                     "`to_json` writes; write the trace again"
                 ) from None
@@ -266,16 +275,45 @@ class Trace(Shown):
 
     @classmethod
     def loads(cls, text: str) -> Trace:
-        """The trace that `dumps` wrote. Raises ValueError for text that is not a trace."""
+        """The trace that `dumps` wrote.
+
+        Raises:
+            TraceError: The text is no trace, was cut short, or was changed.
+            TypeError: `text` is no str.
+        """
+        if not isinstance(text, (str, bytes, bytearray)):
+            raise TypeError(f"text is a {type(text).__name__}, but must be the str of dumps()")
         try:
-            records = json.loads(text)
+            records = json.loads(text, object_pairs_hook=_members)
         except RecursionError:
-            raise ValueError(
+            raise TraceError(
                 "a trace is a JSON list of event objects, and nests no deeper"
             ) from None
+        except json.JSONDecodeError as error:
+            raise TraceError(
+                f"a trace is a JSON list of event objects, and this is no JSON: {error.msg}; it "
+                "was cut short or changed, so write it again",
+                place=f"line {error.lineno}, column {error.colno}",
+            ) from None
+        except ValueError as error:  # a number or a text that Python does not read
+            raise TraceError(f"a trace is a JSON list of event objects: {error}") from None
         if not isinstance(records, list) or not all(isinstance(item, dict) for item in records):
-            raise ValueError("a trace is a JSON list of event objects")
-        return cls(Event.from_json(record) for record in records)
+            raise TraceError("a trace is a JSON list of event objects")
+        return cls(map(_event, range(len(records)), records))
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return members
+
+
+def _event(number: int, record: Mapping[str, Any]) -> Event:
+    try:
+        return Event.from_json(record)
+    except TraceError as error:
+        raise TraceError(error.message, place=f"event {number}") from None
 
 
 @cache

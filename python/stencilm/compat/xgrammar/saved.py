@@ -32,7 +32,13 @@ def load(kind: str, text: str) -> dict[str, Any]:
         InvalidJSONError: The text is no JSON.
         DeserializeVersionError: It says no version, or another one.
         DeserializeFormatError: It is no object, or a value of another kind.
+        TypeError: `text` is no str.
     """
+    if not isinstance(text, (str, bytes, bytearray)):
+        raise TypeError(
+            f"a saved {kind} is a str, not a {type(text).__name__}: give what serialize_json() "
+            "returned"
+        )
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
