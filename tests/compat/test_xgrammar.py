@@ -219,6 +219,7 @@ def test_a_saved_value_without_its_value_is_damaged() -> None:
         options = (info,) if kind == "CompiledGrammar" else ()
         with pytest.raises(xgr.DeserializeFormatError, match="no value"):
             getattr(xgr, kind).deserialize_json(text, *options)
+        wrong: Any
         for wrong in (None, 5, {}):
             with pytest.raises(TypeError, match=f"a saved {kind} is a str, not a "):
                 getattr(xgr, kind).deserialize_json(wrong, *options)

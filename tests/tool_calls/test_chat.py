@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -20,7 +23,8 @@ from stencilm.generation.stats import Stats
 from stencilm.generation.trace import Trace
 from stencilm.models import chat as conversations
 from stencilm.models.chat import Chat, Talk
-from stencilm.models.prompts import Conversation
+from stencilm.models.prompts import Conversation, chat_text
+from stencilm.tool_calls.answers import written_arguments
 from stencilm.tool_calls.functions import read_docstring, tool_of
 
 STATS = Stats(
@@ -211,6 +215,54 @@ def test_functions_and_answers_have_every_digit(is_local: bool) -> None:
     found = chat(Scripted(texts, tokenizer), "Pay.", tools=[pay], output_type=output_type)
     assert paid == [Decimal(number)]
     assert found.value == Decimal(number)
+
+
+NUMBERS = (
+    "0.12345678901234567890123",
+    "-12345678901234567890.5",
+    "1E+400",
+    "-2.5E-999",
+    "7" * 5000,
+    "12345678901234567890",
+    "0.5",
+)
+
+
+def scale(x: Any = None) -> str:
+    """Scale."""
+    return "done"
+
+
+def tokenizers(place: Path) -> Iterator[Any]:
+    yield TemplateTokenizer()
+    transformers = pytest.importorskip("transformers")
+    shutil.copytree(Path(stencilm.__file__).parent / "tiny", place / "tiny")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place / "tiny")
+    tokenizer.chat_template = CHAT_TEMPLATE
+    yield tokenizer
+
+
+def test_a_model_is_told_each_digit_that_it_wrote(tmp_path: Path) -> None:
+    arguments = json.dumps({"x": []}).replace("[]", f"[{', '.join(NUMBERS)}]")
+    for tokenizer in tokenizers(tmp_path):
+        model = Scripted([HERMES % ("scale", arguments), '"done"'], tokenizer)
+        found = chat(model, "Scale.", tools=[scale], output_type=list[str] | str)
+        assert json.loads(json.dumps(found.messages, allow_nan=False))
+        for messages in (model.prompts[1], found.messages):
+            text = chat_text(tokenizer, messages)
+            assert HERMES % ("scale", arguments) in text
+        again = chat(Scripted(['"done"'], tokenizer), found.messages, output_type=list[str] | str)
+        assert again.messages[: len(found.messages)] == found.messages
+
+
+def test_what_was_changed_is_told_as_it_was_changed() -> None:
+    exact = {"x": Decimal("0.2000000000000000001")}
+    call = stencilm.ToolCall("scale", {"x": 0.2}, "c", exact=exact)
+    assert written_arguments(call) == exact
+    assert written_arguments(replace(call, arguments={"x": 0.1})) == {"x": 0.1}
+    called = [{"function": {"name": "scale", "arguments": exact}}]
+    messages = [{"role": "user", "content": "x", "tool_calls": called}]
+    assert '{"x": 0.2000000000000000001}' in chat_text(TemplateTokenizer(), messages)
 
 
 def test_a_local_model_is_told_of_the_tools_by_its_template() -> None:

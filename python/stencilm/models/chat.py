@@ -16,7 +16,6 @@ from stencilm.characters import whole_characters
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.grammars.json_values import (
-    json_ready,
     read_json,
     read_json_exactly,
     rounded,
@@ -33,7 +32,8 @@ from stencilm.grammars.sources import (
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.models.prompts import Conversation, chat_text
-from stencilm.tool_calls.answers import ToolCall
+from stencilm.models.told_numbers import for_messages
+from stencilm.tool_calls.answers import ToolCall, written_arguments
 from stencilm.tool_calls.format import tools as tool_format
 from stencilm.tool_calls.functions import (
     CallableTool,
@@ -365,7 +365,10 @@ class _Family:
                 {
                     "type": "function",
                     "id": call.id,
-                    "function": {"name": call.name, "arguments": json_ready(dict(call.arguments))},
+                    "function": {
+                        "name": call.name,
+                        "arguments": for_messages(written_arguments(call)),
+                    },
                 }
                 for call in turn.calls
             ]

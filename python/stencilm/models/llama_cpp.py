@@ -31,6 +31,7 @@ from stencilm.models.prompts import (
 )
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
+from stencilm.models.told_numbers import with_marks
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
 
@@ -193,6 +194,7 @@ class LlamaCppModel:
         name = f"the chat template of {self.llama.model_path}"
         with told_as_template():
             renderer = Renderer(template, special, name=name, strftime_now=today)
-            return renderer.render(
-                text_messages(messages), add_generation_prompt=True, **switches_of(messages)
+            written, exact = with_marks(text_messages(messages))
+            return exact(
+                renderer.render(written, add_generation_prompt=True, **switches_of(messages))
             )

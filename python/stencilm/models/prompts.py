@@ -15,6 +15,7 @@ from stencilm.chat_templates.huggingface import chat_text_of
 from stencilm.errors import GrammarSyntaxError, ModelError
 from stencilm.foreign import said, told_as
 from stencilm.models.protocol import Prompt
+from stencilm.models.told_numbers import with_marks
 
 
 class Conversation(list[dict[str, Any]]):
@@ -113,9 +114,9 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     tools = messages.tools if isinstance(messages, Conversation) else None
     more: dict[str, Any] = {"tools": tools} if tools else {}
     more |= switches_of(messages)
-    written = text_messages(messages)
+    written, exact = with_marks(text_messages(messages))
     with told_as_template():
-        text = chat_text_of(tokenizer, written, add_generation_prompt=True, **more)
+        text = exact(chat_text_of(tokenizer, written, add_generation_prompt=True, **more))
     check_characters(text, "the prompt", "no tokenizer can read")
     return text
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from stencilm.grammars.json_values import rounded, write_json
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -32,6 +34,18 @@ class ToolCall:
     arguments: Mapping[str, Any]
     id: str
     exact: Mapping[str, Any] | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+
+def written_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call with all digits of their numbers, as the model wrote them.
+
+    Arguments that were changed since are what is wanted, and given as they are.
+    """
+    arguments = dict(call.arguments)
+    if call.exact is None:
+        return arguments
+    exact = dict(call.exact)
+    return exact if write_json(rounded(exact)) == write_json(arguments) else arguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.grammars.json_reading import json_reader
-from stencilm.grammars.json_values import rounded, write_json
+from stencilm.grammars.json_values import write_json
 from stencilm.grammars.python_types import arguments_of, json_schema_of
-from stencilm.tool_calls.answers import ToolCall
+from stencilm.tool_calls.answers import ToolCall, written_arguments
 
 ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]
 
@@ -60,11 +60,7 @@ class CallableTool:
         """
         if self.function is None or self.arguments is None:
             raise TypeError(f"{self.name!r} has no function to run")
-        written = write_json(dict(call.arguments))
-        # Arguments that were changed since are what is wanted, and not what the model wrote.
-        if call.exact is not None and write_json(rounded(dict(call.exact))) == written:
-            written = write_json(dict(call.exact))
-        return self.function(**json_reader(self.arguments)(written))
+        return self.function(**json_reader(self.arguments)(write_json(written_arguments(call))))
 
     def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """What the function returns, or what it raises."""
