@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol, Self
 
 from stencilm.characters import whole_characters
 from stencilm.endpoints.answer_time import AnswerTime
@@ -344,6 +344,23 @@ class ApiModel(TypedModel):
         self.tokenizer_info = tokenizer_info
         self.prices = prices
         self._refused: OrderedDict[tuple[AskKind, Grammar | None], None] = OrderedDict()
+
+    def __copy__(self) -> Self:
+        """A model that asks the same client."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._refused = self._refused.copy()
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The same: a client holds connections, which are not copied."""
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"an ApiModel cannot be pickled, since its client holds connections: make one of "
+            f"{self.model!r} in the other process, with a client of its own; threads may share one"
+        )
 
     may_refuse = True
 
