@@ -287,6 +287,32 @@ def test_pictures_are_passed_on(preset: str, form: str, url: str) -> None:
         assert sent == {"type": "image_url", "image_url": {"url": url}}
 
 
+def said(content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+@pytest.mark.parametrize("preset", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ({"content": "Hello"}, "must have a 'role', such as 'user'"),
+        ({"role": 5, "content": "Hello"}, "must have a 'role'"),
+        (said(5), "the content of a message is 5, but must be a str, or a list of parts"),
+        (said({"text": "Hello"}), "the content of a message is {'text': 'Hello'}, but"),
+        (said([{"type": "text"}]), "must have its 'text' as a str"),
+        (said([{"type": "text", "text": None}]), "must have its 'text' as a str"),
+        (said([{"type": "image_url"}]), "must have the 'url' of its 'image_url'"),
+        (said([{"type": "image_url", "image_url": {"url": 5}}]), "must have the 'url' of its"),
+        (said([{"type": "image", "source": {"type": "base64"}}]), "the 'media_type' of its"),
+    ],
+)
+def test_messages_that_lack_something_are_not_sent(preset: str, message: Any, words: str) -> None:
+    with provider(preset, Oracle(preset, "17")) as (model, script):
+        with pytest.raises(TypeError, match=words):
+            model([message], int)
+        assert script.requests == []
+
+
 class Even(BaseModel):
     number: int
 

@@ -93,6 +93,10 @@ def test_penalties_and_biases_are_kept_to_within_a_text() -> None:
     assert flat("x", letters, logit_bias={ord("c"): 5.0}) == "cccccc"
     assert flat("x", letters, logit_bias={ord("z"): 99.0}) == "aaaaaa"  # the grammar goes first
     assert set(flat("x", letters, temperature=5.0, min_p=1.0, logit_bias={97: 1.0})) == {"a"}
+    options: Any
+    for options in ({}, {"sampling": "smc", "particles": 2}):
+        with pytest.raises(ValueError, match=r"the token 257, but .* has the ids 0 to 256"):
+            flat("x", letters, logit_bias={97: 1.0, 257: 1.0}, **options)
 
 
 # Retries
@@ -347,6 +351,9 @@ def test_text_parts_are_joined_and_pictures_refused() -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     with pytest.raises(stencilm.ModelError, match="type 'image_url', but this model reads text"):
         model([{"role": "user", "content": [*texts, picture]}], int)
+    for text in ({"type": "text"}, {"type": "text", "text": 5}):
+        with pytest.raises(stencilm.ModelError, match="has the str of it as its 'text'"):
+            model([{"role": "user", "content": [text]}], int)
 
 
 def test_beams_give_each_value_once() -> None:

@@ -207,6 +207,10 @@ def function(x: int) -> int:
         ("[0-9]+", "a str is not an output type: wrap it in Regex"),
         ({"type": "object"}, "a dict is not an output type: wrap it in"),
         (5, "5 is not an output type"),
+        (["a", "b"], "is not an output type: wrap values to choose from in Choice"),
+        ((int,), "write list[...] or tuple[...] for a type of lists"),
+        (Regex, "Regex is the class of a notation and not an output type: give one, Regex"),
+        (JsonSchema, "JsonSchema is the class of a notation"),
         (divmod, "by its position only"),
         (re.compile("a"), "is not an output type"),
         (JsonSchema(Regex("a")), "is not an output type"),  # type: ignore[call-overload]

@@ -17,7 +17,10 @@ _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.D
 
 
 def checked_messages(prompt: Any) -> Any:
-    """The prompt, if it is text or a list of chat messages. Raises TypeError."""
+    """The prompt, if it is text or a list of chat messages.
+
+    Raises TypeError, also for a part of a message that lacks what its kind is sent with.
+    """
     if isinstance(prompt, str):
         return prompt
     is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
@@ -26,7 +29,44 @@ def checked_messages(prompt: Any) -> Any:
             f"the prompt is {prompt!r:.60}, but must be a str, or chat messages such as "
             "[{'role': 'user', 'content': 'Hello'}]"
         )
+    for message in prompt:
+        _check(message)
     return prompt
+
+
+def _check(message: Mapping[str, Any]) -> None:
+    if not isinstance(message.get("role"), str):
+        raise TypeError(
+            f"a message is {dict(message)!r:.100}, but must have a 'role', such as 'user'"
+        )
+    content = message.get("content")
+    if content is not None and not isinstance(content, (str, list, tuple)):
+        raise TypeError(
+            f"the content of a message is {content!r:.60}, but must be a str, or a list of parts "
+            "such as {'type': 'text', 'text': 'Hello'}"
+        )
+    for part in content if isinstance(content, (list, tuple)) else ():
+        needed = _needed(part) if isinstance(part, Mapping) else None
+        if needed is not None:
+            raise TypeError(
+                f"a part of a message is {dict(part)!r:.100}, but must have {needed} as a str"
+            )
+
+
+def _needed(part: Mapping[str, Any]) -> str | None:
+    """What a part of a message lacks; None where it lacks nothing that is known here."""
+    kind, source = part.get("type"), part.get("source")
+    if kind == "text":
+        return None if isinstance(part.get("text"), str) else "its 'text'"
+    if kind == "image_url":
+        given = part.get("image_url")
+        url = given.get("url") if isinstance(given, Mapping) else given
+        return None if isinstance(url, str) else "the 'url' of its 'image_url'"
+    if kind == "image" and isinstance(source, Mapping) and source.get("type") == "base64":
+        names = ("media_type", "data")
+        missing = [name for name in names if not isinstance(source.get(name), str)]
+        return f"the {missing[0]!r} of its 'source'" if missing else None
+    return None
 
 
 def messages_of(prompt: Any) -> Messages:

@@ -124,6 +124,7 @@ class Decoding:
         self._seed = _seed_of(self._sampling)
         self._random = np.random.Generator(np.random.PCG64(self._seed))
         self._vocab_size = model.tokenizer_info.vocab_size
+        self._sampling.check_tokens(self._vocab_size)
         self._mask = np.zeros((1, -(-self._vocab_size // 32)), dtype=np.int32)
         stop_owner = model.tokenizer_info if matcher is None else matcher
         self._stop_token_ids = frozenset(stop_owner.stop_token_ids)

@@ -90,6 +90,15 @@ class Sampling:
         if self.seed is not None and (as_whole(self.seed) is None or self.seed < 0):
             raise ValueError(f"seed is {shown(self.seed)}, but must be an integer from 0 up")
 
+    def check_tokens(self, vocab_size: int) -> None:
+        """Raise ValueError where `logit_bias` names a token that a vocabulary does not have."""
+        for token_id in self.logit_bias:
+            if token_id >= vocab_size:
+                raise ValueError(
+                    f"logit_bias has a number for the token {shown(token_id)}, but the model's "
+                    f"vocabulary has the ids 0 to {vocab_size - 1}"
+                )
+
     @property
     def is_greedy(self) -> bool:
         """True when the draw needs no randomness."""

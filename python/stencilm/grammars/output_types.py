@@ -286,6 +286,16 @@ def check_is_no_notation(output_type: Any) -> None:
         raise UnsupportedFeature(
             f"{shown} is not an output type: wrap it in Regex, JsonSchema, Choice, Ebnf or Lark"
         )
+    if isinstance(output_type, (list, tuple, set, frozenset)):
+        raise UnsupportedFeature(
+            f"{output_type!r:.60} is not an output type: wrap values to choose from in Choice, "
+            "and write list[...] or tuple[...] for a type of lists"
+        )
+    if any(output_type is each for each in (Regex, JsonSchema, Choice, Ebnf, Lark)):
+        name = output_type.__name__
+        raise UnsupportedFeature(
+            f"{name} is the class of a notation and not an output type: give one, {name}(...)"
+        )
 
 
 def limits_of(output_type: Any) -> Limits | None:

@@ -406,6 +406,7 @@ class Model(TypedModel):
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
         sampling = given.token_sampling(0)
+        sampling.check_tokens(self.tokenizer_info.vocab_size)
         steps = reason(
             self.backend,
             lambda: _new_matcher(compiled, self.tokenizer_info),

@@ -168,12 +168,18 @@ def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
         content = message.get("content")
         if isinstance(content, (list, tuple)):
             for part in content:
-                if not isinstance(part, Mapping) or part.get("type") != "text":
+                is_text = isinstance(part, Mapping) and part.get("type") == "text"
+                if is_text and not isinstance(part.get("text"), str):
+                    raise ModelError(
+                        f"a part of a message is {dict(part)!r:.60}, but a text has the str of it "
+                        "as its 'text'"
+                    )
+                if not is_text:
                     kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
                     raise ModelError(
                         f"a message holds a part of the type {kind!r}, but this model reads text "
                         "only: leave it out, or ask a model behind an API that takes it"
                     )
-            message = {**message, "content": "".join(str(part["text"]) for part in content)}
+            message = {**message, "content": "".join(part["text"] for part in content)}
         made.append(dict(message))
     return made
