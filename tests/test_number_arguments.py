@@ -82,6 +82,13 @@ def guided(**options: Any) -> Any:
     return stencilm.guide(lambda prompt: "ab", SHORT, "x", **options)
 
 
+tag_of_a = {"type": "regex", "pattern": "a"}
+
+
+def tag(**members: Any) -> Any:
+    return stencilm.StructuralTag.from_json({"type": "structural_tag", "format": members})
+
+
 class _Single(Mapping[Any, float]):
     """A bias for one token, which need not have a hash."""
 
@@ -217,6 +224,11 @@ CALLS: dict[str, Call] = {
     "max_new_tokens": lambda value: processor(max_new_tokens=value),
     "reasoning of rows": lambda value: processor(reasoning_budget=value),
     "whitespace_budget of rows": lambda value: processor(whitespace_budget=value),
+    "max_tokens of a tag": lambda value: tag(type="any_text", max_tokens=value),
+    "max_chars of a tag": lambda value: tag(type="any_text", max_chars=value),
+    "min of a tag": lambda value: tag(type="repeat", min=value, max=3, content=tag_of_a),
+    "token of a tag": lambda value: tag(type="token", token=value),
+    "exclude_tokens of a tag": lambda value: tag(type="exclude_token", exclude_tokens=[value]),
     "prompt": lambda value: stencilm.Prices(prompt=value, output=1.0),
     "output": lambda value: stencilm.Prices(prompt=1.0, output=value),
     "cached": lambda value: stencilm.Prices(prompt=1.0, output=1.0, cached=value),
@@ -262,6 +274,17 @@ def test_a_number_is_taken_or_told(name: str) -> None:
             said = str(error)
             assert not any(words in said for words in INTERNAL), (value, error)
             assert name.split(" ")[0] in said, (value, error)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith("reasoning")])
+def test_true_is_no_number(name: str) -> None:
+    """Python counts with it; whoever gives it means something else."""
+    if "Ray" in name:
+        pytest.importorskip("pyarrow")
+    for value in (True, False, np.bool_(True)):
+        with pytest.raises((stencilm.StencilError, TypeError, ValueError)) as caught:
+            CALLS[name](value)
+        assert name.split(" ")[0] in str(caught.value), value
 
 
 # What takes three, as an int of NumPy, and does with it what an int does.

@@ -56,9 +56,14 @@ def count(
     return number
 
 
+def is_truth(value: Any) -> bool:
+    """Whether it is True or False, of Python or of NumPy."""
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
 def as_whole(value: Any) -> int | None:
     """The int that a value is; None for what is no integer, as True is none."""
-    if isinstance(value, bool):
+    if is_truth(value):
         return None
     try:
         return operator.index(value)
@@ -81,7 +86,7 @@ def as_real(value: Any) -> float | None:
     if isinstance(value, float):
         return float(value)
     # Texts have no `__float__`, and what is not one number raises in it.
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+    if is_truth(value):
         return None
     try:
         return float(value) if hasattr(type(value), "__float__") else None

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::errors;
 
@@ -38,11 +38,9 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
 /// `TypeError` for anything but an integer.
 pub fn token_id(value: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
     match value.extract::<u32>() {
-        Ok(id) => Ok(Some(id)),
-        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
-            Err(PyTypeError::new_err(format!("a token id is an int, not {}", shown(value))))
-        }
-        Err(_) => Ok(None),
+        Ok(id) if !is_truth(value) => Ok(Some(id)),
+        Err(error) if !error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+        _ => Err(PyTypeError::new_err(format!("a token id is an int, not {}", shown(value)))),
     }
 }
 
@@ -100,9 +98,9 @@ pub fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// `TypeError` for anything but an integer.
 pub fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     match value.extract::<usize>() {
-        Ok(number) => Ok(Some(number)),
+        Ok(number) if !is_truth(value) => Ok(Some(number)),
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
-        Err(_) => Err(PyTypeError::new_err(format!("{name} is an int, not {}", shown(value)))),
+        _ => Err(PyTypeError::new_err(format!("{name} is an int, not {}", shown(value)))),
     }
 }
 
@@ -112,10 +110,18 @@ pub fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
 /// `TypeError` for anything but a number.
 pub fn time(name: &str, value: &Bound<'_, PyAny>, unit: Duration) -> PyResult<Option<Duration>> {
     match value.extract::<f64>() {
-        Ok(number) => Ok(Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()),
+        Ok(number) if !is_truth(value) => Ok(Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()),
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
-        Err(_) => Err(PyTypeError::new_err(format!("{name} is a number, not {}", shown(value)))),
+        _ => Err(PyTypeError::new_err(format!("{name} is a number, not {}", shown(value)))),
     }
+}
+
+/// It is `True` or `False`, of Python or of numpy: Python counts with them, and they are no numbers here.
+fn is_truth(value: &Bound<'_, PyAny>) -> bool {
+    // Whatever is an int or a float itself is none, and is known the faster way.
+    !value.is_exact_instance_of::<PyInt>()
+        && !value.is_exact_instance_of::<PyFloat>()
+        && (value.is_instance_of::<PyBool>() || matches!(kind(value).as_str(), "bool" | "bool_"))
 }
 
 /// A text: `str` or `bytes`.

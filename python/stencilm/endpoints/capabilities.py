@@ -6,6 +6,7 @@ first, then ways to continue a given text, then ways to choose among few, then a
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from stencilm.endpoints.reasoning import ReasoningWay
 from stencilm.endpoints.schema_subset import SchemaSubset
+from stencilm.whole_numbers import as_real, plain, shown
 
 Native: TypeAlias = Literal[
     "json_schema", "json_object", "regex_format", "custom_tool",
@@ -288,11 +290,27 @@ class Prices:
         >>> import stencilm
         >>> stencilm.Prices(prompt=2.0, output=8.0, cached=0.5).cost(1_000_000, 500_000, 0)
         6.0
+
+    Raises:
+        ValueError: One of them is no finite number from 0 up.
     """
 
     prompt: float
     output: float
     cached: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("prompt", "output", "cached"):
+            value = getattr(self, name)
+            if value is None and name == "cached":
+                continue
+            price = as_real(value)
+            if price is None or not 0 <= price < math.inf:
+                otherwise = ", or None" if name == "cached" else ""
+                raise ValueError(
+                    f"{name} is {shown(value)}, but must be a finite number from 0 up{otherwise}"
+                )
+            object.__setattr__(self, name, plain(value))
 
     def cost(self, prompt_tokens: int, output_tokens: int, cached_tokens: int) -> float:
         """The cost of a call; `cached_tokens` are among `prompt_tokens`."""

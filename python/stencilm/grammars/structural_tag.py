@@ -12,12 +12,22 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.texts import schema_value
+from stencilm.whole_numbers import is_truth
 
 Style: TypeAlias = Literal[
     "json",
@@ -41,7 +51,19 @@ Style: TypeAlias = Literal[
     "gemma",
     "functiongemma",
 ]
-Token: TypeAlias = int | str
+
+
+def _no_truth(value: Any) -> Any:
+    if is_truth(value):
+        raise PydanticCustomError(
+            "no_integer", "Input is {value}, but must be an integer", {"value": str(value).lower()}
+        )
+    return value
+
+
+# pydantic counts with true and false.
+Whole: TypeAlias = Annotated[int, BeforeValidator(_no_truth)]
+Token: TypeAlias = Annotated[Whole, Tag("int")] | str
 
 
 class _Value(BaseModel):
@@ -80,7 +102,7 @@ class JSONSchemaFormat(_Value):
     any_order: bool = False
     any_whitespace: bool = True
     strict_mode: bool = False
-    max_whitespace: int | None = 64
+    max_whitespace: Whole | None = 64
     on_unsupported: Literal["error", "relax"] = "error"
     excludes: tuple[str, ...] = ()
 
@@ -131,8 +153,8 @@ class AnyTextFormat(_Value):
 
     type: Literal["any_text"] = "any_text"
     excludes: tuple[str, ...] = ()
-    max_tokens: int | None = None
-    max_chars: int | None = None
+    max_tokens: Whole | None = None
+    max_chars: Whole | None = None
 
 
 class TokenFormat(_Value):
@@ -154,7 +176,7 @@ class AnyTokensFormat(_Value):
 
     type: Literal["any_tokens"] = "any_tokens"
     exclude_tokens: tuple[Token, ...] = ()
-    max_tokens: int | None = None
+    max_tokens: Whole | None = None
 
 
 class SequenceFormat(_Value):
@@ -196,8 +218,8 @@ class RepeatFormat(_Value):
     """The content from `min` to `max` times; -1 is no bound."""
 
     type: Literal["repeat"] = "repeat"
-    min: int
-    max: int
+    min: Whole
+    max: Whole
     content: Format
 
 

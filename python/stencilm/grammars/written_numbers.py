@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 """A string, or a number with what makes none of the integers of it."""
 
 # A float holds 15 digits, every integer of so many, and every negative exponent of two digits.
-_MAY_BE_LOST = re.compile(r"[0-9.]{16}|[eE]\+?[0-9]{2}|[eE]-[0-9]{3}")
+_MAY_BE_LOST = re.compile(r"[0-9](?:[0-9.]{15}|[eE](?:\+?[0-9]{2}|-[0-9]{3}))")
 
 _MOST_DIGITS = 4300  # of an int, as pydantic reads it
 

@@ -8,7 +8,6 @@ for people and for encoding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import index
 from os import PathLike
 from typing import Any, NoReturn, Self
 
@@ -393,14 +392,12 @@ class TokenizerInfo:
         return dump(self._state)
 
     def _checked(self, ids: Iterable[int], name: str = "ids") -> list[int]:
-        try:
-            numbers = [index(token_id) for token_id in ids]
-        except TypeError:
-            given = (
-                type(ids).__name__ if isinstance(ids, str) or not hasattr(ids, "__iter__") else ""
-            )
-            what = f"a {given}" if given else repr(ids)[:60]
-            raise TypeError(f"{name} is {what}, but must be token ids, as in [1, 2]") from None
+        is_listed = hasattr(ids, "__iter__") and not isinstance(ids, str)
+        found = [as_whole(token_id) for token_id in ids] if is_listed else [None]
+        numbers = [number for number in found if number is not None]
+        if len(numbers) < len(found):
+            what = repr(ids)[:60] if is_listed else f"a {type(ids).__name__}"
+            raise TypeError(f"{name} is {what}, but must be token ids, as in [1, 2]")
         for number in numbers:
             if not 0 <= number < self.vocab_size:
                 raise TokenizerError(

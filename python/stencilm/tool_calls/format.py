@@ -18,6 +18,7 @@ from stencilm.tool_calls.registry import family, family_name, family_tag, has_ba
 from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request
 from stencilm.tool_calls.tags import Builder
 from stencilm.tool_calls.template import MARKER, ToolTemplate
+from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
@@ -117,8 +118,10 @@ class ToolFormat:
             first_id: The number of the first call, for ids that the model does not write.
 
         Raises:
-            ValueError: The family is a function that was registered without a parser.
+            ValueError: `first_id` is no number from 0 up, or the family is a function that was
+                registered without a parser.
         """
+        first_id = count("first_id", first_id, least=0)
         text = Text()
         reader: AnswerReader
         if self.template is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError
-from stencilm.grammars.sources import OnUnsupported
+from stencilm.grammars.sources import JsonSchemaOptions, OnUnsupported
 from stencilm.grammars.structural_tag import (
     Format,
     JSONSchemaFormat,
@@ -91,6 +91,8 @@ def read_request(
             on_unsupported=on_unsupported,
         )
 
+    # Also where there is no tool whose arguments it would bound.
+    JsonSchemaOptions(max_whitespace=max_whitespace)
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
     # Strict mode would close an object that says nothing.
