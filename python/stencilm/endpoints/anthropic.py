@@ -13,7 +13,7 @@ from stencilm.endpoints.api_model import (
     told_tokens,
 )
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
-from stencilm.endpoints.clients import check_model_name, library, made, within
+from stencilm.endpoints.clients import check_client, check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
 from stencilm.endpoints.requests import Request
 
@@ -43,6 +43,7 @@ def from_anthropic(
     Raises:
         ModelError: The `anthropic` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
+        TypeError: `client` is no client of the library, or `model` no text.
 
     Examples:
         >>> from anthropic import Anthropic
@@ -56,6 +57,7 @@ def from_anthropic(
     anthropic = library("anthropic", "Anthropic's API")
     if client is None:
         client = made(anthropic.Anthropic, anthropic.AnthropicError)
+    check_client(client, "messages", "anthropic.Anthropic or anthropic.AsyncAnthropic")
     if schema_in_prompt is not None:
         known = replace(known, schema_in_prompt=schema_in_prompt)
     provider = _Anthropic(client, is_async=isinstance(client, anthropic.AsyncAnthropic))

@@ -20,7 +20,7 @@ from stencilm.endpoints.capabilities import (
     preset_at,
     told_of,
 )
-from stencilm.endpoints.clients import check_model_name, library, made, within
+from stencilm.endpoints.clients import check_client, check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
 from stencilm.endpoints.requests import Request
 from stencilm.tokenizers import TokenizerInfo
@@ -57,6 +57,7 @@ def from_openai(
     Raises:
         ModelError: The `openai` library is missing, or no key is found.
         ValueError: There is no model name, or no such preset.
+        TypeError: `client` is no client of the library, or `model` no text.
 
     Examples:
         >>> from openai import OpenAI
@@ -75,6 +76,7 @@ def from_openai(
     openai = library("openai", "OpenAI's API")
     if client is None:
         client = made(openai.OpenAI, openai.OpenAIError)
+    check_client(client, "chat", "openai.OpenAI or openai.AsyncOpenAI")
     if known is None:
         known = told_of(preset_at(str(getattr(client, "base_url", "")), model), model)
     if schema_in_prompt is not None:

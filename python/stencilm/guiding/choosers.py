@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -36,12 +36,15 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
 
     Raises:
         ValueError: There is no candidate.
+        TypeError: `candidates` is no list of them, or `target_model` is none.
 
     Examples:
         >>> import stencilm
         >>> stencilm.choose_candidate(["bus", "bike"], "I ride a ", lambda prompt: "2")
         'bike'
     """
+    if isinstance(candidates, str) or not isinstance(candidates, Iterable):
+        raise TypeError(f"candidates is {candidates!r:.60}, but must be a list of them")
     given = tuple(Literal(one) if isinstance(one, str) else one for one in candidates)
     if not given:
         raise ValueError("there are no candidates to choose from")

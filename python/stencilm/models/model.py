@@ -536,7 +536,8 @@ def from_transformers(
 ) -> Model:
     """A `Model` of a transformers causal language model and its tokenizer.
 
-    The model is put in evaluation mode. Raises ModelError where torch or transformers is missing.
+    The model is put in evaluation mode. Raises ModelError where torch or transformers is missing,
+    and TypeError for what is no model or no tokenizer of transformers.
 
     Args:
         model: A causal language model of transformers.

@@ -49,6 +49,11 @@ class TransformersRunner:
     def __init__(self, model: Any, *, static_cache: int | None = None) -> None:
         if static_cache is not None:
             static_cache = count("static_cache", static_cache, least=1, otherwise=", or None")
+        if not all(hasattr(model, name) for name in ("config", "eval", "get_input_embeddings")):
+            raise TypeError(
+                f"model is {model!r:.60}, but must be a causal language model of transformers: "
+                "AutoModelForCausalLM.from_pretrained('organisation/name') returns one"
+            )
         self.model = model.eval()
         self._static_cache = static_cache
         sizes = [
@@ -192,6 +197,11 @@ class TransformersModel(TransformersRunner):
     def __init__(self, model: Any, tokenizer: Any, *, static_cache: int | None = None) -> None:
         super().__init__(model, static_cache=static_cache)
         self.tokenizer = tokenizer
+        if not hasattr(tokenizer, "__len__") or not hasattr(tokenizer, "encode"):
+            raise TypeError(
+                f"tokenizer is {tokenizer!r:.60}, but must be a tokenizer of transformers: "
+                "AutoTokenizer.from_pretrained('organisation/name') returns one"
+            )
         self._tokenizer_info = TokenizerInfo.from_huggingface(
             tokenizer,
             vocab_size=max(len(tokenizer), _logits_width(model)),

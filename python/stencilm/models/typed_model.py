@@ -15,6 +15,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Generator,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -886,6 +887,8 @@ def _value(generation: Generation[Any]) -> Any:
 def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
     if isinstance(prompts, str):
         raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
+    if not isinstance(prompts, Iterable):
+        raise TypeError(f"prompts is {prompts!r:.60}, but must be a list of prompts")
     checked: Sequence[Prompt] = list(prompts)
     return checked
 

@@ -41,6 +41,8 @@ def read_file(path: str | PathLike[str]) -> Source:
     Raises:
         TokenizerError: Nothing there can be read as a tokenizer, or its settings contradict it.
     """
+    if not isinstance(path, (str, PathLike)):
+        raise TypeError(f"path is {path!r:.60}, but must be a str or a Path")
     place = Path(path)
     file = _tokenizer_file(place)
     source = _read_json(file) if file.suffix == ".json" else _read_model(file)

@@ -136,6 +136,7 @@ class TokenizerInfo:
         Raises:
             TokenizerError: Nothing there is a tokenizer, it fails its test, or an id is out of
                 range.
+            TypeError: `path` is no path.
         """
         return cls._from_sources([read_file(path)], vocab_size, stop_token_ids)
 
