@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
+import fractions
 import json
 import pickle
 import random
@@ -208,6 +209,7 @@ def outcome(read: Callable[[str], Any], text: str) -> Any:
         (JsonSchema(float | Decimal, spelling="any"), "1e400", Decimal("1e400")),
         (float | Annotated[Decimal, Field(gt=0)], "12345678901234567890", 12345678901234567890),
         (Annotated[Decimal, Field(gt=0)], f"{LONG}e-400", Decimal(f"{LONG}e-400")),
+        (Literal[10**30, "a"] | Decimal, f"{10**30}", 10**30),
         # Bounds hold for what the model wrote.
         (Annotated[Decimal, Field(lt=1)], "0.99999999999999999999", 1 - Decimal("1e-20")),
         (Annotated[Decimal, Field(gt=1)], "1.00000000000000000001", 1 + Decimal("1e-20")),
@@ -229,6 +231,7 @@ def test_no_number_is_rounded_or_infinite(tp: Any, text: str, value: Any) -> Non
         (Annotated[Decimal, Field(le=1)], "1.00000000000000000001", "less than or equal to 1"),
         (Annotated[Decimal, Field(gt=0)], f"1e{'9' * 20}", "number"),
         (Tenth, "0.10000000000000000001", "Input should be 0.1"),
+        (bool, "1.00000000000000000001", "valid boolean"),
         (Mixed, f'{{"price": {LONG}}}', "Mixed has an __init__ of its own"),
     ],
     ids=str,
@@ -286,3 +289,12 @@ def test_types_without_such_numbers_are_read_by_pydantic_alone() -> None:
     adapter: TypeAdapter[Any] = type_adapter(list[float])
     text = f"[{LONG}, 1.5]"
     assert resolve(list[float]).parse(text) == adapter.validate_json(text)
+
+
+def test_fractions_are_exact_where_numbers_are_read_as_them() -> None:
+    if type_adapter(fractions.Fraction).core_schema["type"] != "fraction":
+        pytest.skip("before 2.14 pydantic reads a Fraction by a function")
+    read = resolve(list[fractions.Fraction | float]).parse
+    assert read(f"[{LONG}, 0.5]") == [fractions.Fraction(Decimal(LONG)), 0.5]
+    with pytest.raises(ValueError, match=r"1e-9{9}"):
+        resolve(fractions.Fraction).parse("1e-999999999")

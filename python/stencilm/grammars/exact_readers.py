@@ -10,12 +10,18 @@ them are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from pydantic_core import PydanticCustomError, SchemaValidator
 
-from stencilm.grammars.written_numbers import Kinds, WrittenNumber, current_marks
+from stencilm.grammars.written_numbers import (
+    MOST_DIGITS,
+    Kinds,
+    WrittenNumber,
+    current_marks,
+    lost_integer,
+)
 
 _ARRAYS = frozenset({"deque", "frozenset", "generator", "list", "set"})
 _OBJECTS = frozenset({"counter", "dict", "frozendict", "ordered-dict"})
@@ -59,7 +65,7 @@ def kinds_of(schema: Any) -> Kinds:
     """What the numbers of a type may be read as."""
     found = list(parts(schema))
     kinds = {kind for part in found if isinstance(kind := part.get("type"), str)}
-    exact = {"decimal", "fraction", "int", "str", "literal", "enum", *_FUNCTIONS}
+    exact = {"decimal", "fraction", "int", "bool", "str", "literal", "enum", *_FUNCTIONS}
     return Kinds(
         has_exact=not exact.isdisjoint(kinds) or any(part.get("custom_init") for part in found),
         has_decimals="decimal" in kinds,
@@ -146,14 +152,22 @@ def _around(part: Mapping[str, Any], kind: str, function: Callable[..., Any]) ->
     return {**made, "ref": part["ref"]} if "ref" in part else made
 
 
-def _gated(part: Mapping[str, Any], gate: Callable[[Any, Any], Any]) -> Any:
+def _gated(part: Mapping[str, Any], gate: Callable[[WrittenNumber, Any], Any]) -> Any:
     """A schema of single values, which lost numbers reach through a gate, and others as ever."""
+    # An integer is read as what it is, but for where it might be rounded.
+    with_integers = part["type"] in ("decimal", "float")
+
+    def lost(value: Any) -> WrittenNumber | None:
+        found = current_marks().number(value)
+        return lost_integer(value) if found is None and with_integers else found
 
     def tag(value: Any) -> str:
-        return "other" if current_marks().number(value) is None else "number"
+        return "other" if lost(value) is None else "number"
 
     def read(value: Any, handler: Any) -> Any:
-        return gate(current_marks().number(value), handler)
+        number = lost(value)
+        assert number is not None, "the tag of this value says that it is a number"
+        return gate(number, handler)
 
     through = _around(part, "function-wrap", read)
     ref = {"ref": through.pop("ref")} if "ref" in through else {}
@@ -166,8 +180,8 @@ def _plain(value: Any) -> Any:
     return current_marks().restored(value, WrittenNumber.plain)
 
 
-def _read_decimal(number: WrittenNumber | int, handler: Any) -> Any:
-    read = Decimal(number) if isinstance(number, int) else number.as_decimal()
+def _read_decimal(number: WrittenNumber, handler: Any) -> Any:
+    read = number.as_decimal()
     if read is None:
         raise PydanticCustomError(
             "beyond_decimals", "The number {number} is beyond what a Decimal holds", _shown(number)
@@ -175,47 +189,53 @@ def _read_decimal(number: WrittenNumber | int, handler: Any) -> Any:
     return handler(read)
 
 
-def _read_float(number: WrittenNumber | int, handler: Any) -> Any:
-    # No float itself: in a union what keeps all digits is the better match.
-    read = number if isinstance(number, WrittenNumber) else WrittenNumber(str(number))
-    if read.is_beyond_floats:
+def _read_fraction(number: WrittenNumber, handler: Any) -> Any:
+    read = number.as_decimal()
+    if read is None or abs(read.adjusted()) >= MOST_DIGITS:
+        raise PydanticCustomError(
+            "beyond_fractions", "The number {number} has too many digits", _shown(number)
+        )
+    return handler(Fraction(read))
+
+
+def _read_float(number: WrittenNumber, handler: Any) -> Any:
+    if number.is_beyond_floats:
         raise PydanticCustomError(
             "beyond_floats", "The number {number} is beyond what a float holds", _shown(number)
         )
-    return handler(read)
+    # No float itself: in a union what keeps all digits is the better match.
+    return handler(number)
 
 
-def _read_int(number: WrittenNumber | int, handler: Any) -> Any:
-    if isinstance(number, int):
-        return handler(number)
+def _read_int(number: WrittenNumber, handler: Any) -> Any:
     digits = number.digits()
     return handler(float(number) if digits is None else digits)
 
 
-def _read_rounded(number: WrittenNumber | int, handler: Any) -> Any:
-    return handler(number if isinstance(number, int) else float(number))
+def _read_rounded(number: WrittenNumber, handler: Any) -> Any:
+    return handler(float(number))
 
 
-def _read_exactly(number: WrittenNumber | int, handler: Any) -> Any:
+def _read_exactly(number: WrittenNumber, handler: Any) -> Any:
     return handler(number)
 
 
-def _read_constant(number: WrittenNumber | int, handler: Any) -> Any:
-    # No float is equal to it.
-    return _read_decimal(number, handler)
+def _read_text(number: WrittenNumber, handler: Any) -> Any:
+    # It is neither 1 nor 0, though it may be rounded to one of them.
+    return handler(str(number))
 
 
-_GATES: dict[str, Callable[[Any, Any], Any]] = {
-    "bool": _read_rounded,
+_GATES: dict[str, Callable[[WrittenNumber, Any], Any]] = {
+    "bool": _read_text,
     "complex": _read_rounded,
     "date": _read_rounded,
     "datetime": _read_rounded,
     "decimal": _read_decimal,
-    "enum": _read_constant,
+    "enum": _read_decimal,  # to which no float is equal
     "float": _read_float,
-    "fraction": _read_decimal,
+    "fraction": _read_fraction,
     "int": _read_int,
-    "literal": _read_constant,
+    "literal": _read_decimal,
     "str": _read_exactly,
     "time": _read_rounded,
     "timedelta": _read_rounded,
@@ -223,8 +243,8 @@ _GATES: dict[str, Callable[[Any, Any], Any]] = {
 """How a lost number is handed to what reads single values."""
 
 
-def _shown(number: WrittenNumber | int) -> dict[str, Any]:
-    text = str(Decimal(number)) if isinstance(number, int) else str(number)
+def _shown(number: WrittenNumber) -> dict[str, Any]:
+    text = str(number)
     return {"number": text if len(text) <= 60 else f"{text[:57]}..."}
 
 

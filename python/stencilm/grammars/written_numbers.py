@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 # A float holds 15 digits, every integer of so many, and every negative exponent of two digits.
 _MAY_BE_LOST = re.compile(r"[0-9](?:[0-9.]{15}|[eE](?:\+?[0-9]{2}|-[0-9]{3}))")
 
-_MOST_DIGITS = 4300  # of an int, as pydantic reads it
+MOST_DIGITS = 4300  # of an int, as pydantic reads it
 
 _LARGEST = 2**53  # up to which a float holds every integer
 
@@ -82,7 +82,7 @@ class WrittenNumber(float):
     def digits(self) -> str | None:
         """The digits of an integer that an int can be read from; None for another number."""
         number = self.as_decimal()
-        if number is None or number.adjusted() >= _MOST_DIGITS or _has_fraction(number):
+        if number is None or number.adjusted() >= MOST_DIGITS or _has_fraction(number):
             return None
         return f"{number.to_integral_value():f}"
 
@@ -114,16 +114,14 @@ class Marks:
         self.met: set[float] = set()
         self.key = ""
 
-    def number(self, value: Any) -> WrittenNumber | int | None:
-        """What a number stands for that a float does not hold; None for every other value."""
+    def number(self, value: Any) -> WrittenNumber | None:
+        """What a mark stands for; None for every other value."""
         if type(value) is float:
             found = self.numbers.get(value)
             if found is not None:
                 self.met.add(value)
             return found
-        if isinstance(value, WrittenNumber) or (type(value) is int and not _is_float(value)):
-            return value
-        return None
+        return value if isinstance(value, WrittenNumber) else None
 
     def restored(self, value: Any, made: Callable[[WrittenNumber], Any]) -> Any:
         """A JSON value with what its marks stand for; the same one where it has none.
@@ -142,7 +140,7 @@ class Marks:
                 return value if all(map(operator.is_, value, elements)) else elements
             case float():
                 found = self.number(value)
-                return made(found) if isinstance(found, WrittenNumber) else value
+                return value if found is None else made(found)
         return value
 
     @property
@@ -198,6 +196,12 @@ def marks_of(text: str, kinds: Kinds, *, without: frozenset[str] = frozenset()) 
 
     numbers = {float(mark): WrittenNumber(number) for number, mark in marks.items()}
     return Marks(_TOKEN.sub(written, text), numbers)
+
+
+def lost_integer(value: Any) -> WrittenNumber | None:
+    """An int that no float holds, as a number; None for every other value."""
+    is_lost = type(value) is int and not _is_float(value)
+    return WrittenNumber(str(value)) if is_lost else None
 
 
 def _new_marks(text: str, taken: set[float]) -> Iterator[str]:
