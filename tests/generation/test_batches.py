@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -254,10 +255,14 @@ def test_asyncio() -> None:
 def test_a_cancelled_task_stops_the_model(model: stencilm.Model, monkeypatch: Any) -> None:
     backend: Any = model.backend
     passes = []
+    cancelled = threading.Event()
     forward = backend.forward
 
     def counted(*arguments: Any, **options: Any) -> Any:
         passes.append(1)
+        if len(passes) == 3:
+            # Else the model might be done before this thread is asked again.
+            assert cancelled.wait(60)
         return forward(*arguments, **options)
 
     monkeypatch.setattr(backend, "forward", counted)
@@ -269,6 +274,7 @@ def test_a_cancelled_task_stops_the_model(model: stencilm.Model, monkeypatch: An
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        cancelled.set()
         await asyncio.sleep(0.1)
         stopped_at = len(passes)
         await asyncio.sleep(0.1)

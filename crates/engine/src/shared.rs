@@ -136,6 +136,7 @@ impl Deref for Vocabulary {
 mod tests {
     use super::*;
     use crate::compiled::HeldLayout;
+    use crate::lexeme::find::char_runs::ClassRuns;
     use crate::lexeme::shared::Lane;
     use crate::limits::Limits;
     use crate::{CompiledGrammar, GrammarMatcher, MatcherOptions};
@@ -167,6 +168,31 @@ mod tests {
         let current = lexeme_cache.current(Lane(0));
         let known = current.lock();
         assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
+    }
+
+    #[test]
+    fn new_lexemes_know_how_many_characters_of_strings_tokens_begin() {
+        let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        tokens.extend([&b"abc"[..], b"de\"", "\u{e9}\u{e9}".as_bytes()].map(|token| Some(token.to_vec())));
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).unwrap());
+        let limits = Limits { lexicon_bytes: 1 << 20, ..Limits::default() };
+        let mask_in_a_string = || {
+            let schema = r#"{"type": "string", "maxLength": 2}"#;
+            let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).unwrap();
+            let compiled = CompiledGrammar::with_limits(Arc::new(grammar), vocabulary.clone(), limits.clone()).unwrap();
+            let mut matcher = GrammarMatcher::new(Arc::new(compiled), &MatcherOptions::default()).unwrap();
+            assert!(matcher.accept_token(u32::from(b'"')).unwrap());
+            let mut mask = vec![0; vocabulary.mask_words()];
+            matcher.fill_mask(&mut mask).unwrap();
+            mask
+        };
+        let first = mask_in_a_string();
+        assert_eq!(first[256 / 32] >> (256 % 32), 0b110, "of the long tokens those of at most two characters");
+        let lexeme_cache = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
+        lexeme_cache.retire(&lexeme_cache.current(Lane(0)));
+        let counted = |runs: &Option<ClassRuns>| runs.as_ref().is_some_and(ClassRuns::is_counted);
+        assert!(lexeme_cache.current(Lane(0)).lock().classes.values().any(counted));
+        assert_eq!(mask_in_a_string(), first);
     }
 
     fn in_a_string(compiled: &Arc<CompiledGrammar>, text: &[u8]) -> (GrammarMatcher, Vec<u32>) {

@@ -89,7 +89,8 @@ impl LexemeCache {
     }
 
     /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the ways behind
-    /// bytes, and the rows of the expressions that all lexicons have in common, as the body of a string.
+    /// bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many characters
+    /// tokens begin.
     pub fn renewed(&self) -> LexemeCache {
         let exprs = &self.deriver.exprs;
         let common = self.rows.iter().filter_map(|(key, row)| match (&*key.0, key.1) {
@@ -110,11 +111,18 @@ impl LexemeCache {
             }
             rows.insert(key.clone(), row.clone());
         }
+        let counted = self.classes.iter().filter(|(character, _)| exprs.is_shared(**character));
+        let counted = counted.filter_map(|(&character, runs)| Some((character, runs.as_ref()?)));
+        let counted =
+            counted.filter(|(_, runs)| runs.is_counted()).map(|(character, runs)| (character, Some(runs.renewed())));
+        let classes: FxHashMap<ExprId, Option<ClassRuns>> = counted.collect();
+        let in_classes: usize = classes.values().flatten().map(ClassRuns::memory_bytes).sum();
         let in_ways: usize = self.ways.values().flatten().map(|ways| ways.memory_bytes()).sum();
         LexemeCache {
             rows,
+            classes,
             ways: self.ways.clone(),
-            rows_bytes: in_rows + in_ways,
+            rows_bytes: in_rows + in_classes + in_ways,
             ..LexemeCache::new(self.longest_token, self.limits)
         }
     }

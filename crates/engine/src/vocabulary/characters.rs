@@ -19,22 +19,13 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Sorts tokens, each with its number of characters.
-    fn new(within: &[(u32, u32)]) -> Counted {
-        let rounds = within.iter().map(|&(rounds, _)| rounds as usize + 1).max().unwrap_or(0);
-        let mut starts = vec![0u32; rounds + 1];
-        within.iter().for_each(|&(rounds, _)| starts[rounds as usize + 1] += 1);
-        for rounds in 1..starts.len() {
-            starts[rounds] += starts[rounds - 1];
-        }
-        let mut tokens = vec![0; within.len()];
-        let mut places = starts.clone();
-        for &(rounds, token) in within {
-            let place = &mut places[rounds as usize];
-            tokens[*place as usize] = token;
-            *place += 1;
-        }
-        Counted { tokens, starts }
+    /// By number of characters the tokens that begin so many.
+    fn new(within: &[Vec<u32>]) -> Counted {
+        let lengths = within.iter().scan(0, |start, tokens| {
+            *start += tokens.len() as u32;
+            Some(*start)
+        });
+        Counted { tokens: within.concat(), starts: std::iter::once(0).chain(lengths).collect() }
     }
 
     /// The most characters that one of them begins.
@@ -106,7 +97,7 @@ impl<'a> Characters<'a> {
     pub fn read(&mut self, vocabulary: &Tokens, stops: ByteSet, counted: bool) -> Result<RunsFound, LimitExceeded> {
         let trie = vocabulary.trie();
         let wide = 2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
-        let within = counted.then(|| Vec::with_capacity(vocabulary.vocab_size()));
+        let within = counted.then(Vec::new);
         let mut runs = Runs { characters: self, trie, stops, found: Vec::new(), within };
         let mut kinds = Kinds::new(&runs);
         let any = category_walk::read(vocabulary, &mut kinds, &mut runs, StateId::START.0, wide)?;
@@ -145,8 +136,9 @@ struct Runs<'r, 'a> {
     stops: ByteSet,
     /// The nodes at which a run stops, each with the number of characters before it.
     found: Vec<(u32, u32)>,
-    /// The tokens that are runs, each behind its number of characters, where they are counted.
-    within: Option<Vec<(u32, u32)>>,
+    /// The tokens that are runs by their numbers of characters, where they are counted. In vectors of their own, because the
+    /// tokens of a shape are copied at once.
+    within: Option<Vec<Vec<u32>>>,
 }
 
 impl Runs<'_, '_> {
@@ -206,8 +198,14 @@ impl Reader for Runs<'_, '_> {
     }
 
     fn ends(&mut self, at: u32, tokens: &[u32]) {
-        if let Some(within) = &mut self.within {
-            within.extend(tokens.iter().map(|&token| (at >> ROUNDS, token)));
+        if let Some(within) = &mut self.within
+            && !tokens.is_empty()
+        {
+            let rounds = (at >> ROUNDS) as usize;
+            if within.len() <= rounds {
+                within.resize_with(rounds + 1, Vec::new);
+            }
+            within[rounds].extend_from_slice(tokens);
         }
     }
 }
@@ -283,7 +281,8 @@ mod tests {
             let character = class(&mut deriver, CLASSES[pattern]);
             let mut automaton = Dfa::new(&mut deriver, &[character], Limits::default()).unwrap();
             let mut characters = Characters::new(&mut automaton, &mut deriver);
-            let (mut inside, mut found, mut within) = (TokenSet::empty(tokens.len()), Vec::new(), Vec::new());
+            let (mut inside, mut found) = (TokenSet::empty(tokens.len()), Vec::new());
+            let mut within: Vec<Vec<u32>> = Vec::new();
             let step = |(state, rounds): (u32, u32), byte, node| {
                 let next = characters.next(state, byte)?;
                 let at_start = state == StateId::START.0;
@@ -294,7 +293,8 @@ mod tests {
             };
             let token = |token, (_, rounds)| {
                 inside.insert(token);
-                within.push((rounds, token));
+                within.resize(within.len().max(rounds as usize + 1), Vec::new());
+                within[rounds as usize].push(token);
             };
             vocabulary.trie().walk((StateId::START.0, 0), step, token).unwrap();
             let runs = characters.read(&vocabulary, stops, counted).unwrap();

@@ -28,6 +28,7 @@ pub(crate) const SCHEMA: &str = r#"{"type": "object", "properties": {
     "rates": {"type": "array", "items": {"type": ["number", "null"]}},
     "mixed": {"type": "array", "items": {"type": ["string", "number"]}},
     "named": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+    "short": {"type": "string", "maxLength": 40},
     "anything": true,
     "date-time": {"type": "string", "format": "date-time"},
     "date": {"type": "string", "format": "date"},
@@ -42,7 +43,7 @@ pub(crate) const SCHEMA: &str = r#"{"type": "object", "properties": {
 
 pub(crate) const TEXT: &str = r#"{"integer": 42, "number": -3.14, "integers": [7, 12], "counts": [1, 20], "numbers": [2.5, 1],
  "flags": [true, false], "lists": [["a"], ["b", "c"]], "texts": ["a", null, "b"], "places": [1, null, 22], "rates": [0.5, null, 1],
- "mixed": ["a", 1.5], "named": {"a": "b", "c": null},
+ "mixed": ["a", 1.5], "named": {"a": "b", "c": null}, "short": "a",
  "anything": [{"d": [1.5e3]}, "e"], "date-time": "2024-02-29T12:34:56.789Z", "date": "1999-12-31",
  "time": "08:09:10+01:00", "email": "john.doe@mail.example.com", "hostname": "www.example.org",
  "ipv4": "192.168.10.25", "ipv6": "2001:0db8:85a3:0000:0000:8a2e:0370:7334",

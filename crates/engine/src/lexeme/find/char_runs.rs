@@ -125,13 +125,14 @@ pub struct ClassRuns {
 }
 
 /// How many characters tokens begin.
+#[derive(Clone)]
 enum Counts {
     /// Not known.
     None,
     /// As many as they have bytes.
     OfBytes(Arc<Lengths>),
-    /// As listed.
-    Listed(Counted),
+    /// As listed; shared by the classes of lexemes that follow each other.
+    Listed(Arc<Counted>),
 }
 
 impl ClassRuns {
@@ -151,7 +152,7 @@ impl ClassRuns {
         let mut characters = Characters::new(automaton, deriver);
         let RunsFound { any, stops: found, counted } = characters.read(vocabulary, stops, counted && !of_bytes)?;
         let counts = match counted {
-            Some(counted) => Counts::Listed(counted),
+            Some(counted) => Counts::Listed(Arc::new(counted)),
             None if of_bytes => Counts::OfBytes(vocabulary.lengths().clone()),
             None => Counts::None,
         };
@@ -162,6 +163,22 @@ impl ClassRuns {
         let stops = Stops::by_byte(vocabulary.trie(), found);
         let num_any = any.len();
         Ok(Some(ClassRuns { character, any, num_any, counts, few, stops, known, endings }))
+    }
+
+    /// The same without what was made of it for single rows.
+    pub fn renewed(&self) -> ClassRuns {
+        let by_byte =
+            |stops: &Stops| Stops { byte: stops.byte, nodes: stops.nodes.clone(), below: stops.below, paths: None };
+        ClassRuns {
+            character: self.character.clone(),
+            any: self.any.clone(),
+            num_any: self.num_any,
+            counts: self.counts.clone(),
+            few: Vec::new(),
+            stops: self.stops.iter().map(by_byte).collect(),
+            known: self.known,
+            endings: FxHashMap::default(),
+        }
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
