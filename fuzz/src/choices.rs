@@ -1,6 +1,7 @@
 //! Choices read from bytes: the same bytes make the same case, and fewer or smaller bytes a simpler one.
 
 /// A cursor in bytes. Behind their end every choice is the first one, so that everything comes to an end.
+#[derive(Clone)]
 pub struct Choices<'a> {
     data: &'a [u8],
     at: usize,

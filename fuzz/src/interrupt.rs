@@ -16,8 +16,16 @@ pub fn after<T>(time: Duration, operation: impl FnOnce() -> T) -> T {
         before_waiting: || {},
         after_freeing: || {},
     });
+    let _restore = Restore;
     END.set(Some(Instant::now() + time));
-    let result = operation();
-    END.set(None);
-    result
+    operation()
+}
+
+/// Lets everything through again, also where the operation panics.
+struct Restore;
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        END.set(None);
+    }
 }

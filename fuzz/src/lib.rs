@@ -8,6 +8,7 @@ pub mod ambiguous;
 pub mod canonical;
 pub mod canonical_twin;
 pub mod choices;
+pub mod deadlines;
 pub mod exprs;
 pub mod grammars;
 pub mod holes;

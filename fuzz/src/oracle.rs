@@ -159,24 +159,25 @@ impl<'a> Oracle<'a> {
     }
 
     fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>, at: usize) -> Result<Ends, LimitExceeded> {
-        // Counts above the least number make no difference where there is no greatest one.
-        let limit = max.unwrap_or(min);
-        let mut ends = 0;
-        let mut seen: HashSet<(usize, u32)> = HashSet::from([(at, 0)]);
-        let mut work = vec![(at, 0)];
-        while let Some((place, count)) = work.pop() {
-            if count >= min {
-                ends |= bit(place);
+        // One count after the other, with all places where so many bodies may end.
+        let (mut ends, mut here) = (0, bit(at));
+        for count in 0..max.unwrap_or(min) {
+            ends |= if count >= min { here } else { 0 };
+            let next = self.after_all(here, body)?;
+            // As it will be for every greater count.
+            if next == here {
+                break;
             }
-            if max.is_some_and(|max| count >= max) {
-                continue;
+            here = next;
+        }
+        ends |= here;
+        // Without a greatest count any number may follow.
+        while max.is_none() {
+            let more = ends | self.after_all(here, body)?;
+            if more == ends {
+                break;
             }
-            for end in places(self.ends(body, place)?) {
-                let next = (end, (count + 1).min(limit));
-                if seen.insert(next) {
-                    work.push(next);
-                }
-            }
+            (here, ends) = (more & !ends, more);
         }
         Ok(ends)
     }

@@ -1,7 +1,5 @@
 //! Several sequences of one grammar: rolled back and forked in any order, in batches of several threads, and what they capture.
 
-use std::time::Duration;
-
 use stencilm_engine::{GrammarMatcher, MatcherError, TokenSet, Workers};
 
 use crate::Counts;
@@ -142,39 +140,5 @@ pub fn captures(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Count
         }
         assert_eq!(matcher.get_captures()?, straight.get_captures()?, "rolled back: {what}");
     }
-    Ok(())
-}
-
-/// A deadline ends whatever is asked, and leaves no trace.
-pub fn deadlines(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
-    let what = &setting.what;
-    let mut matcher = setting.walked(choices)?;
-    if matcher.is_terminated() {
-        return Ok(());
-    }
-    let anew = setting.anew();
-    let tokens = matcher.recent_tokens(usize::MAX);
-    // The first looks at the clock end what is asked; later ones are let through.
-    let soon = Duration::from_micros(1 + choices.below(200) as u64);
-    let ended = crate::interrupt::after(soon, || {
-        let mut other = GrammarMatcher::new(anew.clone(), &Default::default())?;
-        for &token in &tokens {
-            other.accept_token(token)?;
-        }
-        let mut mask = TokenSet::empty(setting.vocabulary.vocab_size());
-        other.fill_mask(mask.words_mut())?;
-        other.shortest_completion(1_000)?;
-        other.get_captures()?;
-        Ok::<(), MatcherError>(())
-    });
-    // Asked for, and more often on a busy machine: no limit of the case.
-    counts.decisions += u64::from(ended.is_err());
-    // What was interrupted has left no half of anything in what is shared.
-    let mut other = GrammarMatcher::new(anew, &Default::default())?;
-    for &token in &tokens {
-        assert!(other.accept_token(token)?, "after an interrupt: {what}");
-    }
-    assert_eq!(state(&mut other), state(&mut matcher), "after an interrupt: {what}");
-    counts.masks += 1;
     Ok(())
 }

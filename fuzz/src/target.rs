@@ -9,7 +9,8 @@ use crate::setting::ask;
 use crate::source::{self, Source};
 use crate::walks::Case;
 use crate::{
-    Counts, ambiguous, canonical, canonical_twin, holes, names, questions, repetitions, sequences, show, written,
+    Counts, ambiguous, canonical, canonical_twin, deadlines, holes, names, questions, repetitions, sequences, show,
+    written,
 };
 
 /// A grammar where the choices make one, and what it was made of.
@@ -128,7 +129,13 @@ pub const TARGETS: &[Target] = &[
     asks("forks", "rollback, fork and reset in any order", |g, w, c| ask(g, w, c, sequences::forks)),
     asks("batches", "batches of several threads against one thread", |g, w, c| ask(g, w, c, sequences::batches)),
     asks("captures", "captures, however the text was cut", |g, w, c| ask(g, w, c, sequences::captures)),
-    asks("deadlines", "operations that are ended leave no trace", |g, w, c| ask(g, w, c, sequences::deadlines)),
+    Target {
+        name: "deadlines",
+        about: "operations that are ended leave no trace, and texts are read as ever or ended",
+        grammar: deadlines::grammar,
+        check: |g, w, c| ask(g, w, c, deadlines::check),
+        recurses: false,
+    },
     Target {
         name: "holes",
         about: "texts with holes against a recogniser without, and masks within holes",

@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use stencilm_grammar::{ErrorKind, Grammar, GrammarError};
+use stencilm_grammar::{ErrorKind, Grammar, GrammarError, SavedFormat};
 
 use crate::compiled::CompiledGrammar;
 use crate::error::EngineError;
 use crate::limits::Limits;
 use crate::shared::Vocabulary;
 
-/// What a text must say it is.
-const FORMAT: &str = "stencilm-compiled-grammar";
-/// The version of the form described here. That of the grammar inside is its own.
-const VERSION: u32 = 1;
+/// The form described here. That of the grammar inside is its own.
+const FORMAT: SavedFormat =
+    SavedFormat { name: "stencilm-compiled-grammar", version: 1, written_by: "CompiledGrammar.serialize_json" };
 /// Longest text accepted, in bytes: somewhat more than a grammar alone may have.
 const MAX_BYTES: usize = (64 << 20) + 4096;
 /// Longest part of a text that a message repeats, in characters.
@@ -56,13 +55,6 @@ struct Saved<'a> {
     grammar: &'a RawValue,
 }
 
-/// Only these two are read of a text that may be of another version.
-#[derive(Deserialize)]
-struct Header {
-    format: Option<String>,
-    version: Option<u32>,
-}
-
 impl CompiledGrammar {
     /// The grammar and the fingerprint of the vocabulary as JSON text, which [`CompiledGrammar::deserialize_json`] reads.
     pub fn serialize_json(&self) -> String {
@@ -79,8 +71,8 @@ impl CompiledGrammar {
 
     fn written(&self, grammar: &str) -> String {
         let saved = Saved {
-            format: FORMAT.into(),
-            version: VERSION,
+            format: FORMAT.name.into(),
+            version: FORMAT.version,
             tokenizer: fingerprint(self.vocabulary()),
             grammar: serde_json::from_str(grammar).expect("a grammar writes itself as JSON"),
         };
@@ -104,13 +96,11 @@ impl CompiledGrammar {
         }
         let saved = match serde_json::from_str::<Saved<'_>>(text) {
             Ok(saved) => {
-                check_header(Some(&saved.format), Some(saved.version))?;
+                FORMAT.check(Some(&saved.format), Some(saved.version))?;
                 saved
             }
             Err(error) => {
-                // That it is no grammar of this version says more than what this version has not.
-                let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
-                check_header(header.format.as_deref(), header.version)?;
+                FORMAT.check_text(text, damaged)?;
                 return Err(damaged(&error).into());
             }
         };
@@ -121,23 +111,6 @@ impl CompiledGrammar {
         let grammar = Grammar::deserialize_json(saved.grammar.get()).map_err(inside)?;
         Ok(CompiledGrammar::with_limits(Arc::new(grammar), vocabulary, limits)?)
     }
-}
-
-/// Whether a text says that it is a compiled grammar of this version.
-fn check_header(format: Option<&str>, version: Option<u32>) -> Result<(), GrammarError> {
-    if format != Some(FORMAT) {
-        let message = format!(
-            "the format is {:?}, not \"{FORMAT}\"; give what CompiledGrammar.serialize_json wrote",
-            shortened(format.unwrap_or_default())
-        );
-        return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message));
-    }
-    if version != Some(VERSION) {
-        let found = version.map_or("missing".into(), |version| version.to_string());
-        let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
-        return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message));
-    }
-    Ok(())
 }
 
 fn fingerprint(vocabulary: &Vocabulary) -> String {

@@ -7,6 +7,7 @@ mod json;
 mod json_schema;
 mod notations;
 pub mod passes;
+mod saved_text;
 mod serialize;
 mod word_trie;
 
@@ -31,3 +32,4 @@ pub use notations::lark::{LarkOptions, NamedGrammar};
 pub use notations::regex::{RegexError, from_regex};
 pub use notations::structural_tag::StructuralTagOptions;
 pub use notations::symbols::SymbolTables;
+pub use saved_text::SavedFormat;

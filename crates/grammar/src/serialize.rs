@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time, check_time_now};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
@@ -26,11 +26,10 @@ use crate::ir::report::{Finding, Report};
 use crate::json::formats::language;
 use crate::json::surface::Surface;
 use crate::passes::rebuild;
+use crate::saved_text::SavedFormat;
 
-/// What a text must say it is.
-const FORMAT: &str = "stencilm-grammar";
-/// The version of the form described here.
-const VERSION: u32 = 3;
+/// The form described here.
+const FORMAT: SavedFormat = SavedFormat { name: "stencilm-grammar", version: 3, written_by: "Grammar.serialize_json" };
 /// Longest text accepted, in bytes.
 const MAX_BYTES: usize = 64 << 20;
 /// Most nodes, rules, members and names of any one list.
@@ -56,15 +55,8 @@ struct Saved {
     items: Vec<SavedItems>,
     root: Index,
     report: SavedReport,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "in_time", skip_serializing_if = "Vec::is_empty")]
     begun: Vec<u8>,
-}
-
-/// Only these two are read of a text that may be of another version.
-#[derive(Deserialize)]
-struct Header {
-    format: Option<String>,
-    version: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,10 +64,10 @@ struct Header {
 enum SavedExpr {
     Empty,
     /// Ranges of bytes.
-    Bytes(Vec<(u8, u8)>),
+    Bytes(#[serde(deserialize_with = "in_time")] Vec<(u8, u8)>),
     Concat(Index, Index),
-    Or(Vec<Index>),
-    And(Vec<Index>),
+    Or(#[serde(deserialize_with = "in_time")] Vec<Index>),
+    And(#[serde(deserialize_with = "in_time")] Vec<Index>),
     Not(Index),
     Repeat(Index, u32, Option<u32>),
     Numbers(String),
@@ -88,16 +80,25 @@ enum SavedExpr {
 #[serde(rename_all = "snake_case")]
 enum SavedNode {
     Lexeme(Index),
-    Sequence(Vec<Index>),
-    Choice(Vec<Index>),
+    Sequence(#[serde(deserialize_with = "in_time")] Vec<Index>),
+    Choice(#[serde(deserialize_with = "in_time")] Vec<Index>),
     Repeat(Index, u32, Option<u32>),
     Rule(Index),
     Members(Index),
     Items(Index),
     SpecialToken(String),
     IfSpecialToken(String),
-    OtherTokens { ids: Vec<u32>, names: Vec<String> },
-    TokenIds { ranges: Vec<(u32, u32)>, negated: bool },
+    OtherTokens {
+        #[serde(deserialize_with = "in_time")]
+        ids: Vec<u32>,
+        #[serde(deserialize_with = "in_time")]
+        names: Vec<String>,
+    },
+    TokenIds {
+        #[serde(deserialize_with = "in_time")]
+        ranges: Vec<(u32, u32)>,
+        negated: bool,
+    },
     Capture(String, Index),
     MaxTokens(u32, Index),
     Temperature(f64, Index),
@@ -108,8 +109,10 @@ enum SavedNode {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedMembers {
+    #[serde(deserialize_with = "in_time")]
     known: Vec<SavedKnown>,
     ordered: usize,
+    #[serde(deserialize_with = "in_time")]
     free: Vec<SavedFree>,
     min: u32,
     max: Option<u32>,
@@ -130,6 +133,7 @@ struct SavedKnown {
 #[serde(deny_unknown_fields)]
 struct SavedFree {
     key: Index,
+    #[serde(deserialize_with = "in_time")]
     taken: Vec<String>,
     value: Index,
     some: Option<Index>,
@@ -140,10 +144,13 @@ struct SavedFree {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedItems {
-    prefix: Vec<Vec<SavedElement>>,
+    #[serde(deserialize_with = "in_time")]
+    prefix: Vec<SavedPlace>,
+    #[serde(deserialize_with = "in_time")]
     rest: Vec<SavedElement>,
     min: u32,
     max: Option<u32>,
+    #[serde(deserialize_with = "in_time")]
     contains: Vec<(u32, Option<u32>)>,
     unique: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -154,6 +161,11 @@ struct SavedItems {
     surface: [Index; 4],
 }
 
+/// The elements that may stand in one place.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct SavedPlace(#[serde(deserialize_with = "in_time")] Vec<SavedElement>);
+
 /// The value, and the counters that it counts for.
 type SavedElement = (Index, u32);
 
@@ -163,8 +175,11 @@ type Row = (String, String, String);
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedReport {
+    #[serde(deserialize_with = "in_time")]
     enforced: Vec<Row>,
+    #[serde(deserialize_with = "in_time")]
     annotations: Vec<Row>,
+    #[serde(deserialize_with = "in_time")]
     relaxed: Vec<Row>,
 }
 
@@ -195,35 +210,15 @@ impl Grammar {
         }
         match serde_json::from_str::<Saved>(text) {
             Ok(saved) => {
-                check_header(Some(&saved.format), Some(saved.version))?;
+                FORMAT.check(Some(&saved.format), Some(saved.version))?;
                 loaded(saved)
             }
             Err(error) => {
-                check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
-                // That it is no grammar of this version says more than what this version has not.
-                let header: Header = serde_json::from_str(text).map_err(|error| damaged(&error))?;
-                check_header(header.format.as_deref(), header.version)?;
+                FORMAT.check_text(text, damaged)?;
                 Err(damaged(&error))
             }
         }
     }
-}
-
-/// Whether a text says that it is a grammar of this version.
-fn check_header(format: Option<&str>, version: Option<u32>) -> Result<(), GrammarError> {
-    if format != Some(FORMAT) {
-        let message = format!(
-            "the format is {:?}, not \"{FORMAT}\"; give what Grammar.serialize_json wrote",
-            format.unwrap_or_default().chars().take(40).collect::<String>()
-        );
-        return Err(GrammarError::new(ErrorKind::Syntax, "#/format", message));
-    }
-    if version != Some(VERSION) {
-        let found = version.map_or("missing".into(), |version| version.to_string());
-        let message = format!("the version is {found}, and this library reads {VERSION}; serialize it again");
-        return Err(GrammarError::new(ErrorKind::Syntax, "#/version", message));
-    }
-    Ok(())
 }
 
 /// A list of which each entry is read only where there is time for it.
@@ -317,8 +312,8 @@ fn saved<E>(grammar: &Grammar, report: &Report, may_go_on: impl Fn() -> Result<(
     };
     let Report { enforced, annotations, relaxed } = report;
     Ok(Saved {
-        format: FORMAT.into(),
-        version: VERSION,
+        format: FORMAT.name.into(),
+        version: FORMAT.version,
         exprs: saved_exprs.collect::<Result<_, E>>()?,
         nodes: nodes.collect::<Result<_, E>>()?,
         rules: grammar.rules.iter().map(|rule| (rule.name.clone(), rule.body.0)).collect(),
@@ -354,7 +349,7 @@ fn saved_items(items: &Items, number: impl Fn(&ExprId) -> Index) -> SavedItems {
     let ArraySurface { empty, open, item, close } = items.surface;
     let place = |place: &[Element]| place.iter().map(|element| (element.value.0, element.counts)).collect::<Vec<_>>();
     SavedItems {
-        prefix: items.prefix.iter().map(|alternatives| place(alternatives)).collect(),
+        prefix: items.prefix.iter().map(|alternatives| SavedPlace(place(alternatives))).collect(),
         rest: place(&items.rest),
         min: items.min,
         max: items.max,
@@ -382,7 +377,8 @@ impl<T: Copy> Made<T> {
     }
 
     fn all(&self, indices: &[Index], list: &str, at: usize) -> Result<Vec<T>, GrammarError> {
-        indices.iter().map(|&index| self.get(index, list, at)).collect()
+        let in_time = || check_time().map_err(|limit| GrammarError::limit(format!("#/{list}/{at}"), limit));
+        indices.iter().map(|&index| in_time().and_then(|()| self.get(index, list, at))).collect()
     }
 }
 
@@ -645,10 +641,10 @@ fn load_items(
     at: usize,
 ) -> Result<Items, GrammarError> {
     let list = "items";
-    let place = |place: &Vec<SavedElement>| -> Result<Box<[Element]>, GrammarError> {
+    let place = |place: &[SavedElement]| -> Result<Box<[Element]>, GrammarError> {
         place.iter().map(|&(value, counts)| Ok(Element { value: nodes.get(value, list, at)?, counts })).collect()
     };
-    let prefix = saved.prefix.iter().map(place).collect::<Result<_, _>>()?;
+    let prefix = saved.prefix.iter().map(|SavedPlace(alternatives)| place(alternatives)).collect::<Result<_, _>>()?;
     let rest = place(&saved.rest)?;
     let [empty, open, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);

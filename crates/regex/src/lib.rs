@@ -41,8 +41,8 @@ pub use numbers::{
     Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
 };
 pub use syntax::{
-    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, parse_part, parse_pattern,
-    parse_taking, parse_without,
+    Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, own_pattern, parse_part,
+    parse_pattern, parse_taking, parse_without,
 };
 pub use watch::{
     CancelToken, Parts, Watch, check as check_time, check_after as check_time_after, check_now as check_time_now,

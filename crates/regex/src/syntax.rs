@@ -33,6 +33,7 @@ use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
 use crate::host::after_freeing;
+use crate::watch::unwatched;
 use choices::Choice;
 use place::Reading;
 use read::{read, too_long};
@@ -54,6 +55,19 @@ pub fn parse_pattern(
 ) -> Result<ExprId, PatternError> {
     let texts = parse_choice(exprs, pattern, options, alphabet, Choice::All)?;
     Ok(texts.expect("a pattern has all of itself"))
+}
+
+/// The same for a pattern of our own, which is short: no deadline of a request ends it in its midst.
+///
+/// # Panics
+/// Where it is not well-formed.
+pub fn own_pattern(
+    exprs: &mut ExprSet,
+    pattern: &str,
+    options: &PatternOptions,
+    alphabet: &mut dyn Alphabet,
+) -> ExprId {
+    unwatched(|| parse_pattern(exprs, pattern, options, alphabet)).expect("a pattern of our own is well-formed")
 }
 
 /// Of what a pattern matches the texts that take one of its alternatives, by its number, and perhaps some that do not: whatever

@@ -1,6 +1,6 @@
 //! How a front end makes a grammar: collect nodes and rules, then drop what matches nothing.
 
-use stencilm_regex::{ExprId, ExprSet, LimitExceeded};
+use stencilm_regex::{ExprId, ExprSet, LimitExceeded, check_time_now};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
@@ -263,7 +263,7 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when no text at all matches,
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long, or the thread may not go on.
     ///
     /// # Panics
     /// When a declared rule was never defined.
@@ -272,7 +272,11 @@ impl GrammarBuilder {
         let live = std::mem::take(&mut self.live);
         let grammar = self.collected(root, report);
         let grammar = without_dead_parts(names::settled(grammar)?, live)?;
-        split_literals(grammar).map_err(|limit| GrammarError::limit("", limit))
+        let grammar = split_literals(grammar).map_err(|limit| GrammarError::limit("", limit))?;
+        // Past the deadline something may have been taken for too hard to tell, or a keyword relaxed. What is made must not hang on the
+        // time, so nothing is.
+        check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
+        Ok(grammar)
     }
 
     /// What was collected, as it is.

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_pattern};
 use stencilm_regex::{ByteSet, Cardinalities, Cardinality, Deriver, Expr, ExprId, ExprSet, LimitExceeded, Steps};
 
 use crate::ir::grammar::KeySpace;
@@ -55,9 +55,8 @@ pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<Key
 pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Cardinality, LimitExceeded> {
     let exprs = &mut deriver.exprs;
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-    let canonical = [CANONICAL, CANONICAL_WORD, CANONICAL_NUMBER].map(|pattern| {
-        parse_pattern(exprs, pattern, &options, &mut Utf8).expect("a pattern of our own is well formed")
-    });
+    let canonical =
+        [CANONICAL, CANONICAL_WORD, CANONICAL_NUMBER].map(|pattern| own_pattern(exprs, pattern, &options, &mut Utf8));
     let canonical = exprs.or(&canonical);
     let scalars = exprs.without_exponents(scalars);
     let canonical = exprs.and(&[scalars, canonical]);
@@ -108,9 +107,7 @@ fn canonical(deriver: &mut Deriver, key: ExprId) -> Result<ExprId, LimitExceeded
     let are_quoted = are_quoted_ascii(&deriver.exprs, key)?;
     let exprs = &mut deriver.exprs;
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-    let [canonical, quoted] = [CANONICAL, QUOTED].map(|pattern| {
-        parse_pattern(exprs, pattern, &options, &mut Utf8).expect("a pattern of our own is well formed")
-    });
+    let [canonical, quoted] = [CANONICAL, QUOTED].map(|pattern| own_pattern(exprs, pattern, &options, &mut Utf8));
     // That a key in another spelling is none of the others shows at its end only: it would be gone through for nothing.
     let all = match are_quoted {
         true => canonical,
@@ -290,7 +287,7 @@ fn plain_characters(exprs: &ExprSet, expr: ExprId) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stencilm_regex::Limits;
+    use stencilm_regex::{Limits, parse_pattern};
 
     fn parsed(pattern: &str) -> (Deriver, ExprId) {
         let mut deriver = Deriver::new(Limits::default());

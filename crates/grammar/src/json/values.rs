@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
 use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
 
 use super::common::Common;
@@ -68,7 +68,7 @@ fn build() -> Common {
     strings.literals(&mut exprs, &letters);
     let ascii = std::array::from_fn(|code| strings.bodies(&mut exprs, &[letters[code]]));
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
-    parse_pattern(&mut exprs, CLASSES, &options, &mut strings.alphabet()).expect("CLASSES is a pattern");
+    own_pattern(&mut exprs, CLASSES, &options, &mut strings.alphabet());
     for format in Format::COMMON {
         strings.format(&mut exprs, format);
     }

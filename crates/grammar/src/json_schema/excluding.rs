@@ -3,7 +3,7 @@
 //! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is met with all texts whose strings are clean, and a
 //! member whose name is not clean has no value. What is left without a way on is dropped where the grammar is made anew.
 
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_pattern};
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
@@ -80,8 +80,7 @@ impl<'e> Clean<'e> {
         let texts = exprs.repeat(part, 0, None);
         let unclean = exprs.not(texts);
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-        let canonical =
-            parse_pattern(exprs, CANONICAL, &options, &mut Utf8).expect("a pattern of our own is well formed");
+        let canonical = own_pattern(exprs, CANONICAL, &options, &mut Utf8);
         Clean { excludes, texts, unclean, canonical }
     }
 

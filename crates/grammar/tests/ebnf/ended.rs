@@ -65,6 +65,51 @@ fn writing_looks_at_the_clock() {
     assert_eq!(read.to_ebnf(), grammar.to_ebnf());
 }
 
+/// A saved grammar with these lists.
+fn saved(exprs: &str, nodes: &str, begun: &str) -> String {
+    format!(
+        r#"{{"format":"stencilm-grammar","version":3,"exprs":[{exprs}],"nodes":[{nodes}],"rules":[],"members":[],"items":[],
+        "root":0,"report":{{"enforced":[],"annotations":[],"relaxed":[]}},"begun":[{begun}]}}"#
+    )
+}
+
+#[test]
+fn reading_looks_at_the_clock_within_each_list() {
+    let many = format!("{}0", "0,".repeat(9_999));
+    let byte = r#"{"bytes":[[97,97]]}"#;
+    let [bytes, or, begun] = [
+        saved(&format!(r#"{{"bytes":[{}[97,97]]}}"#, "[97,97],".repeat(9_999)), r#"{"lexeme":0}"#, ""),
+        saved(&format!(r#"{byte},{{"or":[{many}]}}"#), r#"{"lexeme":1}"#, ""),
+        saved(byte, r#"{"lexeme":0}"#, &many),
+    ];
+    for (what, text) in [("ranges", bytes), ("alternatives", or), ("a beginning", begun)] {
+        check(what, 10_000, || Grammar::deserialize_json(&text));
+    }
+}
+
+/// Of a text that cannot be read whole it is still looked for what it is.
+#[test]
+fn looking_for_the_format_looks_at_the_clock() {
+    let long = "x".repeat(1 << 20);
+    let entries = "0,".repeat(1 << 19);
+    let header = r#""format":"stencilm-grammar","version":3"#;
+    for text in [
+        format!(r#"{{"other":"{long}"}}"#),
+        format!(r#"{{"format":"{long}"}}"#),
+        format!(r#"{{"other":[{entries}0],{header}}}"#),
+        format!(r#"{{"other":1,{header},"exprs":[{entries}"#),
+    ] {
+        let read = || Grammar::deserialize_json(&text);
+        let (read_whole, looks) = ended_at(usize::MAX, read);
+        assert_eq!(read_whole.map_err(|error| error.kind).err(), Some(ErrorKind::Syntax));
+        assert!(looks >= 16, "{looks} looks");
+        for look in [0, 1, looks / 2, looks - 1] {
+            let ended = ended_at(look, read).0.map_err(|error| error.kind);
+            assert_eq!(ended.err(), Some(ErrorKind::Limit), "look {look} of {looks}");
+        }
+    }
+}
+
 #[test]
 fn reading_looks_at_the_clock_from_its_first_byte_on() {
     let text = schema(2_000, "p");
@@ -74,6 +119,27 @@ fn reading_looks_at_the_clock_from_its_first_byte_on() {
         (0..2_000).map(|at| format!(r#"{{"type": "const_string", "value": "x{at}"}}"#)).collect();
     let tag = format!(r#"{{"format": {{"type": "sequence", "elements": [{}]}}}}"#, formats.join(","));
     check("a structural tag", 2_000 * 4, || Grammar::from_structural_tag(&tag, &StructuralTagOptions::default()));
+}
+
+/// Wherever it looks at the clock, reading ends with a limit: also where it reads patterns of its own for keys and elements that differ,
+/// and where what takes too long is told in another way, or relaxed.
+#[test]
+fn reading_ends_at_each_look() {
+    let options = JsonSchemaOptions { relax: true, ..JsonSchemaOptions::default() };
+    for schema in [
+        r#"{"type": "array", "minItems": 2, "uniqueItems": true}"#,
+        r#"{"type": "array", "items": {"type": "string", "maxLength": 0}, "not": {"uniqueItems": true}}"#,
+        r#"{"type": "object", "propertyNames": {"maxLength": 2}, "patternProperties": {"^a": {"format": "uuid"}}}"#,
+        r#"{"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "integer"}]}"#,
+    ] {
+        let read = || from_json_schema(schema, &options);
+        read().expect(schema);
+        let (_, looks) = ended_at(usize::MAX, read);
+        for look in 0..looks {
+            let ended = ended_at(look, read).0.map_err(|error| error.kind);
+            assert_eq!(ended.err(), Some(ErrorKind::Limit), "{schema}: look {look} of {looks}");
+        }
+    }
 }
 
 #[test]

@@ -121,6 +121,21 @@ fn branches_that_nothing_tells_apart() {
     check(two, &[r#"{"a":"x"}"#, r#"{"b":"x"}"#, "!{}", r#"!{"a":1}"#, r#"!{"c":1}"#]);
 }
 
+/// Every key of these formats has a character, so that no key is left for which the pattern does not hold.
+#[test]
+fn a_pattern_that_all_keys_of_a_format_match() {
+    for (format, key) in [("time", "12:30:00Z"), ("date", "2024-02-29"), ("date-time", "2024-02-29T12:30:00.5Z")] {
+        for letters in ["a", "ao", "o"] {
+            let schema = format!(
+                r#"{{"type":"object","propertyNames":{{"format":"{format}","maxLength":40}},"patternProperties":{{".":{{"type":"null"}}}},"additionalProperties":{{"type":"boolean"}}}}"#
+            );
+            let texts = ["{}".to_owned(), format!(r#"{{"{key}":null}}"#), format!(r#"!{{"{key}":true}}"#)];
+            let texts: Vec<&str> = texts.iter().map(String::as_str).chain([r#"!{"x":null}"#]).collect();
+            check_with(letters, &schema, &texts);
+        }
+    }
+}
+
 #[test]
 fn texts_are_not_multiplied_out() {
     let mut all = String::new();

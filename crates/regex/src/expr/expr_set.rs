@@ -475,16 +475,16 @@ impl ExprSet {
         }
         if has_alternation {
             // `A & (A | B)` is `A`.
-            let absorbed = |part: &ExprId| {
-                let Expr::Or(inner) = self.get(*part) else { return false };
-                let (few, many) = if inner.len() < flat.len() { (&**inner, &flat[..]) } else { (&flat[..], &**inner) };
-                few.iter().any(|other| many.binary_search(other).is_ok())
-            };
+            let absorbed = |part: &ExprId| matches!(self.get(*part), Expr::Or(inner) if have_common(inner, &flat));
             let absorbed: Vec<ExprId> = flat.iter().copied().filter(absorbed).collect();
             flat.retain(|part| absorbed.binary_search(part).is_err());
         }
+        // `A & ~A` and `A & ~(A | B)` match nothing.
         let contradicts = flat.iter().any(|&part| match *self.get(part) {
-            Expr::Not(inner) => flat.binary_search(&inner).is_ok(),
+            Expr::Not(inner) => {
+                let is_part = || matches!(self.get(inner), Expr::Or(parts) if have_common(parts, &flat));
+                flat.binary_search(&inner).is_ok() || is_part()
+            }
             _ => false,
         });
         *parts = flat;
@@ -566,6 +566,12 @@ impl ExprSet {
     }
 }
 
+/// Whether two sorted lists have something in common.
+fn have_common(one: &[ExprId], other: &[ExprId]) -> bool {
+    let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    few.iter().any(|part| many.binary_search(part).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -633,6 +639,21 @@ mod tests {
         assert_eq!(exprs.and(&[c, either, a]), rest);
         let rest = exprs.or(&[a, c]);
         assert_eq!(exprs.or(&[c, both, a]), rest);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_nothing() {
+        let mut exprs = ExprSet::default();
+        let [a, b, c] = [b"ax", b"by", b"cz"].map(|text| {
+            let text = exprs.literal(text);
+            exprs.repeat(text, 1, None)
+        });
+        let either = exprs.or(&[a, b]);
+        let [not_a, neither] = [exprs.not(a), exprs.not(either)];
+        assert_eq!(exprs.and(&[not_a, a]), ExprId::NOTHING);
+        assert_eq!(exprs.and(&[neither, a]), ExprId::NOTHING);
+        assert_eq!(exprs.and(&[c, b, neither]), ExprId::NOTHING);
+        assert_ne!(exprs.and(&[c, neither]), ExprId::NOTHING);
     }
 
     #[test]

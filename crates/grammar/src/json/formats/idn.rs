@@ -7,7 +7,7 @@
 //! found fast. How long a label is when it is encoded is decided only as far as its number of characters tells. Labels that are
 //! encoded already are told by a program ([`super::a_labels`]).
 
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::a_labels;
@@ -207,5 +207,5 @@ fn right_to_left(exprs: &mut ExprSet, strings: &mut Strings, digits: &str) -> Ve
 /// A pattern of ours that has to match everything, in the syntax that has differences of classes.
 fn pattern(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
     let options = PatternOptions { dialect: Dialect::Nested, anchoring: Anchoring::Whole };
-    parse_pattern(exprs, pattern, &options, &mut strings.alphabet()).expect("the patterns of this file are well-formed")
+    own_pattern(exprs, pattern, &options, &mut strings.alphabet())
 }

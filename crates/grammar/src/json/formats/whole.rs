@@ -1,6 +1,6 @@
 //! Patterns of formats as expressions.
 
-use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, parse_pattern};
+use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
 use stencilm_regex::{ExprId, ExprSet};
 
 use crate::json::strings::Strings;
@@ -8,6 +8,5 @@ use crate::json::strings::Strings;
 /// A pattern of ours that has to match everything.
 pub(super) fn whole(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
-    parse_pattern(exprs, pattern, &options, &mut strings.alphabet())
-        .expect("the patterns of the formats are well-formed")
+    own_pattern(exprs, pattern, &options, &mut strings.alphabet())
 }
