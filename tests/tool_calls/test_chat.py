@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -461,6 +462,147 @@ def test_whatever_a_function_raises_is_told(talk: Callable[..., Chat[Any]]) -> N
     texts.append('{"turn": {"answer": "none"}}')
     found = talk(Scripted(texts), "Go on.", tools=[stop])
     assert found.value == "none" and "no more" in json.dumps(found.messages)
+
+
+class Unspeakable:
+    """What has no text."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class SpeechlessError(Exception):
+    """What cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def rows(count: int, fails_at: int = -1) -> Iterator[int]:
+    for number in range(count):
+        if number == fails_at:
+            raise LookupError("the connection is gone")
+        yield number
+
+
+def nested() -> Any:
+    value: Any = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+def raises() -> None:
+    raise SpeechlessError
+
+
+def circle() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+def within() -> dict[str, Any]:
+    return {"all": (map(rows, (1, 2)), 1)}
+
+
+class Changing:
+    """Values that are others when they are looked at again."""
+
+    def __init__(self) -> None:
+        self.given: list[int] = [1]
+
+    def of_today(self) -> list[int]:
+        self.given.append(len(self.given) + 1)
+        return self.given
+
+
+def result_of(
+    talk: Callable[..., Chat[Any]], function: Any, **more: Any
+) -> conversations.ToolResult:
+    name = getattr(function, "__name__", "function")
+    texts = [json.dumps({"turn": {"tool_calls": [{"name": name, "arguments": {}}]}})]
+    texts.append('{"turn": {"answer": "none"}}')
+    found = talk(Scripted(texts), "Go on.", tools=[function], **more)
+    (result,) = found.results
+    # The same when it is read again, and what the model was told.
+    assert json.loads(found.messages[-2]["content"])["results"][0]["result"] == result.text
+    return result
+
+
+@pytest.mark.parametrize("talk", [chat, awaited])
+def test_an_iterator_is_read_once(talk: Callable[..., Chat[Any]]) -> None:
+    for function in (lambda: rows(3), lambda: iter([0, 1, 2]), lambda: map(int, "012")):
+        function.__name__ = "f"
+        result = result_of(talk, function)
+        assert (result.text, result.value) == ("[0,1,2]", [0, 1, 2])
+    result = result_of(talk, within)
+    assert result.value == {"all": ([[0], [0, 1]], 1)} and result.text == '{"all":[[[0],[0,1]],1]}'
+    assert result_of(talk, circle).text == "[[...]]"
+    changing = Changing()
+    result = result_of(talk, changing.of_today)
+    changing.of_today()
+    assert result.text == "[1,2]"
+
+
+@pytest.mark.parametrize("talk", [chat, awaited])
+@pytest.mark.parametrize(
+    ("function", "kind", "told"),
+    [
+        (lambda: rows(3, fails_at=1), LookupError, "LookupError: the connection is gone"),
+        (lambda: itertools.count(), stencilm.LimitExceeded, "gave more than 262,144 values"),
+        (lambda: {"a": map(itertools.count, [1])}, stencilm.LimitExceeded, "gave more than"),
+        (Unspeakable, RuntimeError, "no words"),
+        (lambda: [Unspeakable()], RuntimeError, "no words"),
+        (nested, RecursionError, "RecursionError: "),
+        (raises, SpeechlessError, "SpeechlessError"),
+    ],
+    ids=["fails", "endless", "endless-within", "unspeakable", "within", "nested", "speechless"],
+)
+def test_what_cannot_be_told_is_an_error_of_the_tool(
+    talk: Callable[..., Chat[Any]], function: Any, kind: type[Exception], told: str
+) -> None:
+    def tool() -> Any:
+        return function()
+
+    result = result_of(talk, tool)
+    assert isinstance(result.error, kind) and result.value is None
+    assert told in json.loads(result.text)["error"]
+    with pytest.raises(kind):
+        result_of(talk, tool, on_error="raise")
+
+
+def test_asynchronous_iterators_are_read() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        for number in range(3):
+            await asyncio.sleep(0)
+            yield number
+
+    async def later() -> Any:
+        return numbers()
+
+    for function in (numbers, later, lambda: numbers()):
+        function.__name__ = "f"
+        result = result_of(awaited, function)
+        assert (result.text, result.value) == ("[0,1,2]", [0, 1, 2])
+    with pytest.raises(UnsupportedFeature, match="is asynchronous: await"):
+        tool_of(numbers)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_to_be_awaited_is_told_where_nothing_awaits_it() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    def file() -> Awaitable[str]:
+        return read("x")
+
+    def stream() -> AsyncIterator[int]:
+        return numbers()
+
+    for function in (file, stream):
+        with pytest.raises(UnsupportedFeature, match=f"{function.__name__} is asynchronous"):
+            result_of(chat, function)
 
 
 def test_the_tiny_model_ends_with_a_valid_answer() -> None:

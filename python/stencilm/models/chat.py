@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from stencilm.characters import whole_characters
@@ -59,19 +59,20 @@ class ToolResult:
 
     Attributes:
         call: The call.
-        value: What the function returned; None where it raised.
+        value: What the function returned, a list where that was an iterator; None where it raised.
         error: What it raised; None where it returned.
+        text: What the model is told: the value as it was when it was returned.
     """
 
     call: ToolCall
     value: Any
     error: Exception | None = None
+    text: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def text(self) -> str:
-        """What the model is told."""
+    def __post_init__(self) -> None:
         text = error_text(self.error) if self.error is not None else result_text(self.value)
-        return whole_characters(text)  # Names of files may hold what no tokenizer reads.
+        # Names of files may hold what no tokenizer reads.
+        object.__setattr__(self, "text", whole_characters(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +201,14 @@ async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None
 
 
 def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> ToolResult:
-    if error is not None and talk.on_error == "raise":
+    if error is None:
+        try:
+            return ToolResult(call, value)
+        except Exception as untold:  # of what the value's own methods raise
+            error = untold
+    if talk.on_error == "raise":
         raise error
-    return ToolResult(call, value, error)
+    return ToolResult(call, None, error)
 
 
 def _chat_of(end: StopIteration) -> Chat[Any]:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import write_json
 from stencilm.grammars.python_types import arguments_of, json_schema_of
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 
 ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]
+
+_MOST_VALUES = 1 << 18
+"""Values of an iterator that a tool returns: more comes of those without an end."""
 
 _SECTION = re.compile(
     r"^(args|arguments|parameters|params|returns?|raises|yields?|examples?|notes?|attributes)\s*:?\s*$",
@@ -52,18 +56,38 @@ class CallableTool:
         return name
 
     def run(self, call: ToolCall) -> Any:
-        """What the function returns.
+        """What the function returns, with lists for iterators, which can be read once.
 
         Raises:
             ValidationError: The arguments are not what its hints say.
+            LimitExceeded: It returns an iterator of too many values.
             Exception: What the function raises.
         """
         if self.function is None or self.arguments is None:
             raise TypeError(f"{self.name!r} has no function to run")
-        return self.function(**json_reader(self.arguments)(write_json(written_arguments(call))))
+        value = self.function(**json_reader(self.arguments)(write_json(written_arguments(call))))
+        if inspect.isawaitable(value):
+            return value
+        try:
+            return _Values(self.name).listed(value)
+        except RecursionError:
+            if isinstance(value, Iterator):
+                raise
+            return value  # lists within each other, without an end or nearly so
 
     def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
-        """What the function returns, or what it raises."""
+        """What the function returns, or what it raises.
+
+        Raises UnsupportedFeature where it returns what is to be awaited.
+        """
+        value, error = self._outcome(call)
+        if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
+            if inspect.iscoroutine(value):
+                value.close()
+            raise _asynchronous(self.name)
+        return value, error
+
+    def _outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         try:
             return self.run(call), None
         except Exception as error:
@@ -72,16 +96,53 @@ class CallableTool:
     async def aoutcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """The same of an asynchronous function, which is awaited; any other runs in a thread."""
         if inspect.iscoroutinefunction(self.function):
-            value, error = self.outcome(call)
+            value, error = self._outcome(call)
         else:
             # No future can hold every exception, so the thread returns what was raised.
-            value, error = await asyncio.to_thread(self.outcome, call)
-        if error is None and inspect.isawaitable(value):
-            try:
-                return await value, None
-            except Exception as raised:
-                return None, raised
+            value, error = await asyncio.to_thread(self._outcome, call)
+        try:
+            if inspect.isawaitable(value):
+                value = await value
+            if isinstance(value, AsyncIterator):
+                values = _Values(self.name)
+                value = [values.listed(values.counted(each)) async for each in value]
+        except Exception as raised:
+            return None, raised
         return value, error
+
+
+class _Values:
+    """The values of the iterators that a function returns, so many in all."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._left = _MOST_VALUES
+
+    def counted(self, value: Any) -> Any:
+        """One more value.
+
+        Raises LimitExceeded where there are too many.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise LimitExceeded(
+                f"the function {self._name} gave more than {_MOST_VALUES:,} values: have it return "
+                "a list of those that the model is to read"
+            )
+        return value
+
+    def listed(self, value: Any) -> Any:
+        """A value with lists for iterators, those within lists and dicts included."""
+        if isinstance(value, Iterator):
+            return [self.listed(self.counted(each)) for each in value]
+        if type(value) in (list, tuple):
+            parts = [self.listed(part) for part in value]
+            is_same = all(map(operator.is_, parts, value))
+            return value if is_same else type(value)(parts)
+        if type(value) is dict:
+            members = {name: self.listed(member) for name, member in value.items()}
+            return value if all(map(operator.is_, members.values(), value.values())) else members
+        return value
 
 
 def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> list[CallableTool]:
@@ -130,11 +191,10 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
         UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous
             where nothing awaits it.
     """
-    if inspect.iscoroutinefunction(function) and not may_await:
-        raise UnsupportedFeature(
-            f"the function {getattr(function, '__name__', 'of a tool')} is asynchronous: await "
-            "model.achat, or wrap it in one that runs it"
-        )
+    if not may_await and (
+        inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    ):
+        raise _asynchronous(getattr(function, "__name__", "of a tool"))
     kind = arguments_of(function)
     schema = json_schema_of(kind)
     schema.pop("title", None)
@@ -155,6 +215,12 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     definition["parameters"] = schema
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     return CallableTool({"type": "function", "function": definition}, function, adapter)
+
+
+def _asynchronous(name: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"the function {name} is asynchronous: await model.achat, or wrap it in one that runs it"
+    )
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -204,7 +270,10 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 def result_text(value: Any) -> str:
-    """What a tool returned, as the model is told it: a text as it is, anything else as JSON."""
+    """What a tool returned, as the model is told it: a text as it is, anything else as JSON.
+
+    Raises Exception where neither JSON nor Python's own words can be made of it.
+    """
     if isinstance(value, str):
         return value
     try:
@@ -214,9 +283,13 @@ def result_text(value: Any) -> str:
 
 
 def error_text(error: Exception) -> str:
-    """What went wrong, as the model is told it."""
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        return json.dumps({"error": f"{place}: {first['msg']}" if place else first["msg"]})
-    return json.dumps({"error": f"{type(error).__name__}: {error}"}, ensure_ascii=False)
+    """What went wrong, as the model is told it; the kind of an error that cannot be told."""
+    try:
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            return json.dumps({"error": f"{place}: {first['msg']}" if place else first["msg"]})
+        said = f"{type(error).__name__}: {error}"
+    except Exception:  # whatever the text of somebody's error raises
+        said = type(error).__name__
+    return json.dumps({"error": said}, ensure_ascii=False)
