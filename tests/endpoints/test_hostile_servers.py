@@ -60,12 +60,14 @@ def serving(
         server.shutdown()
 
 
-def model_at(address: str, preset: str = "compatible", *, stream: bool = True) -> Any:
+def model_at(
+    address: str, preset: str = "compatible", *, stream: bool = True, retries: int = 0
+) -> Any:
     capabilities = replace(PRESETS[preset], stream=stream)
     if preset == "anthropic":
-        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=0)
+        client = anthropic.Anthropic(base_url=address, api_key="k", max_retries=retries)
         return stencilm.from_anthropic(client, "m", capabilities=capabilities)
-    client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=retries)
     return stencilm.from_openai(client, "m", capabilities=capabilities)
 
 
@@ -220,6 +222,77 @@ def test_a_whole_answer_without_an_end_ends_with_its_budget(preset: str) -> None
             model("How many?", int, budget=stencilm.Budget(seconds=0.2))
     assert isinstance(caught.value.__cause__, TimeoutError)
     assert not [one for one in set(threading.enumerate()) - before if isinstance(one, Timer)]
+
+
+@contextmanager
+def slow_to_begin(how: str) -> Iterator[tuple[str, list[str]]]:
+    """A server whose answers do not begin, and what happens there: asked, begun, left."""
+    happened: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            happened.append("asked")
+            self.rfile.read(int(self.headers["content-length"]))
+            if how == "pause":
+                self.send_response(429)
+                self.send_header("retry-after", "2")
+                self.end_headers()
+                return
+            drops = (b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n")
+            if how == "error":
+                drops = (b"HTTP/1.1 400 Bad\r\n\r\n", b" ")
+            try:
+                self.wfile.write(drops[0])
+                for _ in range(200):
+                    self.wfile.write(drops[1])
+                    time.sleep(0.02)
+                happened.append("begun")
+                self.wfile.write(b"content-type: text/event-stream\r\n\r\n")
+                for _ in range(500):
+                    self.wfile.write(b": processing\n\n")
+                    time.sleep(0.02)
+            except (BrokenPipeError, ConnectionResetError):
+                happened.append("left")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", happened
+        server.shutdown()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("how", "preset"),
+    [
+        ("header", "compatible"),
+        ("header", "anthropic"),
+        ("error", "openai-responses"),
+        ("pause", "compatible"),
+        ("pause", "anthropic"),
+    ],
+)
+def test_an_answer_that_does_not_begin_ends_with_its_budget(
+    how: str, preset: str, stream: bool
+) -> None:
+    with slow_to_begin(how) as (address, happened):
+        model = model_at(address, preset, stream=stream, retries=int(how == "pause"))
+        with pytest.raises(stencilm.EndpointError, match="did not end within") as caught:
+            model("How many?", int, budget=stencilm.Budget(seconds=0.2))
+        assert isinstance(caught.value.__cause__, TimeoutError)
+        assert happened == ["asked"]
+        if how == "header":  # what begins later is closed
+            for _ in range(1_000):
+                if "left" in happened:
+                    break
+                time.sleep(0.02)
+            assert happened == ["asked", "begun", "left"]
+        elif how == "pause":  # nothing is asked for nobody
+            time.sleep(1.5)
+            assert happened == ["asked"]
 
 
 def breaking(times: int) -> tuple[Body, list[int]]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from threading import Timer
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import copy_context
+from threading import Thread, Timer
 from time import perf_counter
 from typing import Any
 
@@ -37,9 +39,49 @@ class AnswerTime:
         if left is not None and left <= 0:
             raise self._late()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self._is_over
+
     def reason_for(self, error: Exception) -> Exception:
         """Why a stream ended: its time was over, or else the error that it ended with."""
         return self._late() if self._is_over else error
+
+    def begun(self, begin: Callable[[], Any]) -> Any:
+        """What a call of the library gives, which is waited for no longer than is left.
+
+        Looking up an address, the header of a response and the pause before the next try of the
+        library have no end that it could be told, and nothing to close from outside. So the call is
+        made in a thread of its own. Where it takes too long it is left there, and what it gives
+        later is closed.
+
+        Raises:
+            TimeoutError: The time is over.
+            Exception: What the call raises.
+        """
+        left = self._left()
+        if left is None:
+            return begin()
+        answer: Future[Any] = Future()
+
+        def call() -> None:
+            try:
+                answer.set_result(begin())
+            except BaseException as error:  # whatever it is, it is raised where it is waited for
+                answer.set_exception(error)
+
+        Thread(target=copy_context().run, args=(call,), daemon=True).start()
+        is_begun = False
+        try:
+            is_begun = bool(wait([answer], max(left, 0) + _GRACE).done)
+        finally:  # also where an interruption ends the waiting
+            if not is_begun:
+                self._is_over = True
+                answer.add_done_callback(_close)
+        if not is_begun:
+            raise self._late()
+        return answer.result()
 
     @contextmanager
     def closing(self, stream: Any) -> Iterator[None]:
@@ -100,6 +142,14 @@ class AnswerTime:
         return TimeoutError(
             f"the answer did not end within the {self._seconds:.3g} seconds that were left for it"
         )
+
+
+def _close(answer: Future[Any]) -> None:
+    """Close an answer for which nobody waits any more."""
+    close = None if answer.exception() else getattr(answer.result(), "close", None)
+    if close is not None:
+        with suppress(Exception):  # which nobody could be told
+            close()
 
 
 def _is_in_asyncio() -> bool:

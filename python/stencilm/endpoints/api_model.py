@@ -18,7 +18,7 @@ from typing import Any, NoReturn, Protocol, Self
 from stencilm.characters import whole_characters
 from stencilm.endpoints.answer_time import AnswerTime
 from stencilm.endpoints.capabilities import Capabilities, Prices
-from stencilm.endpoints.clients import no_stream, unstreamed, whole
+from stencilm.endpoints.clients import no_stream, stop_asking, unstreamed, whole
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.requests import (
     Request,
@@ -436,8 +436,10 @@ class ApiModel(TypedModel):
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
             resource, arguments = self._asked(reading)
+            if ask.timeout is not None:
+                stop_asking(resource, reading.time)
             if self._streams(reading):
-                response = resource.create(**arguments, stream=True)
+                response = reading.time.begun(lambda: resource.create(**arguments, stream=True))
                 with reading.time.closing(response):
                     if (short := unstreamed(response)) is not None:
                         short.read()

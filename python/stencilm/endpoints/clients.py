@@ -54,6 +54,24 @@ def within(client: Any, timeout: float | None) -> Any:
     return client.with_options(timeout=min(timeout, limit or timeout))
 
 
+def stop_asking(resource: Any, time: AnswerTime) -> None:
+    """Have a client that was made by `within` try nothing again for which nobody waits any more.
+
+    Nothing of the library's own ends its pauses between tries, which may be a minute long.
+    """
+    client: Any = getattr(resource, "_client", None)
+    prepare = getattr(client, "_prepare_request", None)
+    if prepare is None:
+        return
+
+    def prepare_if_awaited(request: Any) -> None:
+        if time.is_over:
+            raise TimeoutError("nobody waits for the answer any more")
+        prepare(request)
+
+    client._prepare_request = prepare_if_awaited
+
+
 def whole(resource: Any, arguments: dict[str, Any], time: AnswerTime) -> Any:
     """An answer that is no stream, read within its time once it has begun.
 
@@ -67,13 +85,11 @@ def whole(resource: Any, arguments: dict[str, Any], time: AnswerTime) -> Any:
     """
     streaming = getattr(resource, "with_streaming_response", None)
     if streaming is None:
-        return resource.create(**arguments, stream=False)
+        return time.begun(lambda: resource.create(**arguments, stream=False))
     tries_left = getattr(getattr(resource, "_client", None), "max_retries", 0)
     while True:
-        with (
-            streaming.create(**arguments, stream=False) as response,
-            time.closing(response),
-        ):
+        response = time.begun(streaming.create(**arguments, stream=False).__enter__)
+        with time.closing(response):  # which is all that its own way out does
             try:
                 return response.parse()
             except Exception as error:

@@ -33,9 +33,9 @@ class Budget:
         tokens: Tokens of output, those taken back included. A text function that tells none is
             counted with one token for four bytes.
         seconds: Wall clock. A text function that runs is not cut short; endpoints get what is left
-            as their timeout, and an answer, as a stream or whole, is read no longer than that. Only
-            its HTTP headers are bounded by the client alone, where it is synchronous. Their error
-            is raised where nothing was written by then.
+            as their timeout, and an answer, as a stream or whole, is waited for and read no longer
+            than that, whatever the library does until it begins. Their error is raised where
+            nothing was written by then.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
 
     Examples:
