@@ -294,7 +294,7 @@ class _Worker:
 
     def _value(self, answer: Answer) -> tuple[Any, str | None]:
         """The value of an answer in its column's type, and the error where there is none."""
-        from stencilm.integrations.ray.arrow_types import dumped, dumped_text
+        from stencilm.integrations.ray.arrow_types import dumped_text
 
         if answer.error is not None:
             return None, _well_formed(answer.error)
@@ -302,7 +302,7 @@ class _Worker:
             value = self._output.parse(answer.text)
             if self._type is None:
                 return dumped_text(self._output, value), None
-            data = dumped(self._output, value)
+            data = self._output.dump(value)
             _arrow().array([data], self._type)  # a number may be too large for its type
             return data, None
         except Exception as error:

@@ -33,6 +33,37 @@ class Outer:
 class Broken:
     x: "no such type"
 """
+MODELS = """
+from typing import Literal
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
+
+class Named(BaseModel):
+    colour: Literal["red", "green"] = Field(alias="theColour")
+
+class Unwritable(BaseModel):
+    x: Literal[1, 2]
+
+    @field_serializer("x")
+    def of_x(self, x: int) -> str:
+        return {1: "one"}[-x]
+
+class Hooked:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> object:
+        raise KeyError("x")
+
+def said(schema: dict) -> None:
+    raise KeyError("y")
+
+class Said(BaseModel):
+    model_config = ConfigDict(json_schema_extra=said)
+
+class Divides(BaseModel):
+    x: Literal[1, 2]
+
+    def model_post_init(self, context: object) -> None:
+        1 / 0
+"""
 
 Run = Callable[..., "Outcome"]
 
@@ -61,6 +92,7 @@ def run(tmp_path: Path, monkeypatch: Any, capsys: Any) -> Run:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     (tmp_path / "number.json").write_text(NUMBER)
     (tmp_path / "types_here.py").write_text(PYTHON)
+    (tmp_path / "models_here.py").write_text(MODELS)
     (tmp_path / "cut.json").write_text('{"type": "object",\n "properties": ')
     (tmp_path / "bytes.json").write_bytes(b'{"title": "\xff"}')
     (tmp_path / "raises.py").write_text("1 / 0")
@@ -143,6 +175,34 @@ class TestGenerate:
         assert (record["finish_reason"], record["error"]) == ("stop", None)
         assert record["stats"]["tokens"] == len(record["token_ids"])
         assert "trace" not in record
+
+    @pytest.mark.parametrize("strategy", ["mask", "guide"])
+    def test_a_value_has_the_names_that_the_text_has(self, run: Run, strategy: str) -> None:
+        call = ["generate", "--type", "models_here.py:Named", "-p", "Light: ", "--json"]
+        done = run(*call, "--strategy", strategy)
+        record = json.loads(done.out)
+        assert (done.exit_code, done.err) == (0, "")
+        assert [*record["value"]] == ["theColour"]
+        assert record["value"] == json.loads(record.get("text") or record["response"])
+
+    @pytest.mark.parametrize("strategy", ["mask", "guide"])
+    def test_a_value_that_its_type_cannot_write(self, run: Run, strategy: str) -> None:
+        call = ["generate", "--type", "models_here.py:Unwritable", "-p", "x", "--json"]
+        done = run(*call, "--strategy", strategy)
+        record = json.loads(done.out)
+        assert done.exit_code == 1 and record["value"] is None
+        assert record["error"].startswith("the value cannot be written as JSON by its type: ")
+        assert done.sentence == record["error"]
+
+    @pytest.mark.parametrize("strategy", ["mask", "guide"])
+    def test_what_the_code_of_a_type_raises_is_told(self, run: Run, strategy: str) -> None:
+        call = ["generate", "--type", "models_here.py:Divides", "-p", "x"]
+        done = run(*call, "--strategy", strategy)
+        assert (done.exit_code, done.out) == (1, "")
+        assert done.sentence == (
+            "models_here.py:Divides cannot read the text, because its code raises "
+            "ZeroDivisionError: division by zero"
+        )
 
     def test_the_trace_in_the_json(self, run: Run) -> None:
         done = run("generate", "--regex", "ab", "--prompt", "x", "--json", "--trace")
@@ -246,6 +306,8 @@ WRONG_INPUTS = [
     (["check", "--type", "types_here:Nothing"], "", 1, "'types_here' has no 'Nothing'"),
     (["check", "--type", "nowhere_to_find:X"], "", 1, "cannot import 'nowhere_to_find'"),
     (["check", "--type", "raises.py:X"], "", 1, "ZeroDivisionError"),
+    (["check", "--type", "models_here.py:Hooked"], "", 1, "is not an output type: KeyError: 'x'"),
+    (["check", "--type", "models_here.py:Said"], "", 1, "Said has no JSON form: KeyError: 'y'"),
     (["check", "--type", "absent.py:X"], "", 1, "there is no file 'absent.py'"),
     (["check", "--type", "Nothing"], "", 2, "'Nothing' names no type"),
     (["check"], "", 2, "--gbnf and --lark, not nothing"),

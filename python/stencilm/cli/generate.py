@@ -19,9 +19,10 @@ from stencilm.cli.guided import (
     shown_live,
     write_html,
 )
-from stencilm.cli.inputs import read_prompt
+from stencilm.cli.inputs import read_prompt, told_by
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.view import print_text, progress, trace_lines
+from stencilm.errors import StencilError
 from stencilm.files import check_writable
 from stencilm.views.characters import json_text, visible
 
@@ -150,25 +151,27 @@ def generate(
     # Refuse a bad input before a model is loaded for it.
     made = resolve(output_type).grammar(bounds)
     if strategy == "guide":
-        return generate_guided(
-            model,
-            prompt_text,
-            output_type,
-            grammar=None if bounds is None else made,
-            max_tokens=max_tokens or DEFAULT_MAX_TOKENS,
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
-            stop=stop or [],
-            reasoning=drawing["reasoning"],
-            live=live,
-            as_json=as_json,
-            trace=trace,
-            html=html,
-        )
+        with told_by(grammar.name):
+            return generate_guided(
+                model,
+                prompt_text,
+                output_type,
+                grammar=None if bounds is None else made,
+                max_tokens=max_tokens or DEFAULT_MAX_TOKENS,
+                temperature=temperature,
+                top_p=top_p,
+                seed=seed,
+                stop=stop or [],
+                reasoning=drawing["reasoning"],
+                live=live,
+                as_json=as_json,
+                trace=trace,
+                html=html,
+            )
     loaded: TypedModel = endpoint(model) if is_endpoint(model) else load(model)
     most = max_tokens or DEFAULT_MAX_TOKENS
-    with shown_live(True, most) if live else progress(most) as show:
+    shown = shown_live(True, most) if live else progress(most)
+    with told_by(grammar.name), shown as show:
         generation = loaded.generate(
             prompt_text,
             output_type,
@@ -177,16 +180,21 @@ def generate(
             **drawing,
         )
     write_html(html, lambda: generation.html)
+    error: StencilError | None = generation.error
     if as_json:
-        value = (
-            None if generation.error else loaded.dump(generation.value, output_type, limits=bounds)
-        )
-        print(json_text(generation.to_json(value=value, trace=trace)))
+        value = None
+        try:
+            if error is None:
+                value = loaded.dump(generation.value, output_type, limits=bounds)
+        except StencilError as raised:
+            error = raised
+        told = {"error": None if error is None else str(error)}
+        print(json_text(generation.to_json(value=value, trace=trace) | told))
     elif trace:
         for line in trace_lines(generation.trace):
             print(visible(line), file=sys.stderr)
-    if generation.error is not None:
-        raise generation.error
+    if error is not None:
+        raise error
     if not as_json:
         print_text(generation.text)
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.view import print_text, trace_lines
+from stencilm.errors import StencilError
 from stencilm.generation.trace import Event
 from stencilm.views.characters import json_text, visible
 
@@ -98,9 +99,15 @@ def generate_guided(
     output = resolve(output_type)
     reason = None if output.accepts_cut_text and guided.response else unwritten(guided)
     read = generation_of(guided, output, completed=True) if reason is None else None
-    error = None if read is None else read.error  # What the type's own validators say of it.
+    # What the type's own validators say of it, or its serializers.
+    error: StencilError | None = None if read is None else read.error
     if as_json:
-        value = output.dump(read.value) if read is not None and error is None else None
+        value = None
+        try:
+            if read is not None and error is None:
+                value = output.dump(read.value)
+        except StencilError as raised:
+            error = raised
         record = guided.to_json(trace=trace) | {"value": value}
         if error is not None:
             record["error"] = str(error)

@@ -7,11 +7,15 @@ import importlib
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
 from stencilm.cli.failure import USAGE, Failure
+from stencilm.errors import StencilError
 from stencilm.files import run_file
 
 STANDARD_INPUT = "-"
@@ -112,6 +116,32 @@ def read_type(name: str) -> Any:
             raise Failure(f"{module_name!r} has no {path!r}")
         found = getattr(found, part)
     return found
+
+
+@contextmanager
+def told_by(name: str) -> Iterator[None]:
+    """Tell what the code of somebody's type raises while pydantic reads a text by it.
+
+    It may raise anything, and its name and the reason are what helps; what this package raises, or
+    a model, comes through.
+    """
+    try:
+        yield
+    except (Failure, StencilError):
+        raise
+    except Exception as error:
+        files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+        reads = [file for file in files if file.startswith(_folder_of("pydantic"))]
+        if not reads or files[-1].startswith(_folder_of("stencilm")):
+            raise
+        raise Failure(
+            f"{name} cannot read the text, because its code raises {type(error).__name__}: {error}"
+        ) from error
+
+
+def _folder_of(package: str) -> str:
+    """The folder of a package, as the names of its files begin."""
+    return str(Path(str(importlib.import_module(package).__file__)).parent) + os.sep
 
 
 def read_limits(given: list[str] | None) -> Any:

@@ -12,6 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from stencilm.errors import UnsupportedFeature
+from stencilm.foreign import said
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import json_ready, read_json
@@ -38,7 +42,8 @@ class Output:
         output_type: The type itself.
         name: How messages call it.
         parse: The value of a whole text; raises ValueError where the type refuses it.
-        dump: A value in JSON-ready form.
+        dump: A value in JSON-ready form, under the names that pydantic writes JSON with; raises
+            UnsupportedFeature where the type's own writers cannot.
         accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
         is_json: The value is read from JSON, by `json_type`; else the text itself is shown while it
             is written.
@@ -115,7 +120,16 @@ def _read_as_json(tp: Any) -> Output:
         tp,
         type_name(tp),
         parse=json_reader(adapter),
-        dump=lambda value: adapter.dump_python(value, mode="json"),
+        dump=lambda value: _written(adapter, value),
         is_json=True,
         json_type=tp,
     )
+
+
+def _written(adapter: TypeAdapter[Any], value: Any) -> Any:
+    try:
+        return adapter.dump_python(value, mode="json", by_alias=True)
+    except Exception as error:  # whatever serializers of the type raise
+        raise UnsupportedFeature(
+            f"the value cannot be written as JSON by its type: {said(error)}; its text can be read"
+        ) from error

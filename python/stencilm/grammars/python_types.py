@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
-from stencilm.errors import UnsupportedFeature
+from stencilm.errors import StencilError, UnsupportedFeature
+from stencilm.foreign import said
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -41,6 +42,10 @@ def json_schema_of(
         raise UnsupportedFeature(
             f"{type_name(tp)} has no JSON form: {_first_line(error)}"
         ) from error
+    except StencilError:
+        raise
+    except Exception as error:  # whatever the type's own hooks raise
+        raise UnsupportedFeature(f"{type_name(tp)} has no JSON form: {said(error)}") from error
 
 
 def type_adapter(tp: Any) -> TypeAdapter[Any]:
@@ -74,6 +79,8 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {_first_line(error)}"
         ) from error
+    except Exception as error:  # whatever the type's own hooks raise
+        raise UnsupportedFeature(f"{type_name(tp)} is not an output type: {said(error)}") from error
 
 
 def arguments_of(function: Callable[..., Any]) -> Any:

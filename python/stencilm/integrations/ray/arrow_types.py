@@ -17,7 +17,7 @@ import pyarrow as pa
 from stencilm.grammars.json_values import write_json
 from stencilm.grammars.output_types import Choice, JsonSchema
 from stencilm.grammars.outputs import Output
-from stencilm.grammars.python_types import json_schema_of, type_adapter
+from stencilm.grammars.python_types import json_schema_of
 
 _SCALARS: dict[str, Any] = {
     "boolean": pa.bool_(),
@@ -40,18 +40,11 @@ def arrow_type(output_type: Any, output: Output) -> Any:
     return _read(schema, schema, 0) if isinstance(schema, Mapping) else None
 
 
-def dumped(output: Output, value: Any) -> Any:
-    """A value as the data of its column, JSON-ready."""
-    if output.is_json and output.json_type is not Any:
-        return type_adapter(output.json_type).dump_python(value, mode="json", by_alias=True)
-    return output.dump(value)
-
-
 def dumped_text(output: Output, value: Any) -> str:
     """A value as the JSON text of its column, its numbers as they were written."""
     if output.is_json and output.json_type is Any:
         return write_json(value)
-    return json.dumps(dumped(output, value))
+    return json.dumps(output.dump(value))
 
 
 def _read(schema: Any, document: Mapping[str, Any], depth: int) -> Any:
