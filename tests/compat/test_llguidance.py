@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import stencilm
 import stencilm.compat.llguidance as llguidance
+import stencilm.compat.llguidance.numpy as on_arrays
 from compat.llguidance_cases import DIFFERENT, SAME, matcher
 from compat.tables import rows
 
@@ -156,3 +160,98 @@ def test_numbers_of_schemas_are_read_as_they_are_written(defaults: dict[str, boo
         reader = matcher(llguidance, text)
         whole = before + b"12345678901234567890.125"
         assert reader.try_consume_tokens(list(whole)) == len(whole)
+
+
+# As callers without types have them.
+GIVEN: Any = llguidance
+ON_ARRAYS: Any = on_arrays
+
+
+class Wrapped:
+    """A tokenizer as `TokenizerWrapper` takes it, of which tests change a part."""
+
+    eos_token_id, bos_token_id, special_token_ids = 1, None, ()
+
+    def __init__(self, tokens: Any = (b"a", b"</s>"), given: Any = (0,)) -> None:
+        self.tokens, self._given = tokens, given
+
+    def __call__(self, text: Any) -> Any:
+        return self._given
+
+
+def wrapped(**given: Any) -> Any:
+    return GIVEN.LLTokenizer(GIVEN.TokenizerWrapper(Wrapped(**given)))
+
+
+def one() -> Any:
+    return matcher(llguidance, 'start: "ab"')
+
+
+EXECUTOR = GIVEN.LLExecutor()
+MASK = np.zeros((1, 32), dtype=np.int32)
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "a hole": (lambda: wrapped(tokens=[b"a", None]), "tokens has None at 1, but must hold the byt"),
+    "no tokens": (lambda: wrapped(tokens=3), "tokens is 3, but must be a list of the bytes"),
+    "no ids": (lambda: wrapped(given=["x"]).tokenize_str("a"), "has 'x' at 0, but must hold integ"),
+    "bytes": (lambda: wrapped().tokenize_bytes("a"), "utf8bytes is 'a', but must be bytes"),
+    "partial": (lambda: wrapped().tokenize_partial("a"), "new_bytes is 'a', but must be bytes"),
+    "text": (lambda: wrapped().tokenize_str(b"a"), "text is b'a', but must be a str"),
+    "greedy": (lambda: wrapped().greedy_tokenize(None), "text is None, but must be a str"),
+    "shown": (lambda: wrapped().dbg_tokens(3), "must be token ids"),
+    "special": (lambda: wrapped().is_special_token([1]), "token is [1], but must be an int"),
+    "rollback": (lambda: one().rollback("1"), "num_tokens is '1', but must be an int"),
+    "consumed": (lambda: one().consume_tokens(3), "tokens is 3, but must be a list of integers"),
+    "tried": (lambda: one().try_consume_tokens([97, "b"]), "tokens has 'b' at 1, but must hold"),
+    "a pattern": (
+        lambda: GIVEN.LLMatcher.grammar_from_regex(None),
+        "regex is a NoneType, but must be a str",
+    ),
+    "rows": (lambda: ON_ARRAYS.get_bitmask_shape("a", 1), "batch_size is 'a', but must be an int"),
+    "no matcher": (
+        lambda: ON_ARRAYS.fill_next_token_bitmask(None, MASK),
+        "interp is None, but must be an LLMatcher",
+    ),
+    "no pair": (
+        lambda: ON_ARRAYS.fill_next_token_bitmask_par(EXECUTOR, [one()], MASK),
+        "matchers has <stencilm.compat.llguidance.matcher.LLMatcher object",
+    ),
+    "a pair of others": (
+        lambda: ON_ARRAYS.consume_token_par(EXECUTOR, [(one(), "a")]),
+        "but must hold tuples (LLMatcher, int)",
+    ),
+    "no drafts": (
+        lambda: ON_ARRAYS.fill_next_token_bitmask_par_with_draft_tokens(
+            EXECUTOR, [(one(), 0)], MASK
+        ),
+        "but must hold tuples (LLMatcher, int, list)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_argument_of_another_type_is_told_with_its_place(name: str) -> None:
+    call, said = WRONG[name]
+    with pytest.raises(TypeError, match=re.escape(said)):
+        call()
+
+
+def test_logits_that_are_no_array_of_floats_are_refused() -> None:
+    # Those of a list were masked in a copy, and stayed as they were.
+    mask = np.zeros((1, 1), dtype=np.int32)
+    for logits in ([0.0, 0.0], np.zeros((1, 2), dtype=np.int64), None):
+        for apply in (
+            ON_ARRAYS.apply_token_bitmask_inplace,
+            ON_ARRAYS.apply_token_bitmask_inplace_kernel,
+        ):
+            with pytest.raises(AssertionError, match="must be a NumPy array of floats"):
+                apply(logits, mask)
+    with pytest.raises(AssertionError, match="must be a NumPy array of int32"):
+        ON_ARRAYS.apply_token_bitmask_inplace_kernel(np.zeros((1, 2), np.float32), [0])
+    with pytest.raises(AssertionError, match="but the mask"):
+        ON_ARRAYS.apply_token_bitmask_inplace_kernel(np.zeros((2, 2), dtype=np.float32), mask)
+
+
+def test_a_choice_is_a_list_of_texts() -> None:
+    for choice in ("3", '{"a": 1}', [1], [None]):
+        with pytest.raises(ValueError, match="but must be a list of texts"):
+            GIVEN.grammar_from("choice", choice)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("torch", reason="bitmasks are tensors of torch, as the original's are")
+
+import torch
 
 import stencilm.compat.xgrammar as xgr
 from compat.tables import rows
@@ -249,3 +253,109 @@ def test_numbers_of_schemas_are_read_as_they_are_written() -> None:
         compiled = xgr.GrammarCompiler(xgr.TokenizerInfo(TOKENS)).compile_grammar(grammar)
         texts = ["12345678901234567890.125", "12345678901234567000"]
         assert fits(xgr, compiled, *texts) == [True, False]
+
+
+# As callers without types have it.
+GIVEN: Any = xgr
+
+
+def compiled() -> Any:
+    info = GIVEN.TokenizerInfo(TOKENS, stop_token_ids=[len(TOKENS) - 1])
+    return GIVEN.GrammarCompiler(info).compile_regex("a+")
+
+
+def matcher() -> Any:
+    return GIVEN.GrammarMatcher(compiled())
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "a hole": (lambda: GIVEN.TokenizerInfo(["a", None]), "encoded_vocab has None at 1, but must"),
+    "an int": (
+        lambda: GIVEN.TokenizerInfo([b"a", 3]),
+        "encoded_vocab has 3 at 1, but must hold str",
+    ),
+    "bytes": (lambda: GIVEN.TokenizerInfo(b"ab"), "encoded_vocab has 97 at 0, but must hold str"),
+    "no list": (lambda: GIVEN.TokenizerInfo(None), "encoded_vocab is None, but must be a list of"),
+    "its type": (lambda: GIVEN.TokenizerInfo(["a"], 0), "vocab_type is 0, but must be VocabType"),
+    "metadata": (
+        lambda: GIVEN.TokenizerInfo.from_vocab_and_metadata(
+            3, compiled().tokenizer_info.dump_metadata()
+        ),
+        "encoded_vocab is 3, but must be a list of",
+    ),
+    "threads": (
+        lambda: GIVEN.GrammarCompiler(compiled().tokenizer_info, max_threads="many"),
+        "max_threads is 'many', but must be an int",
+    ),
+    "cache": (
+        lambda: GIVEN.GrammarCompiler(compiled().tokenizer_info, cache_limit_bytes=None),
+        "cache_limit_bytes is None, but must be an int",
+    ),
+    "a pattern": (
+        lambda: GIVEN.Grammar.from_regex(None),
+        "pattern is a NoneType, but must be a str",
+    ),
+    "bytes of a pattern": (lambda: GIVEN.Grammar.from_regex(b"a"), "pattern is a bytes, but must"),
+    "a schema": (
+        lambda: GIVEN.Grammar.from_json_schema({"enum": [object]}),
+        "schema cannot be written as JSON: Object of type type",
+    ),
+    "joined": (lambda: GIVEN.Grammar.concat("a"), "grammars has 'a' at 0, but must hold Grammar"),
+    "rows": (lambda: GIVEN.allocate_token_bitmask("a", 1), "batch_size is 'a', but must be an int"),
+    "tokens": (lambda: GIVEN.get_bitmask_shape(1, 1.5), "vocab_size is 1.5, but must be an int"),
+    "no bitmask": (
+        lambda: GIVEN.reset_token_bitmask([1]),
+        "bitmask is a list, but must be a torch",
+    ),
+    "no logits": (
+        lambda: GIVEN.apply_token_bitmask_inplace([0.0], GIVEN.allocate_token_bitmask(1, 1)),
+        "logits is a list, but must be a torch.Tensor",
+    ),
+    "no matchers": (
+        lambda: GIVEN.BatchGrammarMatcher.batch_accept_token([None], [1]),
+        "matchers has None at 0, but must hold GrammarMatcher",
+    ),
+    "no indices": (
+        lambda: GIVEN.BatchGrammarMatcher.batch_fill_temperature(
+            [matcher()], torch.zeros(1), [0.5]
+        ),
+        "indices has 0.5 at 0, but must hold integers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_argument_of_another_type_is_told_with_its_place(name: str) -> None:
+    call, said = WRONG[name]
+    with pytest.raises(TypeError, match=re.escape(said)):
+        call()
+
+
+def test_what_fits_nowhere_is_an_error_of_the_original() -> None:
+    for bitmask in (torch.zeros(1, 9), torch.zeros((1, 9), dtype=torch.int32).to_sparse()):
+        with pytest.raises(ValueError, match=r"must be a dense one of torch\.int32"):
+            GIVEN.reset_token_bitmask(bitmask)
+    with pytest.raises(ValueError, match="must be a dense one with one or two dimensions"):
+        GIVEN.apply_token_bitmask_inplace(torch.zeros(()), torch.zeros((), dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="batch_size is -1, but must be at least 0"):
+        GIVEN.allocate_token_bitmask(-1, 5)
+    with pytest.raises(ValueError, match="tokenizer_info is a NoneType"):
+        GIVEN.CompiledGrammar.deserialize_json(compiled().serialize_json(), None)
+
+
+def test_a_batch_with_a_wrong_argument_changes_no_matcher() -> None:
+    both = [matcher(), matcher()]
+    token = TOKENS.index(b"a")
+    batch = GIVEN.BatchGrammarMatcher
+    calls: list[Callable[[], Any]] = [
+        lambda: batch.batch_accept_token(both, [token, "a"]),
+        lambda: batch.batch_accept_string(both, ["a", None]),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=" at 1, but must hold "):
+            call()
+        assert [one._matcher.num_accepted_tokens for one in both] == [0, 0]
+    assert batch.batch_accept_token(both, [token, token]) == [True, True]
+    with pytest.raises(TypeError, match="num_tokens has None at 1, but must hold integers"):
+        batch.batch_rollback(both, [1, None])
+    batch.batch_rollback(both, 1)

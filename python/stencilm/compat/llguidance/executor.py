@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from stencilm.compat.arguments import check_kinds
 from stencilm.compat.llguidance.matcher import LLMatcher, memory
+from stencilm.whole_numbers import as_whole
 
 
 class LLExecutor:
@@ -63,6 +67,7 @@ class LLExecutor:
 
     def fill(self, matchers: list[tuple[LLMatcher, int]], rows: NDArray[np.int32]) -> None:
         """Writes the mask of each matcher to its row."""
+        matchers = _entries(matchers, (LLMatcher, int))
         _check(rows, [(row, 1) for _, row in matchers])
         for matcher, row in matchers:
             matcher.fill_row(rows[row])
@@ -71,13 +76,46 @@ class LLExecutor:
         self, matchers: list[tuple[LLMatcher, int, list[int]]], rows: NDArray[np.int32]
     ) -> None:
         """Writes masks, and below each those behind the draft tokens that fit."""
+        matchers = _entries(matchers, (LLMatcher, int, list))
         _check(rows, [(row, 1 + len(drafts)) for _, row, drafts in matchers])
         for matcher, row, drafts in matchers:
             matcher.fill_drafts(rows[row:], drafts)
 
     def consume_token_par(self, matchers_and_tokens: list[tuple[LLMatcher, int]]) -> list[bool]:
-        """Consume one token in each matcher; whether each fits."""
-        return [matcher.consume_token(token) for matcher, token in matchers_and_tokens]
+        """Consume one token in each matcher; whether each fits.
+
+        Raises:
+            TypeError: They are no such pairs; no matcher has changed then.
+        """
+        given = _entries(matchers_and_tokens, (LLMatcher, int))
+        return [matcher.consume_token(token) for matcher, token in given]
+
+
+def checked_matcher(matcher: Any) -> LLMatcher:
+    """The argument, if it is an LLMatcher; raises TypeError otherwise."""
+    if not isinstance(matcher, LLMatcher):
+        raise TypeError(f"interp is {matcher!r:.60}, but must be an LLMatcher")
+    return matcher
+
+
+def _entries(entries: Any, kinds: tuple[type, ...]) -> list[Any]:
+    """Tuples of values of these kinds, integers of NumPy and torch as ints.
+
+    Raises TypeError for anything else.
+    """
+    names = ", ".join(kind.__name__ for kind in kinds)
+    wanted = f"tuples ({names})"
+    held = check_kinds("matchers", entries, (tuple, list), wanted)
+    made = []
+    for place, entry in enumerate(held):
+        read = [
+            as_whole(value) if kind is int else value if isinstance(value, kind) else None
+            for value, kind in zip(entry, kinds, strict=False)
+        ]
+        if len(entry) != len(kinds) or None in read:
+            raise TypeError(f"matchers has {entry!r:.60} at {place}, but must hold {wanted}")
+        made.append(tuple(read))
+    return made
 
 
 def _check(rows: NDArray[np.int32], places: list[tuple[int, int]]) -> None:

@@ -14,12 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from stencilm.compat.arguments import whole_numbers
 from stencilm.compat.llguidance.limits import LLParserLimits
 from stencilm.compat.llguidance.notations import json_grammar, read_grammar, regex_grammar
 from stencilm.compat.llguidance.tokenizer import LLTokenizer
 from stencilm.errors import LimitExceeded, StencilError
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.whole_numbers import as_whole
 
 StopReason = Literal[
     "NotStopped",
@@ -169,7 +171,10 @@ class LLMatcher:
 
         Raises:
             OverflowError: The number is negative.
+            TypeError: It is no integer.
         """
+        if as_whole(num_tokens) is None:
+            raise TypeError(f"num_tokens is {num_tokens!r:.60}, but must be an int")
         if num_tokens < 0:
             raise OverflowError(f"num_tokens is {num_tokens}, but must be at least 0")
         if self._error:
@@ -218,6 +223,7 @@ class LLMatcher:
 
     def try_consume_tokens(self, tokens: list[int]) -> int:
         """Consume tokens as long as they fit and the text is not stopped; how many did."""
+        tokens = whole_numbers("tokens", tokens)
         for number, token in enumerate(tokens):
             if self.is_stopped() or not self._fits(token) or not self._consume(token):
                 return number
@@ -236,7 +242,7 @@ class LLMatcher:
 
     def consume_tokens(self, tokens: list[int]) -> bool:
         """Go behind tokens; where one does not fit it is in error, and the answer is False."""
-        for token in tokens:
+        for token in whole_numbers("tokens", tokens):
             if self.is_stopped():
                 self._fail(ValueError("the text is stopped: no more tokens may follow"))
                 return False

@@ -64,7 +64,9 @@ def json_grammar(
 
 
 def regex_grammar(regex: str) -> str:
-    """The text of a grammar for a regular expression."""
+    """The text of a grammar for a regular expression; raises TypeError for what is no str."""
+    if not isinstance(regex, str):
+        raise TypeError(f"regex is a {type(regex).__name__}, but must be a str")
     return json.dumps({"grammars": [{"lark_grammar": f"start: /{regex_to_lark(regex)}/"}]})
 
 
@@ -111,6 +113,8 @@ def grammar_from(format: GrammarFormat, text: str) -> str:
         return regex_grammar(text)
     if format == "choice":
         texts = json.loads(text) if isinstance(text, str) else text
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
+            raise ValueError(f"the choice is {texts!r:.60}, but must be a list of texts")
         return "start: " + " | ".join(json.dumps(each) for each in texts)
     raise ValueError(
         f"format is {format!r}, but must be one of {', '.join(get_args(GrammarFormat))}"

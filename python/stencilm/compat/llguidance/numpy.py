@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.compat.llguidance.executor import LLExecutor
+from stencilm.compat.arguments import bitmask_shape
+from stencilm.compat.llguidance.executor import LLExecutor, checked_matcher
 from stencilm.compat.llguidance.matcher import LLMatcher
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask."""
-    return batch_size, -(-vocab_size // 32)
+    """The shape of a bitmask; raises TypeError and ValueError for what is no number of rows."""
+    return bitmask_shape(batch_size, vocab_size)
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> NDArray[np.int32]:
@@ -22,7 +25,15 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> NDArray[np.int32
 def apply_token_bitmask_inplace_kernel(
     logits: NDArray[np.float32], mask: NDArray[np.int32]
 ) -> None:
-    """Close what a mask of shape (batch, words) does not allow, in logits of (batch, tokens)."""
+    """Close what a mask of shape (batch, words) does not allow, in logits of (batch, tokens).
+
+    Raises:
+        AssertionError: Types or shapes do not fit.
+    """
+    _check_logits(logits)
+    _check(mask)
+    if logits.ndim != 2 or len(logits) != len(mask):
+        raise AssertionError(f"the logits have shape {logits.shape}, but the mask {mask.shape}")
     bits = np.unpackbits(
         np.ascontiguousarray(mask).view(np.uint8), axis=1, count=logits.shape[1], bitorder="little"
     )
@@ -39,6 +50,7 @@ def apply_token_bitmask_inplace(logits: NDArray[np.float32], mask: NDArray[np.in
     Raises:
         AssertionError: Types or shapes do not fit.
     """
+    _check_logits(logits)  # of anything but an array a copy would be masked
     logits, mask = np.atleast_2d(logits), np.atleast_2d(mask)
     _check(mask)
     if logits.ndim != 2 or len(logits) != len(mask):
@@ -57,7 +69,7 @@ def fill_next_token_bitmask(interp: LLMatcher, bitmask: NDArray[np.int32], index
         ValueError: The rows are too short for the vocabulary.
     """
     _check(bitmask)
-    interp.fill_row(bitmask[index, :])
+    checked_matcher(interp).fill_row(bitmask[index, :])
 
 
 def fill_next_token_bitmask_par(
@@ -83,7 +95,17 @@ def consume_token_par(executor: LLExecutor, matchers: list[tuple[LLMatcher, int]
     return executor.consume_token_par(matchers)
 
 
-def _check(bitmask: NDArray[np.int32]) -> None:
+def _check_logits(logits: Any) -> None:
+    if not isinstance(logits, np.ndarray) or logits.dtype.kind in "biuOSU":
+        kind = getattr(logits, "dtype", type(logits).__name__)
+        raise AssertionError(f"the logits are {kind}, but must be a NumPy array of floats")
+
+
+def _check(bitmask: Any) -> None:
+    if not isinstance(bitmask, np.ndarray):
+        raise AssertionError(
+            f"the bitmask is a {type(bitmask).__name__}, but must be a NumPy array of int32"
+        )
     if bitmask.dtype != np.int32 or bitmask.ndim != 2:
         raise AssertionError(
             f"the bitmask has dtype {bitmask.dtype} and shape {bitmask.shape}, but must be int32 "

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from stencilm.compat.arguments import check_kinds, whole_numbers
 from stencilm.errors import TokenizerError
 from stencilm.foreign import is_failure
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file, check_tokenizer_text
+from stencilm.whole_numbers import as_whole
 
 # The first byte of a token's bytes where the token is a special one.
 _SPECIAL = b"\xff"
@@ -50,7 +52,8 @@ class TokenizerWrapper:
 
     def __call__(self, s: str) -> list[int]:
         """The tokens of a text."""
-        return list(self._gtokenizer(s.encode() if self._accepts_bytes else s))
+        given = self._gtokenizer(s.encode() if self._accepts_bytes else s)
+        return whole_numbers("what the tokenizer gives", given)
 
 
 class LLTokenizer:
@@ -214,7 +217,7 @@ class LLTokenizer:
 
     def greedy_tokenize(self, text: str) -> list[int]:
         """The tokens of a text, each the longest that fits; not what the tokenizer would write."""
-        data = text.encode()
+        data = _text(text).encode()
         spelled = {
             each: token_id
             for token_id, each in reversed(list(enumerate(self._info.decoded_vocab)))
@@ -239,6 +242,7 @@ class LLTokenizer:
             utf8bytes: The bytes.
             parse_special: The names of special tokens in them are these tokens.
         """
+        utf8bytes = _bytes("utf8bytes", utf8bytes)
         if not parse_special:
             return self._plain(utf8bytes)
         names = {
@@ -266,12 +270,13 @@ class LLTokenizer:
 
     def tokenize_str(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The tokens of a text; as `tokenize_bytes`."""
-        return self.tokenize_bytes(text.encode(), parse_special=parse_special)
+        return self.tokenize_bytes(_text(text).encode(), parse_special=parse_special)
 
     def tokenize_partial(
         self, new_bytes: bytes, recent_tokens: list[int] | None = None
     ) -> tuple[list[int], bytes]:
         """The tokens with which the bytes begin whatever follows, and the bytes left over."""
+        new_bytes = _bytes("new_bytes", new_bytes)
         if self._encode is None:
             return self._info.tokenize_partial(new_bytes, recent_tokens)
         tokens = self._plain(new_bytes)
@@ -296,7 +301,7 @@ class LLTokenizer:
         """Tokens for people, without the brackets."""
         return "‧".join(
             "≺EOS≻" if token in self.eos_tokens else self._info.dbg_tokens([token])
-            for token in tokens
+            for token in self._info._checked(tokens, "tokens")
         )
 
     def decode_str(self, tokens: list[int]) -> str:
@@ -309,8 +314,23 @@ class LLTokenizer:
         return b"".join(vocab[token] for token in self._info._checked(tokens, "tokens"))
 
     def is_special_token(self, token: int) -> bool:
-        """Whether a token is a special one."""
-        return token in self._special
+        """Whether a token is a special one; raises TypeError for what is no id."""
+        number = as_whole(token)
+        if number is None:
+            raise TypeError(f"token is {token!r:.60}, but must be an int")
+        return number in self._special
+
+
+def _bytes(name: str, value: Any) -> bytes:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{name} is {value!r:.60}, but must be bytes")
+    return bytes(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text is {value!r:.60}, but must be a str")
+    return value
 
 
 def _ids(eos_token: _Eos) -> list[int] | None:
@@ -320,6 +340,7 @@ def _ids(eos_token: _Eos) -> list[int] | None:
 def _listed(
     tokens: Sequence[bytes], special: Sequence[int], stops: list[int], n_vocab: int | None
 ) -> TokenizerInfo:
+    tokens = check_kinds("tokens", tokens, (bytes, bytearray, str), "the bytes of every id")
     marked = [i for i, token in enumerate(tokens) if token[:1] == _SPECIAL and len(token) > 1]
     entries = [
         token.removeprefix(_SPECIAL) if len(token) > 1 else token or None for token in tokens

@@ -7,13 +7,14 @@ from typing import Any
 import torch
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace as _apply
-from stencilm.compat.llguidance.executor import LLExecutor
+from stencilm.compat.arguments import bitmask_shape
+from stencilm.compat.llguidance.executor import LLExecutor, checked_matcher
 from stencilm.compat.llguidance.matcher import LLMatcher
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask."""
-    return batch_size, -(-vocab_size // 32)
+    """The shape of a bitmask; raises TypeError and ValueError for what is no number of rows."""
+    return bitmask_shape(batch_size, vocab_size)
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
@@ -37,6 +38,9 @@ def apply_token_bitmask_inplace(logits: Any, mask: Any) -> None:
     Raises:
         AssertionError: Types or shapes do not fit.
     """
+    if not isinstance(logits, torch.Tensor) or not isinstance(mask, torch.Tensor):
+        kinds = f"{type(logits).__name__} and {type(mask).__name__}"
+        raise AssertionError(f"logits and mask are {kinds}, but must be tensors of torch")
     logits = logits.unsqueeze(0) if logits.dim() == 1 else logits
     mask = mask.unsqueeze(0) if mask.dim() == 1 else mask
     if mask.dtype != torch.int32 or logits.dim() != 2 or len(logits) != len(mask):
@@ -56,7 +60,7 @@ def fill_next_token_bitmask(interp: LLMatcher, bitmask: Any, index: int = 0) -> 
         ValueError: The rows are too short for the vocabulary.
     """
     _check(bitmask)
-    interp.fill_row(bitmask[index, :].numpy())
+    checked_matcher(interp).fill_row(bitmask[index, :].numpy())
 
 
 def fill_next_token_bitmask_par(
@@ -81,6 +85,10 @@ def consume_token_par(executor: LLExecutor, matchers: list[tuple[LLMatcher, int]
 
 
 def _check(bitmask: Any) -> None:
+    if not isinstance(bitmask, torch.Tensor):
+        raise AssertionError(
+            f"the bitmask is a {type(bitmask).__name__}, but must be a tensor of torch"
+        )
     if bitmask.dtype != torch.int32 or not bitmask.is_cpu or bitmask.dim() != 2:
         raise AssertionError(
             f"the bitmask has dtype {bitmask.dtype} and shape {tuple(bitmask.shape)} on "

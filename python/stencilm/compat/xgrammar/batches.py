@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from stencilm.compat.arguments import check_kinds, whole_numbers
 from stencilm.compat.xgrammar.matching import GrammarMatcher
 from stencilm.errors import StencilError
 from stencilm.matching.matcher import BatchGrammarMatcher as _BatchGrammarMatcher
+from stencilm.whole_numbers import as_whole
 
 
 class BatchGrammarMatcher:
@@ -42,12 +44,14 @@ class BatchGrammarMatcher:
             debug_print: Does nothing.
 
         Raises:
+            TypeError: `matchers` holds something else.
             RuntimeError: Something does not fit, or a matcher has terminated; the rows of the
                 others are filled.
         """
+        given = _matchers(matchers)
         try:
             self._batch.batch_fill_next_token_bitmask(
-                [matcher._matcher for matcher in matchers], bitmask, indices
+                [matcher._matcher for matcher in given], bitmask, indices
             )
         except (StencilError, ValueError, TypeError, IndexError) as error:
             raise RuntimeError(str(error)) from error
@@ -59,20 +63,27 @@ class BatchGrammarMatcher:
         """Write the temperature of each matcher into a float32 tensor, -1 where there is none.
 
         Raises:
+            TypeError: `matchers` or `indices` holds something else.
             RuntimeError: The tensor, or the number of indices, does not fit.
         """
-        places = list(range(len(matchers))) if indices is None else indices
-        if len(places) != len(matchers):
+        given = _matchers(matchers)
+        places = list(range(len(given))) if indices is None else whole_numbers("indices", indices)
+        if len(places) != len(given):
             raise RuntimeError(
-                f"there are {len(matchers)} matchers, but {len(places)} indices: give as many"
+                f"there are {len(given)} matchers, but {len(places)} indices: give as many"
             )
-        width = temperatures.shape[0] if len(temperatures.shape) == 1 else -1
+        shape = getattr(temperatures, "shape", None)
+        if shape is None:
+            raise TypeError(
+                f"temperatures is {temperatures!r:.60}, but must be a float32 tensor of one row"
+            )
+        width = shape[0] if len(shape) == 1 else -1
         if any(not 0 <= place < width for place in places):
             raise RuntimeError(
-                f"temperatures has shape {tuple(temperatures.shape)}, but must be one row with a "
+                f"temperatures has shape {tuple(shape)}, but must be one row with a "
                 f"place for each of {places}"
             )
-        for place, matcher in zip(places, matchers, strict=True):
+        for place, matcher in zip(places, given, strict=True):
             value = matcher.temperature
             temperatures[place] = -1.0 if value is None else value
 
@@ -83,12 +94,12 @@ class BatchGrammarMatcher:
         """Accept one token in each matcher; whether each fits.
 
         Raises:
+            TypeError: `matchers` or `tokens` holds something else; no matcher has changed then.
             RuntimeError: There are not as many tokens as matchers.
         """
-        _check_numbers(matchers, tokens, "tokens")
-        return [
-            matcher.accept_token(token) for matcher, token in zip(matchers, tokens, strict=True)
-        ]
+        given, ids = _matchers(matchers), whole_numbers("tokens", tokens)
+        _check_numbers(given, ids, "tokens")
+        return [matcher.accept_token(token) for matcher, token in zip(given, ids, strict=True)]
 
     @staticmethod
     def batch_accept_string(
@@ -97,24 +108,32 @@ class BatchGrammarMatcher:
         """Accept one text in each matcher; whether each fits.
 
         Raises:
+            TypeError: `matchers` or `strings` holds something else; no matcher has changed then.
             RuntimeError: There are not as many texts as matchers.
         """
-        _check_numbers(matchers, strings, "strings")
-        return [
-            matcher.accept_string(text) for matcher, text in zip(matchers, strings, strict=True)
-        ]
+        given = _matchers(matchers)
+        texts = check_kinds("strings", strings, (str, bytes, bytearray), "str or bytes")
+        _check_numbers(given, texts, "strings")
+        return [matcher.accept_string(text) for matcher, text in zip(given, texts, strict=True)]
 
     @staticmethod
     def batch_rollback(matchers: list[GrammarMatcher], num_tokens: list[int] | int = 1) -> None:
         """Take back the last tokens of each matcher.
 
         Raises:
+            TypeError: `matchers` or `num_tokens` holds something else; no matcher has changed then.
             RuntimeError: There are fewer tokens, or not as many numbers as matchers.
         """
-        counts = [num_tokens] * len(matchers) if isinstance(num_tokens, int) else num_tokens
-        _check_numbers(matchers, counts, "num_tokens")
-        for matcher, count in zip(matchers, counts, strict=True):
+        given = _matchers(matchers)
+        is_one = as_whole(num_tokens) is not None
+        counts = whole_numbers("num_tokens", [num_tokens] * len(given) if is_one else num_tokens)
+        _check_numbers(given, counts, "num_tokens")
+        for matcher, count in zip(given, counts, strict=True):
             matcher.rollback(count)
+
+
+def _matchers(matchers: Any) -> list[GrammarMatcher]:
+    return check_kinds("matchers", matchers, GrammarMatcher, "GrammarMatcher objects")
 
 
 def _check_numbers(matchers: Sequence[Any], values: Sequence[Any], name: str) -> None:

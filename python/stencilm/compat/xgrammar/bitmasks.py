@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace as _apply
+from stencilm.compat.arguments import bitmask_shape
 
 _BACKENDS = {
     "auto": "auto",
@@ -23,18 +24,47 @@ bitmask_dtype: Any = torch.int32
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask: one row for each sequence, one bit for each token."""
-    return batch_size, -(-vocab_size // 32)
+    """The shape of a bitmask: one row for each sequence, one bit for each token.
+
+    Raises:
+        TypeError: A number is no integer.
+        RuntimeError: It is negative.
+    """
+    try:
+        return bitmask_shape(batch_size, vocab_size)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from error
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
-    """A new tensor in main memory, int32 of shape (batch, words), that allows everything."""
+    """A new tensor in main memory, int32 of shape (batch, words), that allows everything.
+
+    Raises:
+        TypeError: A number is no integer.
+        RuntimeError: It is negative, or there is no room for so many rows.
+    """
     return torch.full(get_bitmask_shape(batch_size, vocab_size), -1, dtype=bitmask_dtype)
 
 
 def reset_token_bitmask(bitmask: Any) -> None:
-    """Allow everything in every row."""
+    """Allow everything in every row.
+
+    Raises:
+        TypeError: It is no tensor.
+        ValueError: It is not of int32.
+    """
+    if not isinstance(bitmask, torch.Tensor):
+        raise TypeError(_no_tensor("bitmask", bitmask))
+    if bitmask.dtype != bitmask_dtype or bitmask.layout != torch.strided:
+        raise ValueError(
+            f"bitmask is a {bitmask.layout} tensor of {bitmask.dtype}, but must be a dense one of "
+            "torch.int32: allocate_token_bitmask makes one"
+        )
     bitmask.fill_(-1)
+
+
+def _no_tensor(name: str, value: Any) -> str:
+    return f"{name} is a {type(value).__name__}, but must be a torch.Tensor"
 
 
 def apply_token_bitmask_inplace(
@@ -57,14 +87,23 @@ def apply_token_bitmask_inplace(
             torch's own operations, "cpu" for main memory; "cuda" and "auto" choose.
 
     Raises:
+        TypeError: `logits` or `bitmask` is no tensor.
         ValueError: Devices, types or the backend do not fit.
         RuntimeError: The numbers of rows do not fit.
     """
+    for name, tensor in (("logits", logits), ("bitmask", bitmask)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(_no_tensor(name, tensor))
+        if tensor.ndim == 0 or tensor.layout != torch.strided:
+            raise ValueError(
+                f"{name} is a {tensor.layout} tensor of shape {tuple(tensor.shape)}, but must be a "
+                "dense one with one or two dimensions"
+            )
     if bitmask.device != logits.device:
         raise ValueError(
             f"logits are on {logits.device}, but the bitmask on {bitmask.device}: move one of them"
         )
-    if backend not in _BACKENDS:
+    if not isinstance(backend, str) or backend not in _BACKENDS:
         raise ValueError(f"backend is {backend!r}, but must be one of {', '.join(_BACKENDS)}")
     bits = bitmask.shape[-1] * 32
     if vocab_size is None:

@@ -15,9 +15,10 @@ from stencilm.compat.xgrammar.grammars import (
     read_tag,
 )
 from stencilm.compat.xgrammar.saved import load, save
-from stencilm.compat.xgrammar.vocabularies import TokenizerInfo
+from stencilm.compat.xgrammar.vocabularies import TokenizerInfo, checked_info
 from stencilm.matching.compiler import CompiledGrammar as _CompiledGrammar
 from stencilm.matching.compiler import GrammarCompiler as _GrammarCompiler
+from stencilm.whole_numbers import as_whole
 
 _NO_LIMIT = 1 << 48
 
@@ -55,7 +56,9 @@ class CompiledGrammar:
             InvalidJSONError: The text is no JSON.
             DeserializeVersionError: Another version, or another package, wrote it.
             DeserializeFormatError: It is damaged, no compiled grammar, or of another tokenizer.
+            ValueError: `tokenizer_info` is no TokenizerInfo.
         """
+        checked_info(tokenizer_info)
         text = str(load("CompiledGrammar", json_str)["value"])
         with translated(DeserializeFormatError):
             compiled = _CompiledGrammar.deserialize_json(text, tokenizer_info._info)
@@ -79,6 +82,8 @@ class GrammarCompiler:
 
     Raises:
         ValueError: `tokenizer_info` is no TokenizerInfo.
+        TypeError: `max_threads` or `cache_limit_bytes` is no integer.
+        RuntimeError: `cache_limit_bytes` is below -1.
     """
 
     def __init__(
@@ -89,16 +94,14 @@ class GrammarCompiler:
         cache_enabled: bool = True,
         cache_limit_bytes: int = -1,
     ) -> None:
-        if not isinstance(tokenizer_info, TokenizerInfo):
-            raise ValueError(
-                f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a TokenizerInfo "
-                "of this package: TokenizerInfo.from_huggingface makes one of a tokenizer"
-            )
+        self._info = checked_info(tokenizer_info)
+        for name, value in (("max_threads", max_threads), ("cache_limit_bytes", cache_limit_bytes)):
+            if as_whole(value) is None:
+                raise TypeError(f"{name} is {value!r:.80}, but must be an int")
         if cache_limit_bytes < -1:
             raise RuntimeError(
                 f"cache_limit_bytes is {cache_limit_bytes}, but must be -1 for no limit, or more"
             )
-        self._info = tokenizer_info
         self._limit = cache_limit_bytes
         self._compiler = _GrammarCompiler(
             tokenizer_info._info,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from stencilm.compat.arguments import check_kinds
 from stencilm.compat.xgrammar.failures import (
     DeserializeFormatError,
     InvalidJSONError,
@@ -147,15 +148,15 @@ class Grammar:
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
-        """The texts of the grammars, one after the other."""
+        """The texts of the grammars, one after the other; raises TypeError for what is none."""
         with translated():
-            return Grammar._of(_Grammar.concat(*(grammar._grammar for grammar in grammars)))
+            return Grammar._of(_Grammar.concat(*_inner(grammars)))
 
     @staticmethod
     def union(*grammars: Grammar) -> Grammar:
-        """The texts of any of the grammars."""
+        """The texts of any of the grammars; raises TypeError for what is none."""
         with translated():
-            return Grammar._of(_Grammar.union(*(grammar._grammar for grammar in grammars)))
+            return Grammar._of(_Grammar.union(*_inner(grammars)))
 
     def serialize_json(self) -> str:
         """JSON text for `deserialize_json` of this package."""
@@ -182,6 +183,13 @@ class Grammar:
         return made
 
 
+def _inner(grammars: tuple[Any, ...]) -> list[_Grammar]:
+    held = check_kinds(
+        "grammars", grammars, Grammar, "Grammar objects: Grammar.from_ebnf reads EBNF"
+    )
+    return [grammar._grammar for grammar in held]
+
+
 def read_schema(
     schema: Any,
     any_whitespace: bool,
@@ -195,6 +203,7 @@ def read_schema(
 
     Raises:
         ValueError: `schema` is something else than JSON text, a dict or a model.
+        TypeError: A dict holds what is no JSON.
         RuntimeError: It is no JSON.
     """
     if isinstance(schema, type) and issubclass(schema, BaseModel):
@@ -210,6 +219,10 @@ def read_schema(
             text = json.dumps(opened(schema) if strict_mode else schema)
         except RecursionError:
             raise RuntimeError("the schema is nested too deeply: flatten it") from None
+        except TypeError as error:
+            raise TypeError(
+                f"schema cannot be written as JSON: {error}; give what json.loads returns"
+            ) from error
     else:
         raise ValueError(
             f"schema is a {type(schema).__name__}, but must be JSON text, a dict or a pydantic "
@@ -228,7 +241,13 @@ def read_schema(
 
 
 def read_regex(pattern: str) -> _Grammar:
-    """The grammar of a pattern, in which `.` is any character, line breaks among them."""
+    """The grammar of a pattern, in which `.` is any character, line breaks among them.
+
+    Raises:
+        TypeError: It is no str.
+    """
+    if not isinstance(pattern, str):
+        raise TypeError(f"pattern is a {type(pattern).__name__}, but must be a str")
     try:
         return _Grammar.from_regex(any_dot(pattern))
     except StencilError:

@@ -7,6 +7,7 @@ import warnings
 from enum import Enum
 from typing import Any
 
+from stencilm.compat.arguments import check_kinds
 from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
 from stencilm.compat.xgrammar.saved import load, save
 from stencilm.errors import TokenizerError
@@ -54,6 +55,7 @@ class TokenizerInfo:
     Raises:
         RuntimeError: No entry spells text, an entry is not written as the type says, or an id or a
             size is out of range.
+        TypeError: An entry is neither text nor bytes, or `vocab_type` is no VocabType.
     """
 
     def __init__(
@@ -65,7 +67,13 @@ class TokenizerInfo:
         stop_token_ids: list[int] | int | None = None,
         add_prefix_space: bool = False,
     ) -> None:
-        given: list[Any] = list(encoded_vocab)
+        wanted = "str or bytes; an empty one, b'', is a token that never comes"
+        given = check_kinds("encoded_vocab", encoded_vocab, (str, bytes, bytearray), wanted)
+        if not isinstance(vocab_type, VocabType):
+            raise TypeError(
+                f"vocab_type is {vocab_type!r:.60}, but must be VocabType.RAW, "
+                "VocabType.BYTE_FALLBACK or VocabType.BYTE_LEVEL"
+            )
         if stop_token_ids is None:
             stop_token_ids = [
                 token_id for token_id, entry in enumerate(given) if _text(entry) in _STOPS
@@ -225,8 +233,18 @@ class TokenizerInfo:
         return save("TokenizerInfo", {"value": self._info.serialize_json()})
 
 
-def _text(entry: bytes | str) -> str:
-    return entry.decode("utf-8", "replace") if isinstance(entry, bytes) else entry
+def checked_info(tokenizer_info: Any) -> TokenizerInfo:
+    """The argument, if it is a TokenizerInfo; raises ValueError otherwise."""
+    if isinstance(tokenizer_info, TokenizerInfo):
+        return tokenizer_info
+    raise ValueError(
+        f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a TokenizerInfo of this "
+        "package: TokenizerInfo.from_huggingface makes one of a tokenizer"
+    )
+
+
+def _text(entry: bytes | bytearray | str) -> str:
+    return entry if isinstance(entry, str) else entry.decode("utf-8", "replace")
 
 
 def _shortened(info: _TokenizerInfo, vocab_size: int) -> _TokenizerInfo:

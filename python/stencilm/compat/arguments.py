@@ -1,0 +1,44 @@
+"""Arguments of both packages, checked: a wrong one is told with its value and its place.
+
+The originals hand their arguments to C++ and Rust, which refuse what is of another type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stencilm.whole_numbers import as_whole, whole_number
+
+
+def check_kinds(name: str, values: Any, kinds: type | tuple[type, ...], wanted: str) -> list[Any]:
+    """What an argument holds, as a list.
+
+    Raises:
+        TypeError: It cannot be gone through, or one of its values is of another kind: with the
+            value, its place and what is `wanted`.
+    """
+    try:
+        held = list(values)
+    except TypeError:
+        raise TypeError(f"{name} is {values!r:.60}, but must be a list of {wanted}") from None
+    for place, value in enumerate(held):
+        if not isinstance(value, kinds):
+            raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold {wanted}")
+    return held
+
+
+def whole_numbers(name: str, values: Any) -> list[int]:
+    """The integers that an argument holds; raises TypeError for anything else."""
+    numbers = []
+    for place, value in enumerate(check_kinds(name, values, object, "integers")):
+        number = as_whole(value)
+        if number is None:
+            raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold integers")
+        numbers.append(number)
+    return numbers
+
+
+def bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
+    """The rows and words of a bitmask; raises TypeError and ValueError for what is no number."""
+    rows = whole_number("batch_size", batch_size, least=0)
+    return rows, -(-whole_number("vocab_size", vocab_size, least=0) // 32)
