@@ -12,6 +12,7 @@ from typing import Any
 
 # What the core counts with.
 MOST = 2**63 - 1
+_MOST_DIGITS = 20  # of the largest number of 64 bits
 
 
 def whole_number(
@@ -59,6 +60,14 @@ def count(
 def is_truth(value: Any) -> bool:
     """Whether it is True or False, of Python or of NumPy."""
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+
+
+def written_number(text: str) -> int | None:
+    """The number that a text of digits writes; None for any other text, and beyond 20 digits.
+
+    Python reads more as numbers of a text, such as `1_0`, and refuses some that look like one.
+    """
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def as_whole(value: Any) -> int | None:

@@ -39,6 +39,7 @@ def test_the_option_that_the_message_names_helps(name: str, capsys: Any) -> None
     assert found is not None
     option, _, value = found.group(1).partition(" ")
     assert main([*arguments, option, f"{value}2_000_000"]) == 0
+    assert main([*arguments, option, f"{value}2__000_000_"]) == 0
     assert main([*arguments, option, "search_steps=9,schema_bytes=2000000"]) == 0
     assert main([*arguments, option, "search_steps=9", option, "schema_bytes=2000000"]) == 0
 

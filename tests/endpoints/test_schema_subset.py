@@ -307,6 +307,9 @@ def test_hostile_schemas_are_bounded() -> None:
     long = object_of(a={"enum": [f"{number:0100}" for number in range(300)]})
     for schema in (deep, many, itself, nothing, long, object_of(a={"$ref": "other.json"})):
         assert subset_schema(json.dumps(schema), "openai") is None
+    for place in ("²", "9" * 5_000):  # digits to Python, and yet no number
+        schema = object_of(a={"$ref": f"#/required/{place}"})
+        assert subset_schema(json.dumps(schema), "openai") is None
     wide = object_of(**{f"p{number}": {"type": "integer"} for number in range(101)})
     assert subset_schema(json.dumps(wide), "azure") is None
     assert subset_schema(json.dumps(wide), "openai") is not None

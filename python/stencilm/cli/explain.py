@@ -12,6 +12,7 @@ from stencilm.cli.inputs import checked_text, read_prompt
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.options import Tokenizer, WrittenText
 from stencilm.views.characters import json_text, visible
+from stencilm.whole_numbers import written_number
 
 _MOST_SHOWN = 60
 
@@ -77,8 +78,9 @@ def _completion(matcher: Any) -> str | None:
 
 def _token(matcher: Any, info: Any, name: str) -> dict[str, Any]:
     """What becomes of one token, given by its id or its text."""
-    if name.isdecimal() and int(name) < info.vocab_size:
-        found = int(name)
+    number = written_number(name)
+    if number is not None and number < info.vocab_size:
+        found = number
     else:
         spelled = checked_text(name).encode()
         ids = [index for index, entry in enumerate(info.decoded_vocab) if entry == spelled]

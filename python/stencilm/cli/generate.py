@@ -25,6 +25,7 @@ from stencilm.cli.view import print_text, progress, trace_lines
 from stencilm.errors import StencilError
 from stencilm.files import check_writable
 from stencilm.views.characters import json_text, visible
+from stencilm.whole_numbers import written_number
 
 if TYPE_CHECKING:
     from stencilm.models.typed_model import TypedModel
@@ -229,7 +230,8 @@ def _reasoning(given: str) -> Any:
     """The option as a call takes it; a word that is none is refused with the other options."""
     if given.lower() in ("true", "false"):
         return given.lower() == "true"
-    return int(given) if given.isdecimal() else given
+    number = written_number(given)
+    return given if number is None else number
 
 
 def _check_options(drawing: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.errors import StencilError
 from stencilm.files import run_file
+from stencilm.whole_numbers import written_number
 
 STANDARD_INPUT = "-"
 MAX_BYTES = 1 << 30
@@ -156,16 +157,14 @@ def read_limits(given: list[str] | None) -> Any:
         name, equals, number = part.partition("=")
         if name not in names:
             raise Failure(f"--limits names {name!r}: give one of {', '.join(names)}", USAGE)
-        if not equals or not number.replace("_", "").isdecimal() or len(number) > _MOST_DIGITS:
+        bound = written_number(number.replace("_", ""))
+        if not equals or bound is None:
             raise Failure(f"--limits has {part!r}: write it as {name}=NUMBER", USAGE)
-        bounds[name] = int(number)
+        bounds[name] = bound
     try:
         return Limits(**bounds)
     except ValueError as error:
         raise Failure(f"--limits: {error}", USAGE) from error
-
-
-_MOST_DIGITS = 20
 
 
 def shown(source: str) -> str:

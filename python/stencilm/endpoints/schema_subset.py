@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
 
 from stencilm.errors import StencilError
+from stencilm.whole_numbers import written_number
 
 SchemaSubset: TypeAlias = Literal["openai", "azure", "anthropic"]
 
@@ -304,10 +305,11 @@ class _Pass:
             part = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(here, dict) and part in here:
                 here = here[part]
-            elif isinstance(here, list) and part.isdigit() and int(part) < len(here):
-                here = here[int(part)]
-            else:
+                continue
+            number = written_number(part) if isinstance(here, list) else None
+            if number is None or number >= len(here):
                 raise _NotExpressible("a reference to nothing", place=reference)
+            here = here[number]
         return here
 
     def _enum(self, schema: dict[str, Any], place: str) -> dict[str, Any]:

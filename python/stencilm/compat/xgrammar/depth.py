@@ -9,13 +9,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stencilm.whole_numbers import written_number
+
 _MOST = 1_000_000
 _VARIABLE = "XGRAMMAR_MAX_RECURSION_DEPTH"
 
 
 def _initial() -> int:
-    text = os.environ.get(_VARIABLE, "")
-    return int(text) if text.isdecimal() and 0 < int(text) <= _MOST else 10_000
+    number = written_number(os.environ.get(_VARIABLE, ""))
+    return number if number is not None and 0 < number <= _MOST else 10_000
 
 
 _depth = [_initial()]
