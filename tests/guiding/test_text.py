@@ -441,7 +441,12 @@ def test_patterns_stand_for_what_has_many_texts() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "choice"),
-    [("2", "IN"), ("Number 3.", "="), ("LIKE", "LIKE"), ("99", "LIKE"), ("I cannot say", "LIKE")],
+    [
+        *[("2", "IN"), ("Number 3.", "="), ("LIKE", "LIKE"), ("99", "LIKE"), ("**2.**", "IN")],
+        *[("I cannot say", "LIKE"), ("2 of the 3", "IN"), ("2. IN, not 3", "IN")],
+        *[("Not 2, but 3.", "LIKE"), ("2.3", "LIKE"), ("-2", "LIKE"), ("[2, 3]", "LIKE")],
+        ("2" * 5_000, "LIKE"),
+    ],
 )
 def test_a_function_chooses_by_number(answer: str, choice: str) -> None:
     candidates: list[Any] = [Literal("LIKE"), "IN", Literal("=")]

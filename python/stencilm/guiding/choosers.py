@@ -19,8 +19,11 @@ from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.matching.texts import byte_matcher
+from stencilm.whole_numbers import written_number
 
 _CHOICE_TOKENS = 32
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
+_FIRST_NUMBER = re.compile(r"""[\s*#("'`]*(\d+)[\s.):*"'`]*(?=[^\W\d]|$)""")
 
 Choosing: TypeAlias = Generator[Callable[[], Any], Any, Answer]
 
@@ -155,10 +158,16 @@ def numbered(options: Sequence[str]) -> str:
 
 
 def picked(answer: str, options: Sequence[str]) -> str | None:
-    """The option that an answer names by its number or its text; None where it names none."""
-    number = re.search(r"\d+", answer)
-    if number is not None and 1 <= int(number.group()[:6]) <= len(options):
-        return options[int(number.group()[:6]) - 1]
+    """The option that an answer names by its number or its text; None where it names none.
+
+    Of several numbers, as in an answer that weighs the options, only one with which it begins is
+    the answer.
+    """
+    begins = _FIRST_NUMBER.match(answer)
+    numbers = {begins[1]} if begins else set(_NUMBER.findall(answer))
+    number = written_number(numbers.pop()) if len(numbers) == 1 else None
+    if number is not None and 1 <= number <= len(options):
+        return options[number - 1]
     stripped = answer.strip().strip("\"'`.")
     return next((option for option in options if option.strip() == stripped), None)
 
