@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 import stencilm
 from endpoints.scripted import UNCOUNTED, Fault, Script, fault, served
@@ -19,6 +20,7 @@ openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")
 
 PROVIDERS = ("compatible", "vllm", "openai-responses", "anthropic")
+UpTo50 = Annotated[int, Field(ge=0, le=50)]
 
 
 @contextmanager
@@ -181,3 +183,30 @@ def test_an_answer_whose_cost_is_not_told_is_an_answer(end: str, stream: bool) -
         known = replace(PRESETS["anthropic"], stream=stream)
         found = stencilm.from_anthropic(client, "m", capabilities=known).generate("How many?", int)
     assert (found.value, found.stats.is_estimate) == (12, True)
+
+
+@pytest.mark.parametrize("preset", PROVIDERS)
+@pytest.mark.parametrize(
+    ("draft", "output_type"),
+    [
+        ("123", UpTo50),
+        ("It is -5.", UpTo50),
+        ("12.5", int),
+        ("yesterday", stencilm.Choice(["yes", "no"])),
+        ("A-12345", stencilm.Regex("[A-Z]-[0-9]{4}")),
+    ],
+)
+def test_a_part_of_a_word_or_a_number_is_no_value(
+    preset: str, draft: str, output_type: Any
+) -> None:
+    with endpoint(preset, lambda body, number: (draft, "stop")) as (model, _):
+        for call in (model, lambda *given: list(model.stream(*given))):
+            with pytest.raises((stencilm.ModelRefused, stencilm.IncompleteOutput)):
+                call("How many?", output_type)
+
+
+def test_a_number_that_is_too_large_is_asked_for_again() -> None:
+    given = ["123", "12"]
+    with endpoint("compatible", lambda body, number: given[number - 1]) as (model, script):
+        assert model("How many?", UpTo50) == 12
+    assert len(script.requests) == 2

@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 import stencilm
 from guiding.test_local import wants
@@ -548,3 +549,48 @@ def test_files_of_grammars(tmp_path: Path) -> None:
     for source in (None, 5, b"x", ["a"]):
         with pytest.raises(TypeError, match="must be the text of a grammar, or a Path"):
             stencilm.load_parser(source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("draft", "output_type"),
+    [
+        ("123", Annotated[int, Field(ge=0, le=50)]),
+        ("It is 123.", Annotated[int, Field(ge=0, le=50)]),
+        ("12.5", int),
+        ("12,500", int),
+        ("12e3", int),
+        ("0x1F", int),
+        ("12th", int),
+        ("1_000", int),
+        ("-5", Annotated[int, Field(ge=0)]),
+        ("It is -5.", Annotated[int, Field(ge=0)]),
+        ("3.5", stencilm.Choice([5, 7])),
+        ("1e999", float),
+        ("yesterday", stencilm.Choice(["yes", "no"])),
+        ("don't know", stencilm.Choice(["do", "no"])),
+        ("A-12345", stencilm.Regex("[A-Z]-[0-9]{4}")),
+    ],
+)
+def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output_type: Any) -> None:
+    result = stencilm.guide(lambda prompt: draft, output_type, "q")
+    assert any(part.is_made_up for part in result.filled)
+
+
+@pytest.mark.parametrize(
+    ("draft", "output_type", "response"),
+    [
+        ("It is 12.", int, "12"),
+        ("12.0", int, "12"),
+        ("12.00.", int, "12"),
+        ("12, I think", int, "12"),
+        ("$5", int, "5"),
+        ("5%", int, "5"),
+        ("+5", int, "5"),
+        ("from 2-5", stencilm.Choice([5, 7]), "5"),
+        ("yes.", stencilm.Choice(["yes", "no"]), "yes"),
+        ("A-1234, of course", stencilm.Regex("[A-Z]-[0-9]{4}"), "A-1234"),
+    ],
+)
+def test_what_stands_by_itself_is(draft: str, output_type: Any, response: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, output_type, "q")
+    assert (result.response, result.status, result.filled) == (response, "valid", ())

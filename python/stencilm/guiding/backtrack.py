@@ -6,6 +6,7 @@ dies behind `SELEC`, where only `T` may follow; it is cut before the word, where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from stencilm.errors import StencilError
@@ -18,6 +19,8 @@ MAX_CANDIDATES = 16
 _MAX_TALK = 2_000
 _LEAST_TEXT = 8
 _MAX_WAYS = 8
+_NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
+"""What may stand behind an integer without changing it."""
 
 
 def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, list[Candidate]]:
@@ -98,7 +101,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
     for start in range(1, min(len(draft), _MAX_TALK)):
-        if _is_word(draft[start - 1]) and _is_word(draft[start]):
+        if _is_within(draft, start):
             continue
         if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
             continue
@@ -109,7 +112,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
         if valid <= longest:
             continue
         end = start + valid
-        is_whole_word = end == len(draft) or not (_is_word(draft[end - 1]) and _is_word(draft[end]))
+        is_whole_word = cut_word(draft, end) is None
         if valid >= _LEAST_TEXT or (is_whole_word and _is_text(matcher, draft[start:end])):
             best, longest = start, valid
     is_named = draft[best : best + longest] in words
@@ -120,8 +123,7 @@ def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) ->
     """Whether a stretch of talk is a word by itself, or a number, and a whole text."""
     if start == end or not all(_is_word(byte) or byte in b"+-" for byte in draft[start:end]):
         return False
-    is_whole = end == len(draft) or not (_is_word(draft[end - 1]) and _is_word(draft[end]))
-    return is_whole and _is_text(matcher, draft[start:end])
+    return cut_word(draft, end) is None and _is_text(matcher, draft[start:end])
 
 
 def _first_words(regex: str) -> list[str] | None:
@@ -184,6 +186,34 @@ def _word_start(draft: bytes, end: int) -> int:
     while start > 0 and _is_word(draft[start - 1]):
         start -= 1
     return start
+
+
+def cut_word(draft: bytes, end: int) -> int | None:
+    """Where the word or number begins that goes on behind `end`; None where one ends there.
+
+    `12` of `123`, of `12.5` and of `12th` is not what was written; that of `12.0` is.
+    """
+    if not 0 < end < len(draft) or not _is_word(draft[end - 1]):
+        return None
+    if _NOTHING_MORE.match(draft, end):
+        return None
+    goes_on = _is_word(draft[end]) or _is_mark_of_number(draft, end)
+    return _word_start(draft, end) if goes_on else None
+
+
+def _is_within(draft: bytes, place: int) -> bool:
+    """Whether a word or a number is in progress at a place, the sign that it needs included."""
+    if _is_word(draft[place - 1]) and _is_word(draft[place]):
+        return True
+    is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
+    is_digit = draft[place : place + 1].isdigit()
+    return is_digit and (is_signed or _is_mark_of_number(draft, place - 1))
+
+
+def _is_mark_of_number(draft: bytes, place: int) -> bool:
+    """Whether a point or a comma stands between two digits."""
+    around = draft[max(0, place - 1) : place], draft[place + 1 : place + 2]
+    return draft[place] in b".," and around[0].isdigit() and around[1].isdigit()
 
 
 def _is_word(byte: int) -> bool:

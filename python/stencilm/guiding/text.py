@@ -34,6 +34,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
     cut_place,
+    cut_word,
     is_respelled,
     nearest,
     readable,
@@ -462,6 +463,9 @@ class TextGuide:
         """Keep the part of a dead draft that fits, and put a candidate behind it."""
         matcher = self._matcher.fork()
         keep, candidates = cut_place(matcher, draft, valid)
+        start = cut_word(draft, keep) if self._ends_at(draft[:keep]) else None
+        if start is not None:
+            keep, candidates = cut_place(self._matcher.fork(), draft, start)
         kept, rest = draft[:keep], draft[keep:]
         if kept:
             self._keep(kept)
@@ -476,6 +480,12 @@ class TextGuide:
             return
         shown = draft[valid : valid + 20].decode("utf-8", "replace")
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
+
+    def _ends_at(self, draft: bytes) -> bool:
+        """Whether the text may end behind a draft, which fits."""
+        matcher = self._matcher.fork()
+        matcher.accept_string(draft)
+        return matcher.is_completed()
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
         """Whether what came behind a whole text is a slip, and not talk."""
