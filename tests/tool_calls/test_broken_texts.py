@@ -178,3 +178,29 @@ def test_a_parser_is_not_copied() -> None:
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="neither copied nor pickled: make another one"):
             copied(parser)
+
+
+# A call in a style of each kind, whose one argument is this JSON.
+DEEP_CALLS = {
+    "hermes": '<tool_call>{"name": "f", "arguments": {"x": DEEP}}</tool_call>',
+    "mistral": '[TOOL_CALLS][{"name": "f", "arguments": {"x": DEEP}}]',
+    "qwen3-coder": (
+        "<tool_call>\n<function=f>\n<parameter=x>\nDEEP\n</parameter>\n</function>\n</tool_call>"
+    ),
+    "glm-4.5": ("<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>DEEP</arg_value>\n</tool_call>"),
+    "pythonic": "[f(x=DEEP)]",
+    "harmony": (
+        '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"x": DEEP}<|call|>'
+    ),
+}
+
+
+@pytest.mark.parametrize("depth", [600, 900, 1_500, 50_000])
+@pytest.mark.parametrize("family", DEEP_CALLS)
+def test_arguments_that_are_nested_too_deeply_are_a_problem(family: str, depth: int) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": {}}}}
+    known = stencilm.tools(family, [{"type": "function", "function": tool}])
+    shallow = known.parse(DEEP_CALLS[family].replace("DEEP", "[[]]"))
+    assert [call.arguments for call in shallow.calls] == [{"x": [[]]}]
+    found = known.parse(DEEP_CALLS[family].replace("DEEP", "[" * depth + "]" * depth))
+    assert found.calls == () and found.problems

@@ -605,6 +605,17 @@ def test_what_is_to_be_awaited_is_told_where_nothing_awaits_it() -> None:
             result_of(chat, function)
 
 
+@pytest.mark.parametrize("depth", [600, 3_000])
+def test_a_turn_that_is_nested_too_deeply_is_told(depth: int) -> None:
+    def show(value: Any) -> str:
+        return "shown"
+
+    deep = "[" * depth + "]" * depth
+    call = '{"turn": {"tool_calls": [{"name": "show", "arguments": {"value": ' + deep + "}}]}}"
+    with pytest.raises(InvalidOutput, match="the turn cannot be read: maximum recursion"):
+        chat(Scripted([call]), "Go on.", tools=[show])
+
+
 def test_the_tiny_model_ends_with_a_valid_answer() -> None:
     model = stencilm.load("tiny")
     found = model.chat(

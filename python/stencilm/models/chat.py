@@ -243,7 +243,7 @@ def _steps(
             told += dialect.told(turn)
             try:
                 return Chat(output.parse(text), tuple(turns), tuple(told))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 # The type's own validators ask for more than the grammar holds.
                 refused = f"the answer is refused by {output.name}: {error}"
                 if number >= talk.max_rounds:
@@ -422,9 +422,13 @@ class _Json:
 
     def _read(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
         try:
-            written = read_json(generation.text, exact=True)["turn"]
-        except ValueError as error:
+            return self._turn(generation, first_id)
+        except (ValueError, RecursionError) as error:
             raise InvalidOutput(f"the turn cannot be read: {error}", text=generation.text) from None
+
+    def _turn(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
+        """What a turn says; raises ValueError and RecursionError for what Python cannot hold."""
+        written = read_json(generation.text, exact=True)["turn"]
         if "answer" in written:
             answer = written["answer"]
             text = write_json(answer) if self.output.is_json else answer

@@ -157,12 +157,12 @@ class HarmonyReader:
         out.begin_call(name, None)
         raw = yield from text.json_value(out.more_arguments)
         try:
-            arguments = parse_object(raw)
-        except Malformed as error:
+            out.end_call(parse_object(raw))
+        except (Malformed, RecursionError) as error:
+            is_deep = isinstance(error, RecursionError)
             out.is_open = False
-            out.problems.append(str(error))
+            out.problems.append("the arguments are nested too deeply" if is_deep else str(error))
             text.at = begin
             yield from text.until(_ENDS, out.say)
             return
-        out.end_call(arguments)
         yield from text.until(_ENDS)

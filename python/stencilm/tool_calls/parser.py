@@ -200,10 +200,11 @@ class Output:
     def end_call(self, arguments: dict[str, Any]) -> None:
         """The call is complete."""
         name, call_id = self.current
+        # First what may be too deep for Python, so that nothing is half told.
+        call = ToolCall(name, rounded(arguments), call_id, exact=arguments)
         if self.handed_on != "{":
             text = write_json(arguments)
             self.deltas.append(CallDelta(self.begun, arguments=text))
-        call = ToolCall(name, rounded(arguments), call_id, exact=arguments)
         self.is_open = False
         self.calls.append(call)
         self.deltas.append(CallDone(self.begun, call))
@@ -430,7 +431,10 @@ class TemplateReader:
         self.text.at = begin
         try:
             yield from self._section(out)
-        except (Malformed, CutShort) as error:
+        except (Malformed, CutShort, RecursionError) as error:
+            reason = "the arguments are nested too deeply"
+            if not isinstance(error, RecursionError):
+                reason = str(error)
             if isinstance(error, CutShort) and (not self.is_soft or out.is_open):
                 if not out.is_open:
                     out.problems.append("the text ends within a call")
@@ -438,10 +442,10 @@ class TemplateReader:
             # What was handed on of a call that is none is no part of the next one.
             is_begun, out.is_open = out.is_open, False
             if len(out.calls) > known:
-                out.problems.append(str(error))
+                out.problems.append(reason)
                 return
             if is_begun or not self.is_soft:
-                out.problems.append(str(error))
+                out.problems.append(reason)
             out.blanks, out.is_fresh = blanks, fresh
             self.text.at = begin + len(self.trigger)
             out.say(self.trigger)
