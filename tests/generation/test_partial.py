@@ -301,3 +301,16 @@ def test_no_part_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(CALLS) == 40 + 200 and set(CALLS.values()) == {1}
     assert not made or max(made.values()) == 1
     assert reader.value() == Page.model_validate(page)
+
+
+@pytest.mark.parametrize("depth", [900, 20_000])
+def test_a_text_that_is_nested_deeply_is_shown(depth: int) -> None:
+    reader = PartialReader(Any)
+    reader.feed("[" * depth)
+    assert reader.has_changed()
+    reader.feed("]" * (depth - 1))
+    assert not reader.has_changed()
+    value = reader.value()
+    for _ in range(depth - 1):
+        (value,) = value
+    assert value == []

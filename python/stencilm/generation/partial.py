@@ -94,6 +94,7 @@ class PartialReader:
         self._text = ""
         self._at = 0
         self._open: list[_Open] = []
+        self._decided = 0  # how many of the outermost can be held in one way alone
         self._string: int | None = None  # where an open string begins, its quote included
         self._scanned = 0  # to where it has been looked at for its end
         self._decoded, self._decoded_to = "", 0
@@ -177,8 +178,10 @@ class PartialReader:
         return False
 
     def _changed(self) -> None:
-        # What is within an undecided container is not shown.
-        if all(one.holder is not None for one in self._open):
+        # What is within an undecided container is not shown. One that is decided stays so.
+        while self._decided < len(self._open) and self._open[self._decided].holder is not None:
+            self._decided += 1
+        if self._decided == len(self._open):
             self._version += 1
 
     def _next_shape(self) -> Shape:
@@ -307,6 +310,7 @@ class PartialReader:
 
     def _close_container(self) -> bool:
         one = self._open.pop()
+        self._decided = min(self._decided, len(self._open))
         if (self._text[self._at] == "}") != (one.kind == "object"):
             return self._break()
         self._at += 1
@@ -369,18 +373,30 @@ def is_same(one: Any, other: Any) -> bool:
 
     No method of an instance is asked, since what is not written yet may surprise it.
     """
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return list(one) == list(other) and all(is_same(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if dataclasses.is_dataclass(one):
-        names = [field.name for field in dataclasses.fields(one)]
-        return all(
-            is_same(getattr(one, name, MISSING), getattr(other, name, MISSING)) for name in names
-        )
-    if hasattr(one, "__pydantic_fields_set__"):
-        extra = (getattr(each, "__pydantic_extra__", None) for each in (one, other))
-        return is_same(vars(one), vars(other)) and is_same(*extra)
-    return bool(one == other)
+    waiting = [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if one is other:  # so that what was compared where it ended is not looked at again
+            continue
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, dict):
+            if list(one) != list(other):
+                return False
+            waiting += [(one[key], other[key]) for key in one]
+        elif isinstance(one, (list, tuple)):
+            if len(one) != len(other):
+                return False
+            waiting += zip(one, other, strict=True)
+        elif dataclasses.is_dataclass(one):
+            for field in dataclasses.fields(one):
+                name = field.name
+                waiting.append((getattr(one, name, MISSING), getattr(other, name, MISSING)))
+        elif hasattr(one, "__pydantic_fields_set__"):
+            one_extra, other_extra = (
+                getattr(each, "__pydantic_extra__", None) for each in (one, other)
+            )
+            waiting += [(vars(one), vars(other)), (one_extra, other_extra)]
+        elif not bool(one == other):
+            return False
+    return True
