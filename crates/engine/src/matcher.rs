@@ -10,6 +10,7 @@ use stencilm_regex::{LimitExceeded, check_time, memory};
 use crate::canonical::cursor::history::Trail;
 use crate::canonical::mask::masks::CanonicalVerdict;
 use crate::compiled::{CompiledGrammar, HeldLayout, Layout};
+use crate::completion::narrowing::WaysLeft;
 use crate::error::{EngineError, MatcherError};
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
@@ -78,6 +79,8 @@ struct Budget {
     free: Option<(usize, usize)>,
     /// The step whose mask was filled last, where the budget took something from it, and what: one bit for each token.
     narrowed: Option<(usize, Arc<[u32]>)>,
+    /// The step whose mask was narrowed last, and by which ways to the end its tokens were left.
+    left: Option<(usize, Arc<WaysLeft>)>,
 }
 
 /// What one step accepts.

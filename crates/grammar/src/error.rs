@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stencilm_regex::LimitExceeded;
+use stencilm_regex::{LimitExceeded, unless_ended};
 
 /// What went wrong; Python raises one exception class for each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,26 @@ impl GrammarError {
     #[cold]
     pub fn limit(place: impl Into<String>, limit: LimitExceeded) -> GrammarError {
         GrammarError::new(ErrorKind::Limit, place, limit.while_reading())
+    }
+
+    /// What a search that may fail has found, at this place; `None` where it came to a bound of its own. That the operation is to
+    /// end says nothing of what was searched for, and goes on as the error that it is.
+    ///
+    /// # Errors
+    /// A limit reached at this place, where the operation is to end.
+    pub(crate) fn decided<T, E>(
+        place: impl Into<String>,
+        search: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Option<T>, GrammarError> {
+        Ok(GrammarError::unless_ended(place, search)?.ok())
+    }
+
+    /// What a part of an operation has found or failed with, where the operation is not to end.
+    ///
+    /// # Errors
+    /// As [`GrammarError::decided`].
+    pub(crate) fn unless_ended<T>(place: impl Into<String>, part: impl FnOnce() -> T) -> Result<T, GrammarError> {
+        unless_ended(part).map_err(|limit| GrammarError::limit(place, limit))
     }
 
     /// An error of another text as part of a message; the whole of it needs no place.

@@ -46,5 +46,5 @@ pub use syntax::{
 };
 pub use watch::{
     CancelToken, Parts, Watch, check as check_time, check_after as check_time_after, check_now as check_time_now,
-    unwatched,
+    decided, unless_ended, unwatched,
 };

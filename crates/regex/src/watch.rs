@@ -116,14 +116,27 @@ struct Clock {
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
     static LEFT: Cell<u32> = const { Cell::new(0) };
+    /// With what the operation was told to end last, within the part that [`unless_ended`] runs.
+    static TOLD: Cell<Option<LimitExceeded>> = const { Cell::new(None) };
 }
 
-/// Puts the watch back that was there before, also where the operation panics.
-struct Restore(Option<Watch>);
+/// Puts back what was there before, the watch and what it has told, also where the operation panics.
+struct Restore {
+    watch: Option<Watch>,
+    told: Option<LimitExceeded>,
+}
+
+impl Restore {
+    /// Sets this watch in the place of the one that is there.
+    fn instead_of(watch: Option<Watch>) -> Restore {
+        Restore { watch: WATCH.with(|place| std::mem::replace(&mut *place.borrow_mut(), watch)), told: TOLD.get() }
+    }
+}
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        WATCH.with(|watch| *watch.borrow_mut() = self.0.take());
+        WATCH.with(|watch| *watch.borrow_mut() = self.watch.take());
+        TOLD.set(self.told);
     }
 }
 
@@ -174,7 +187,7 @@ impl Watch {
         let is_set = WATCH.with(|watch| watch.borrow().is_some());
         let _restore = (!is_set).then(|| {
             LEFT.with(|left| left.set(CHECKS));
-            Restore(WATCH.with(|watch| watch.borrow_mut().replace(self)))
+            Restore::instead_of(Some(self))
         });
         operation()
     }
@@ -223,8 +236,29 @@ impl Watch {
 
 /// Runs to its end what is built once for everybody: no deadline and no interrupt of one request may leave it half built.
 pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
-    let _restore = Restore(WATCH.with(|watch| watch.borrow_mut().take()));
+    let _restore = Restore::instead_of(None);
     operation()
+}
+
+/// Runs a part of an operation that goes on where the part fails. An end is told once, and another error may stand in its place by
+/// then, or none: so it is not the result that says whether the operation is to end, but whether it was told so within the part.
+///
+/// # Errors
+/// What it was told, as in [`check`].
+pub fn unless_ended<T>(part: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
+    let before = TOLD.replace(None);
+    let found = part();
+    let told = TOLD.get();
+    TOLD.set(told.or(before));
+    told.map_or(Ok(found), Err)
+}
+
+/// What a search has found; `None` where it could not be told, for it came to a bound of its own.
+///
+/// # Errors
+/// Where the operation is to end: that says nothing of what was searched for.
+pub fn decided<T, E>(search: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, LimitExceeded> {
+    Ok(unless_ended(search)?.ok())
 }
 
 /// Whether the operation may go on.
@@ -271,6 +305,9 @@ fn look(at_once: bool) -> Result<(), LimitExceeded> {
         false => watch.look(at_once),
     };
     WATCH.with(|place| *place.borrow_mut() = Some(watch));
+    if let Err(limit) = answer {
+        TOLD.set(Some(limit));
+    }
     answer
 }
 
@@ -384,6 +421,34 @@ mod tests {
         let watch = |is_needed| Watch::new(60_000, None).giving_way(Arc::new(move || is_needed));
         assert_eq!(watch(true).over(|| checks(CHECKS)), Err(LimitExceeded::Interrupted));
         assert_eq!(watch(false).over(|| checks(10 * CHECKS)), Ok(()));
+    }
+
+    /// A watch that tells an end at one look alone.
+    fn told_once(look: usize) -> Watch {
+        let looks = std::sync::atomic::AtomicUsize::new(0);
+        Watch::new(60_000, None).giving_way(Arc::new(move || looks.fetch_add(1, Ordering::Relaxed) == look))
+    }
+
+    #[test]
+    fn an_end_that_is_told_once_is_known_of_a_part_that_swallowed_it() {
+        let deaf = || (0..4).filter(|_| check_now().is_err()).count();
+        let part = |look| told_once(look).over(|| (unless_ended(deaf), unless_ended(deaf)));
+        let ended = Err(LimitExceeded::Interrupted);
+        assert_eq!([3, 4, 8].map(part), [(ended, Ok(0)), (Ok(0), ended), (Ok(0), Ok(0))]);
+        // The part around it knows, and so does not who comes later.
+        let around = || unless_ended(|| (unless_ended(deaf), unless_ended(deaf)).1);
+        assert_eq!(told_once(2).over(|| (around(), around())), (ended.map(|_: usize| Ok(0)), Ok(Ok(0))));
+        assert_eq!(unless_ended(|| told_once(0).over(deaf)), Ok(1), "the end of what has a watch of its own");
+        assert_eq!(told_once(0).over(|| unless_ended(|| unwatched(deaf))), Ok(0));
+    }
+
+    #[test]
+    fn a_bound_of_its_own_is_no_end() {
+        let search = |found: Result<u8, LimitExceeded>| told_once(0).over(|| decided(|| check_now().and(found)));
+        assert_eq!(search(Ok(1)), Err(LimitExceeded::Interrupted));
+        let own = || decided(|| Err::<u8, _>(LimitExceeded::Search(1)));
+        assert_eq!(told_once(0).over(own), Ok(None));
+        assert_eq!(decided(|| Ok::<_, LimitExceeded>(1)), Ok(Some(1)));
     }
 
     #[test]

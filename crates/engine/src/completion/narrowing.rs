@@ -5,8 +5,9 @@
 //! next token of the way that is known is always left.
 //!
 //! None of this hangs on how many tokens are left, so the places and the ways from them are kept with the configuration. Which
-//! keys and elements there are is no part of it: where that matters, a way is kept as one to try, and read again. It is read for one
-//! token of those that lead to a place, and what is compared on it tells which others it serves (`completion/shared_way.rs`).
+//! keys and elements there are is no part of it: where that matters, each mask looks for ways of its own, beginning with the one that
+//! the text has. A way is read for one token of those that lead to a place, and what is compared on it tells which others it serves
+//! (`completion/shared_way.rs`).
 
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ const ALIKE: usize = 3;
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
 
 /// A way to the end, and how many tokens it takes; [`NEVER`] where none was found.
-struct WayOut {
+pub(crate) struct WayOut {
     tokens: u64,
     pieces: Vec<Piece>,
     /// A way was looked for that takes so much at most.
@@ -96,7 +97,7 @@ struct Place {
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// What masks have found from there.
+    /// What masks have found from there. Where the ways hang on the text before, no mask goes by it.
     known: Mutex<Known>,
 }
 
@@ -123,6 +124,10 @@ impl Place {
         *known = Known { ways, searches };
     }
 }
+
+/// The ways for which a mask left its tokens, by the first token that leads to each place.
+#[derive(Default)]
+pub(crate) struct WaysLeft(FxHashMap<u32, Vec<Arc<WayOut>>>);
 
 /// What else the ways to the end from a place hang on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -337,26 +342,20 @@ impl Run<'_> {
     }
 
     /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the way for which it
-    /// was left, or one that is looked for as it was then. Another search may find a way first that takes more.
+    /// was left, or one that is looked for as it was then. Another search may find a way first that takes more. What other masks
+    /// have found comes last: it serves where the mask was that of another matcher.
     pub fn way_out_behind(
         &mut self,
         endings: &mut Endings,
-        before: SetId,
-        token: u32,
+        left: Option<&WaysLeft>,
+        (before, token): (SetId, u32),
         here: SetId,
         most: u64,
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let places = self.places_behind(endings, before)?;
-        let mut place = places.0.iter().filter(|place| place.tokens.has(token));
-        let kept = place.next().map(|place| lock(&place.known).ways.clone()).unwrap_or_default();
-        let vocabulary = endings.counts.vocabulary.clone();
-        let mut pieces = None;
-        for way in kept {
-            if let Some(mended) = self.mended_to(&vocabulary, here, &way, most)? {
-                pieces = Some(mended.pieces);
-                break;
-            }
-        }
+        let place = places.0.iter().find(|place| place.tokens.has(token));
+        let own = place.and_then(|place| left?.0.get(&place.first));
+        let mut pieces = self.mended_to_any(endings, own.map_or(&[], Vec::as_slice), here, most)?;
         if pieces.is_none() {
             let mut costs = endings.costs();
             match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), LOOKED_AT) {
@@ -365,14 +364,35 @@ impl Run<'_> {
                 Err(error) => return Err(error),
             }
         }
-        match pieces {
-            Some(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
-            None => Ok(None),
+        let mut tokens = pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?;
+        if tokens.as_ref().is_none_or(|tokens| tokens.len() as u64 > most) {
+            let kept = place.map(|place| lock(&place.known).ways.clone()).unwrap_or_default();
+            if let Some(pieces) = self.mended_to_any(endings, &kept, here, most)? {
+                tokens = tokens_of(&endings.counts.vocabulary, &pieces)?;
+            }
         }
+        Ok(tokens)
     }
 
-    /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text. A way that is known is tried behind
-    /// each, but for its first token.
+    /// The first of some ways that completes the text from a place with so many tokens, or fewer, as it does so.
+    fn mended_to_any(
+        &mut self,
+        endings: &mut Endings,
+        ways: &[Arc<WayOut>],
+        place: SetId,
+        most: u64,
+    ) -> Result<Option<Vec<Piece>>, EngineError> {
+        let vocabulary = endings.counts.vocabulary.clone();
+        for way in ways {
+            if let Some(mended) = self.mended_to(&vocabulary, &mut endings.texts, place, way, most)? {
+                return Ok(Some(mended.pieces));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text, and tells by which ways. A way that is
+    /// known is tried behind each, but for its first token.
     pub fn narrow(
         &mut self,
         endings: &mut Endings,
@@ -380,7 +400,7 @@ impl Run<'_> {
         most: u64,
         way: &[u32],
         mask: &mut [u32],
-    ) -> Result<(), EngineError> {
+    ) -> Result<WaysLeft, EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
         let last = way.get(1..).map(|rest| Arc::new(WayOut::of_tokens(&vocabulary, rest)));
         let edges = self.edges_of(configuration, mask);
@@ -412,8 +432,12 @@ impl Run<'_> {
             }
         }
         // Only now: what is interrupted and begun anew must find what it would have found at once.
-        found.into_iter().for_each(|(place, known)| place.keep(known));
-        Ok(())
+        let mut left = WaysLeft::default();
+        for (place, known) in found {
+            left.0.insert(place.first, known.ways.clone());
+            place.keep(known);
+        }
+        Ok(left)
     }
 
     /// The tokens of a mask that lead to a place and behind which so many tokens, or fewer, complete the text; the first of them where
@@ -438,7 +462,9 @@ impl Run<'_> {
         // That a way is too long behind another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        let mut known = lock(&place.known).clone();
+        // Some are found behind one text, with other keys and elements in their places, that no search finds: a mask must not hang on
+        // which texts there were before.
+        let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
         known.ways.retain(|kept| tells(kept));
         let Known { ways, searches } = &mut known;
         search.is_in_vain = false;
@@ -496,14 +522,14 @@ impl Run<'_> {
         let known = ways.first().cloned();
         let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
-            Some(kept) if self.mended_to(&vocabulary, place, &kept, search.most)?.is_some() => {
+            Some(kept) if self.mended_to(&vocabulary, &mut endings.texts, place, &kept, search.most)?.is_some() => {
                 search.last = Some(kept);
                 true
             }
             _ if search.searches >= FEW => return Ok(false),
             _ => {
                 let known = match search.last.clone() {
-                    Some(last) => self.mended_to(&vocabulary, place, &last, search.most)?,
+                    Some(last) => self.mended_to(&vocabulary, &mut endings.texts, place, &last, search.most)?,
                     None => None,
                 };
                 let found = match known {
@@ -551,6 +577,7 @@ impl Run<'_> {
     fn mended_to(
         &mut self,
         vocabulary: &Tokens,
+        texts: &mut Texts,
         place: SetId,
         way: &WayOut,
         most: u64,
@@ -558,7 +585,7 @@ impl Run<'_> {
         if way.tokens > most {
             return Ok(None);
         }
-        let Some(pieces) = self.mended_way(place, &way.pieces)? else { return Ok(None) };
+        let Some(pieces) = self.mended_way(texts, place, &way.pieces)? else { return Ok(None) };
         let mended = WayOut::of(vocabulary, pieces)?;
         Ok((mended.tokens <= most).then_some(mended))
     }

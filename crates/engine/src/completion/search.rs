@@ -10,11 +10,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry::Vacant;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, ExprId, LimitExceeded, Shortest};
+use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_regex::{Deriver, ExprId, LimitExceeded, Shortest, memory};
 
-use crate::bounded::{FEW, LOOKED_AT, MANY, STEPS};
+use crate::bounded::{Bounded, FEW, LOOKED_AT, MANY, STEPS};
 use crate::completion::costs::Costs;
 use crate::completion::token_counts::{NEVER, count_in_time, fewest_tokens, shortest_text};
 use crate::distinct::elements::{Repeat, Spelled};
@@ -62,8 +63,36 @@ pub(crate) fn tokens_of(vocabulary: &Tokens, pieces: &[Piece]) -> Result<Option<
     Ok(Some(tokens))
 }
 
-/// Shortest texts of lexemes, with what they take in tokens where these are counted.
-pub(crate) type Texts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
+/// Texts of lexemes, found once for all searches.
+#[derive(Default)]
+pub(crate) struct Texts {
+    /// The shortest, with what they take in tokens where these are counted.
+    shortest: ShortestTexts,
+    /// More texts of those lexemes of which more were asked for.
+    others: Bounded<ExprId, OtherTexts>,
+}
+
+type ShortestTexts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
+
+impl Texts {
+    /// The shortest text of a lexeme of a way that was found.
+    fn shortest(&self, lexeme: ExprId) -> Option<&[u8]> {
+        self.shortest[&lexeme].as_ref().map(|(text, _)| &text[..])
+    }
+
+    /// One of the texts of a lexeme, the shortest first.
+    fn other(&mut self, deriver: &mut Deriver, lexeme: ExprId, at: usize) -> Result<Option<Vec<u8>>, EngineError> {
+        let (others, owned) = self.others.get_or_make(lexeme, || {
+            let others = OtherTexts::new(deriver, lexeme);
+            let bytes = others.memory_bytes();
+            (others, bytes)
+        });
+        let before = others.memory_bytes();
+        let text = others.get(deriver, lexeme, at)?.map(<[u8]>::to_vec);
+        *owned = (*owned + others.memory_bytes()).saturating_sub(before);
+        Ok(text)
+    }
+}
 
 /// With what a text may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -155,8 +184,6 @@ struct Frontier {
     hurries: bool,
     /// The end with the shortest way to it so far, of those found in a hurry.
     best: Option<u32>,
-    /// Texts of lexemes beside the shortest.
-    others: FxHashMap<ExprId, OtherTexts>,
 }
 
 impl Frontier {
@@ -195,12 +222,6 @@ impl Frontier {
                 _ => at = place.before,
             }
         }
-    }
-
-    /// One of the texts of a lexeme, the shortest first.
-    fn other_text(&mut self, deriver: &mut Deriver, lexeme: ExprId, at: usize) -> Result<Option<Vec<u8>>, EngineError> {
-        let others = self.others.entry(lexeme).or_insert_with(|| OtherTexts::new(deriver, lexeme));
-        Ok(others.get(deriver, lexeme, at)?.map(<[u8]>::to_vec))
     }
 
     /// Goes on with another text of a lexeme, by so much dearer as it is than the one before.
@@ -310,7 +331,7 @@ impl Run<'_> {
         &mut self,
         frontier: &mut Frontier,
         costs: &Costs,
-        lexemes: &Texts,
+        lexemes: &mut Texts,
         next: &Next,
     ) -> Result<Option<Step>, EngineError> {
         let place = &frontier.places[next.place as usize];
@@ -375,7 +396,7 @@ impl Run<'_> {
                 continue;
             }
             for (tag, lexeme) in self.lexemes(thread) {
-                if let Vacant(unknown) = lexemes.entry(lexeme) {
+                if let Vacant(unknown) = lexemes.shortest.entry(lexeme) {
                     // Longer ones than the budget are found to be too long by this bound, without being spelled.
                     let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > STEPS;
                     let text = match too_long {
@@ -388,7 +409,7 @@ impl Run<'_> {
                     };
                     unknown.insert(text.map(|text| (text, count)));
                 }
-                let Some((text, count)) = &lexemes[&lexeme] else { continue };
+                let Some((text, count)) = &lexemes.shortest[&lexeme] else { continue };
                 let length = match costs.tokens() {
                     Some(_) => *count,
                     None => {
@@ -403,7 +424,7 @@ impl Run<'_> {
             }
         }
         let text = |way: &Way| match way {
-            Way::Lexeme(lexeme) => lexemes[lexeme].as_ref().map_or(&[][..], |(text, _)| text),
+            Way::Lexeme(lexeme) => lexemes.shortest(*lexeme).unwrap_or_default(),
             Way::Token(_) | Way::Repeat { .. } => &[][..],
         };
         let mut ways: Vec<(u64, Way)> = best.into_iter().map(|(way, cost)| (cost, way)).collect();
@@ -471,28 +492,28 @@ impl Run<'_> {
         &mut self,
         frontier: &mut Frontier,
         costs: &Costs,
-        lexemes: &Texts,
+        lexemes: &mut Texts,
         next: &Next,
         lexeme: ExprId,
     ) -> Result<Option<Step>, EngineError> {
-        let Some(shortest) = lexemes[&lexeme].as_ref().map(|(text, _)| text) else { return Ok(None) };
+        let Some(shortest) = lexemes.shortest(lexeme).map(<[u8]>::to_vec) else { return Ok(None) };
         let array = self.array_of_element(frontier.places[next.place as usize].configuration, lexeme);
         if next.tried == 0
             && let Some(array) = array
             && let Some(before) = frontier.element_before(next.place, array, lexeme)
         {
             let deriver = self.lexeme_cache.deriver();
-            let Some(text) = frontier.other_text(deriver, lexeme, before as usize)? else { return Ok(None) };
-            frontier.go_on(costs, next, before + 1, [shortest, &text]);
+            let Some(text) = lexemes.other(deriver, lexeme, before as usize)? else { return Ok(None) };
+            frontier.go_on(costs, next, before + 1, [&shortest, &text]);
             return Ok(None);
         }
         let text = match next.tried.checked_sub(1) {
             None => Some(shortest.clone()),
-            Some(at) => frontier.other_text(self.lexeme_cache.deriver(), lexeme, at as usize)?,
+            Some(at) => lexemes.other(self.lexeme_cache.deriver(), lexeme, at as usize)?,
         };
         let Some(text) = text else { return Ok(None) };
         let place = &frontier.places[next.place as usize];
-        let is_known = is_of_another(lexemes, &place.ways, lexeme, &text) || (next.tried > 0 && text == *shortest);
+        let is_known = is_of_another(lexemes, &place.ways, lexeme, &text) || (next.tried > 0 && text == shortest);
         let (mut behind, mut found) = (SetId::EMPTY, Behind::Nothing);
         if !is_known || next.tried == 0 {
             behind = self.run(place.configuration, &text)?;
@@ -516,17 +537,17 @@ impl Run<'_> {
         &mut self,
         frontier: &mut Frontier,
         costs: &Costs,
-        lexemes: &Texts,
+        lexemes: &mut Texts,
         next: Next,
     ) -> Result<(), EngineError> {
         let Way::Lexeme(lexeme) = frontier.places[next.place as usize].ways[next.way as usize].1 else { return Ok(()) };
         let deriver = self.lexeme_cache.deriver();
         let at = next.tried as usize - 1;
         let before = match at.checked_sub(1) {
-            None => lexemes[&lexeme].as_ref().map(|(text, _)| text.clone()),
-            Some(before) => frontier.other_text(deriver, lexeme, before)?,
+            None => lexemes.shortest(lexeme).map(<[u8]>::to_vec),
+            Some(before) => lexemes.other(deriver, lexeme, before)?,
         };
-        if let (Some(before), Some(other)) = (before, frontier.other_text(deriver, lexeme, at)?) {
+        if let (Some(before), Some(other)) = (before, lexemes.other(deriver, lexeme, at)?) {
             frontier.go_on(costs, &next, next.tried, [&before, &other]);
         }
         Ok(())
@@ -534,9 +555,14 @@ impl Run<'_> {
 
     /// A way that is known from another place, as it completes the text from here: with new elements in place of those that the text
     /// has here and had not there. `None` where it does not.
-    pub fn mended_way(&mut self, place: SetId, pieces: &[Piece]) -> Result<Option<Vec<Piece>>, EngineError> {
+    pub fn mended_way(
+        &mut self,
+        lexemes: &mut Texts,
+        place: SetId,
+        pieces: &[Piece],
+    ) -> Result<Option<Vec<Piece>>, EngineError> {
         let (mut way, mut places) = (pieces.to_vec(), vec![place]);
-        let mut mended = None;
+        let (mut mended, mut later) = (None, None);
         while places.len() <= way.len() {
             let (here, at) = (places[places.len() - 1], places.len() - 1);
             let behind = match &way[at] {
@@ -553,7 +579,11 @@ impl Run<'_> {
                 if let Piece::Text(old) = &way[before]
                     && new.is_none()
                 {
-                    new = self.new_element(places[before], old, &way[before + 1..])?.map(|text| (before, text));
+                    // What is behind it has not been changed.
+                    let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
+                    let is_free = |text: &[u8]| !later.is_behind(text, before);
+                    let rest = way.len() - before - 1;
+                    new = self.new_element(lexemes, places[before], old, rest, is_free)?.map(|text| (before, text));
                 }
             }
             let Some((before, text)) = new else { return Ok(None) };
@@ -564,18 +594,23 @@ impl Run<'_> {
         Ok(self.stacks.has_bottom(places[way.len()]).then_some(way))
     }
 
-    /// An element in place of one that its array has already: a text of the same lexeme that neither the array has nor the rest of the
-    /// way.
-    fn new_element(&mut self, here: SetId, old: &[u8], rest: &[Piece]) -> Result<Option<Vec<u8>>, EngineError> {
+    /// An element in place of one that its array has already: a text of the same lexeme that the array has not and that is free, for it
+    /// does not come in the rest of the way, which has so many parts.
+    fn new_element(
+        &mut self,
+        lexemes: &mut Texts,
+        here: SetId,
+        old: &[u8],
+        rest: usize,
+        is_free: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
         for (lexeme, _) in self.lexemes_of_elements(here) {
             if !self.lexeme_cache.deriver().matches(lexeme, old)? {
                 continue;
             }
-            let mut others = OtherTexts::new(self.lexeme_cache.deriver(), lexeme);
-            for at in 0..=rest.len() + MANY {
-                let Some(text) = others.get(self.lexeme_cache.deriver(), lexeme, at)? else { break };
-                let text = text.to_vec();
-                if rest.iter().any(|piece| *piece == Piece::Text(text.clone())) {
+            for at in 0..=rest + MANY {
+                let Some(text) = lexemes.other(self.lexeme_cache.deriver(), lexeme, at)? else { break };
+                if !is_free(&text) {
                     continue;
                 }
                 let behind = self.run(here, &text)?;
@@ -602,33 +637,74 @@ impl Run<'_> {
     }
 }
 
+/// Where on a way each text stands last.
+struct LastPlaces<'w>(FxHashMap<&'w [u8], usize>);
+
+impl<'w> LastPlaces<'w> {
+    fn of(way: &'w [Piece]) -> LastPlaces<'w> {
+        let texts = way.iter().enumerate().filter_map(|(at, piece)| match piece {
+            Piece::Text(text) => Some((&text[..], at)),
+            Piece::Token(_) => None,
+        });
+        LastPlaces(texts.collect())
+    }
+
+    /// Whether a text stands somewhere behind a place.
+    fn is_behind(&self, text: &[u8], place: usize) -> bool {
+        self.0.get(text).is_some_and(|&last| last > place)
+    }
+}
+
 /// Texts of a lexeme, the shortest first, found as far as they are asked for by going through equal places ever more often.
 struct OtherTexts {
     search: Shortest,
     visits: u32,
-    texts: Vec<Vec<u8>>,
+    texts: Vec<Arc<[u8]>>,
+    known: FxHashSet<Arc<[u8]>>,
+    /// Whether there are no more, or none are looked for: a search that was given up would find some more each time it is asked.
+    are_all: bool,
+    /// Bytes of the texts.
+    bytes: usize,
 }
 
 impl OtherTexts {
     fn new(deriver: &Deriver, lexeme: ExprId) -> OtherTexts {
         let visits = FEW as u32;
-        OtherTexts { search: Shortest::new(deriver, lexeme, visits, STEPS), visits, texts: Vec::new() }
+        let search = Shortest::new(deriver, lexeme, visits, STEPS);
+        OtherTexts { search, visits, texts: Vec::new(), known: FxHashSet::default(), are_all: false, bytes: 0 }
+    }
+
+    /// Bytes of memory held, about.
+    fn memory_bytes(&self) -> usize {
+        self.search.memory_bytes()
+            + memory::of_list(&self.texts)
+            + memory::of_table::<Arc<[u8]>>(self.known.capacity())
+            + self.bytes
     }
 
     fn get(&mut self, deriver: &mut Deriver, lexeme: ExprId, at: usize) -> Result<Option<&[u8]>, EngineError> {
-        while self.texts.len() <= at {
+        while self.texts.len() <= at && !self.are_all {
             match self.search.next(deriver) {
-                Ok(Some(text)) if self.texts.contains(&text) => {}
-                Ok(Some(text)) => self.texts.push(text),
+                Ok(Some(text)) => {
+                    let text: Arc<[u8]> = text.into();
+                    if self.known.insert(text.clone()) {
+                        self.bytes += memory::of_shared::<u8>(text.len());
+                        self.texts.push(text);
+                    }
+                }
                 Err(LimitExceeded::Search(_)) | Ok(None) if self.visits < LOOKED_AT as u32 => {
                     self.visits *= 4;
                     self.search = Shortest::new(deriver, lexeme, self.visits, STEPS);
                 }
-                Err(LimitExceeded::Search(_)) | Ok(None) => return Ok(None),
-                Err(limit) => return Err(limit.into()),
+                Err(LimitExceeded::Search(_)) | Ok(None) => self.are_all = true,
+                Err(limit) => {
+                    // What was ended in its midst has lost a place.
+                    *self = OtherTexts::new(deriver, lexeme);
+                    return Err(limit.into());
+                }
             }
         }
-        Ok(self.texts.get(at).map(Vec::as_slice))
+        Ok(self.texts.get(at).map(|text| &text[..]))
     }
 }
 
@@ -636,7 +712,7 @@ impl OtherTexts {
 /// whatever the lexeme: a key that an object declares is none of its additional ones.
 fn is_of_another(texts: &Texts, ways: &[(u64, Way)], lexeme: ExprId, text: &[u8]) -> bool {
     ways.iter().any(|&(_, way)| match way {
-        Way::Lexeme(other) if other != lexeme => texts[&other].as_ref().is_some_and(|(other, _)| other == text),
+        Way::Lexeme(other) if other != lexeme => texts.shortest(other) == Some(text),
         _ => false,
     })
 }

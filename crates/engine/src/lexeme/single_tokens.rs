@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 use std::sync::Arc;
-use stencilm_regex::{HashMap, HashSet, memory};
+use stencilm_regex::{HashMap, HashSet, memory, unless_ended};
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
@@ -102,7 +102,7 @@ pub(crate) fn without_missing_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> 
         }
         TokenPattern::Special(_) | TokenPattern::Ids { .. } => false,
     };
-    match grammar.without_tokens(is_missing) {
+    match unless_ended(|| grammar.without_tokens(is_missing))? {
         Ok(Some(fewer)) => Ok(Arc::new(fewer)),
         Ok(None) => Ok(grammar),
         Err(_) => Err(EngineError::NoTokenLeft),

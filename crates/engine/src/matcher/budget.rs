@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Budget, GrammarMatcher, NO_TOKEN, retire_if_full};
 use crate::bounded::{FEW, LOOKED_AT, MANY};
-use crate::completion::narrowing::Endings;
+use crate::completion::narrowing::{Endings, WaysLeft};
 use crate::completion::search::Piece;
 use crate::completion::token_counts::count_in_time;
 use crate::error::{EngineError, MatcherError};
@@ -76,8 +76,8 @@ impl GrammarMatcher {
         // A way that is known already may be shorter than what is found anew.
         let accepted = self.num_accepted_tokens();
         let fits = |(at, way): &(usize, Arc<[u32]>)| way.len() <= (accepted - at).saturating_add(tokens);
-        let way = self.budget.take().and_then(|budget| budget.way).filter(fits);
-        self.budget = Some(Budget { tokens: tokens_in_all, way, free: None, narrowed: None });
+        let (way, left) = self.budget.take().map_or((None, None), |budget| (budget.way.filter(fits), budget.left));
+        self.budget = Some(Budget { tokens: tokens_in_all, way, free: None, narrowed: None, left });
         let needed = self.tokens_to_end()?;
         match needed > tokens {
             true => Err(MatcherError::BudgetTooSmall { budget: tokens, needed }),
@@ -108,6 +108,7 @@ impl GrammarMatcher {
         let Some(budget) = &mut self.budget else { return };
         budget.free = budget.free.filter(|&(at, _)| at <= accepted);
         budget.way = budget.way.take().filter(|&(at, _)| at <= accepted);
+        budget.left = budget.left.take().filter(|&(at, _)| at <= accepted);
         budget.narrowed = None;
     }
 
@@ -146,11 +147,12 @@ impl GrammarMatcher {
         let left = self.token_budget_left().unwrap_or(0);
         let may_stop = self.may_stop();
         let way = if may_stop { Arc::default() } else { self.way_out()? };
+        let mut ways = WaysLeft::default();
         if left > 0 && way.len() as i64 <= left {
             let most = left as u64 - 1;
             match self.trail.is_some() {
                 true => self.narrow_canonical(most, mask)?,
-                false => self.with_endings(|run, endings, here| run.narrow(endings, here, most, &way, mask))?,
+                false => ways = self.with_endings(|run, endings, here| run.narrow(endings, here, most, &way, mask))?,
             }
         } else {
             // What was accepted has broken the budget, or spent it: the shortest way out is all that is left.
@@ -171,6 +173,7 @@ impl GrammarMatcher {
         let step = self.num_accepted_tokens();
         let budget = self.budget.as_mut().expect("there is a budget");
         budget.narrowed = is_narrowed.then_some((step, withheld));
+        budget.left = Some((step, Arc::new(ways)));
         Ok(is_narrowed)
     }
 
@@ -197,9 +200,11 @@ impl GrammarMatcher {
                     && now.token != NO_TOKEN
                     && is_long(&way)
                 {
-                    let (before, token) = (before.configuration, now.token);
+                    let before = (before.configuration, now.token);
+                    let ways = self.budget.as_ref().and_then(|budget| budget.left.clone());
+                    let ways = ways.filter(|&(at, _)| at + 1 == accepted).map(|(_, ways)| ways);
                     let behind = |run: &mut Run<'_>, endings: &mut Endings, here| {
-                        run.way_out_behind(endings, before, token, here, left)
+                        run.way_out_behind(endings, ways.as_deref(), before, here, left)
                     };
                     way = shorter(way, self.with_endings(behind)?);
                 }

@@ -1,6 +1,6 @@
 //! What may come next, for people: texts where few are possible, else patterns.
 
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, check_time};
 
 use crate::bounded::LOOKED_AT;
 use crate::error::{EngineError, MatcherError};
@@ -52,7 +52,7 @@ impl GrammarMatcher {
                         }
                     }
                     None => {
-                        let pattern = run.lexeme_cache.deriver().exprs.pattern(lexeme);
+                        let pattern = run.lexeme_cache.deriver().exprs.pattern(lexeme)?;
                         candidates.push(Candidate::Pattern(pattern.unwrap_or_else(|| ANY_TEXT.to_owned())));
                     }
                 }
@@ -74,6 +74,8 @@ impl Run<'_> {
         let mut work: Vec<(ExprId, Vec<u8>)> = vec![(lexeme, Vec::new())];
         let mut places = 0;
         while let Some((expr, text)) = work.pop() {
+            // All of it may be known: then nothing else looks at the clock.
+            check_time()?;
             places += 1;
             if places > LOOKED_AT || texts.len() > limit || work.len() > LOOKED_AT {
                 return Ok(None);

@@ -404,38 +404,99 @@ fn masks_before_take_no_tokens_from_a_mask() {
 }
 
 /// What a call had found when it was interrupted changes nothing: how long it takes hangs on the machine. Nor does what other texts
-/// have found, unless it is a way that no search finds.
+/// have found.
 #[test]
 fn masks_hang_on_their_own_text_alone() {
     let (grammar, vocabulary, tokens) = graph();
     // Long names, to which references are long.
     let in_name = |token: &u32| tokens[*token as usize].chars().all(char::is_alphanumeric);
-    are_alike(&grammar, &vocabulary, true, 60..100, &in_name);
+    are_alike(&grammar, &vocabulary, 60..100, &in_name);
     for (grammar, _) in GRAMMARS {
         let grammar = Arc::new(Grammar::from_ebnf(grammar, "root").unwrap());
-        are_alike(&grammar, &self::vocabulary(true), false, 8..40, &|token| *token < STOP);
+        are_alike(&grammar, &self::vocabulary(true), 8..40, &|token| *token < STOP);
     }
 }
 
-/// Random texts of a grammar within budgets: calls that were interrupted give the same masks, of a grammar that is new or that other
-/// texts were masked with.
+/// A token that a mask leaves, one that does not end the text where there are such.
+fn pick(mask: &TokenSet, random: &mut Random) -> u32 {
+    let all: Vec<u32> = mask.iter().collect();
+    let liked: Vec<u32> = all.iter().copied().filter(|&token| token < STOP).collect();
+    let is_any = liked.is_empty() || random.chance(4);
+    *random.pick(if is_any { &all } else { &liked })
+}
+
+/// The masks of a random text, and the budget of it; `meanwhile` is called before each of them.
+fn masks_of_text(
+    compiled: &Arc<CompiledGrammar>,
+    seed: u64,
+    budget: usize,
+    mut meanwhile: impl FnMut(),
+) -> Vec<(TokenSet, Option<i64>)> {
+    let mut random = Random::new(seed);
+    let mut matcher = with_budget(compiled, budget).unwrap();
+    let mut masks = Vec::new();
+    while !matcher.is_terminated() {
+        meanwhile();
+        let mask = mask_of(&mut matcher);
+        assert_eq!(matcher.accept_token(pick(&mask, &mut random)), Ok(true));
+        masks.push((mask, matcher.token_budget_left()));
+    }
+    masks
+}
+
+/// Whatever other texts of the grammar were masked before or are meanwhile, under whatever budgets, the masks of a text are the same.
+#[test]
+fn masks_do_not_hang_on_other_texts() {
+    const LONG: [&str; 4] = [
+        r#"root ::= %array { unique; count {12,}; rest: [12]{1,4}; }"#,
+        r#"root ::= %array { unique; count {8,}; rest: "\"" [ab]{1,4} "\""; }"#,
+        r#"root ::= %array { unique; count {6,}; rest: %object { member "a": [12]{1,2}; optional "b": [12]; }; }"#,
+        r#"root ::= %array { repeated; count {6,}; rest: [12]{1,3} | "\"" [ab]{2} "\""; }"#,
+    ];
+    for (place, grammar) in GRAMMARS.map(|(grammar, _)| grammar).into_iter().chain(LONG).enumerate() {
+        for seed in 0..2 {
+            let vocabulary = vocabulary(seed % 2 == 0);
+            let mut random = Random::new(1_000 * place as u64 + seed);
+            let [alone, shared] = [(); 2].map(|()| compiled_for(grammar, vocabulary.clone()));
+            let needed = with_budget(&alone, 1_000).unwrap().tokens_to_end().unwrap();
+            let mut budget = || needed + random.below(needed + 8);
+            let own = budget();
+            let mut others: Vec<GrammarMatcher> = (0..3).map(|_| with_budget(&shared, budget()).unwrap()).collect();
+            let first = masks_of_text(&compiled_for(grammar, vocabulary.clone()), seed, own, || {});
+            let among = masks_of_text(&shared, seed, own, || {
+                for _ in 0..random.below(6) {
+                    let at = random.below(others.len());
+                    let other = &mut others[at];
+                    if other.is_terminated() {
+                        other.reset();
+                    }
+                    let mask = mask_of(other);
+                    assert_eq!(other.accept_token(pick(&mask, &mut random)), Ok(true));
+                }
+            });
+            for (step, ((one, left), (other, _))) in first.iter().zip(&among).enumerate() {
+                assert_eq!(one, other, "{grammar}: seed {seed}, mask {step} of {}, {left:?} left", first.len());
+            }
+            assert_eq!(first.len(), among.len());
+        }
+    }
+}
+
+/// Random texts of a grammar within budgets: calls that were interrupted, with other texts before, give the masks of a grammar that
+/// is new.
 fn are_alike(
     grammar: &Arc<Grammar>,
     vocabulary: &Arc<Vocabulary>,
-    is_new: bool,
     budgets: std::ops::Range<usize>,
     is_liked: &dyn Fn(&u32) -> bool,
 ) {
     let compile = || Arc::new(CompiledGrammar::new(grammar.clone(), vocabulary.clone()).unwrap());
-    let [mut compiled, interrupted] = [(); 2].map(|()| compile());
+    let interrupted = compile();
     for seed in 0..10 {
         let mut random = Random::new(seed);
         let budget = budgets.start + random.below(budgets.len());
         let Ok(mut other) = with_budget(&interrupted, budget) else { continue };
-        if is_new {
-            compiled = compile();
-        }
-        let mut one = with_budget(&compiled, budget).unwrap();
+        let mut one = with_budget(&compile(), budget).unwrap();
         loop {
             let mask = mask_of(&mut one);
             let same = interrupted_mask_of(&mut other, 1 << random.below(12));

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
-use stencilm_regex::{Expr, ExprId, ExprSet};
+use stencilm_regex::{Expr, ExprId, ExprSet, LimitExceeded, decided};
 
 use crate::json::format::Format;
 
@@ -48,12 +48,15 @@ impl Lengths {
 }
 
 /// Bounds on the lengths of the texts that contain a match of a pattern; every length where that is not plain.
-pub(crate) fn of_pattern(pattern: &str) -> Lengths {
+///
+/// # Errors
+/// Where the time is over.
+pub(crate) fn of_pattern(pattern: &str) -> Result<Lengths, LimitExceeded> {
     let mut exprs = ExprSet::new();
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
-    match parse_pattern(&mut exprs, pattern, &options, &mut OneLetter) {
-        Ok(expr) if !exprs.has_boolean(expr) => of_expr(&exprs, expr),
-        _ => Lengths::ANY,
+    match decided(|| parse_pattern(&mut exprs, pattern, &options, &mut OneLetter))? {
+        Some(expr) if !exprs.has_boolean(expr) => of_expr(&exprs, expr),
+        _ => Ok(Lengths::ANY),
     }
 }
 
@@ -90,9 +93,8 @@ impl Alphabet for OneLetter {
     }
 }
 
-/// Where the time is over, whoever reads the pattern for its texts says so.
-fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
-    let lengths = exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, Lengths>| match expr {
+fn of_expr(exprs: &ExprSet, root: ExprId) -> Result<Lengths, LimitExceeded> {
+    exprs.fold(root, &mut FxHashMap::default(), |expr, known: &FxHashMap<ExprId, Lengths>| match expr {
         Expr::Empty => Lengths { min: 0, max: Some(0) },
         Expr::Bytes(_) => Lengths { min: 1, max: Some(1) },
         Expr::Text(text) => Lengths { min: text.len() as u64, max: Some(text.len() as u64) },
@@ -100,8 +102,7 @@ fn of_expr(exprs: &ExprSet, root: ExprId) -> Lengths {
         Expr::Or(parts) => parts.iter().map(|part| known[part]).reduce(Lengths::or).unwrap_or(Lengths::ANY),
         Expr::Repeat { body, min, max } => known[body].times(*min, *max),
         Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Language(_) => Lengths::ANY,
-    });
-    lengths.unwrap_or(Lengths::ANY)
+    })
 }
 
 #[cfg(test)]
@@ -121,7 +122,7 @@ mod tests {
             ("^$", 0, Some(0)),
             ("(", 0, None),
         ] {
-            assert_eq!(of_pattern(pattern), Lengths { min, max }, "{pattern}");
+            assert_eq!(of_pattern(pattern), Ok(Lengths { min, max }), "{pattern}");
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stencilm_grammar::{
-    ErrorKind, Grammar, GrammarError, JsonSchemaOptions, LarkOptions, NamedGrammar, StructuralTagOptions, SymbolTables,
-    from_json_schema,
+    ErrorKind, Grammar, GrammarError, JsonSchemaOptions, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions,
+    SymbolTables, from_json_schema,
 };
 use stencilm_regex::Watch;
 
@@ -21,6 +21,13 @@ fn ended_at<T>(look: usize, operation: impl FnOnce() -> T) -> (T, usize) {
     let ends = move || counted.fetch_add(1, Ordering::Relaxed) >= look;
     let result = Watch::new(u64::MAX, None).giving_way(Arc::new(ends)).over(operation);
     (result, looks.load(Ordering::Relaxed))
+}
+
+/// The same where the end is told at that look alone: whoever is deaf to it is told no second time.
+fn ended_once_at<T>(look: usize, operation: impl FnOnce() -> T) -> T {
+    let looks = AtomicUsize::new(0);
+    let ends = move || looks.fetch_add(1, Ordering::Relaxed) == look;
+    Watch::new(u64::MAX, None).giving_way(Arc::new(ends)).over(operation)
 }
 
 /// An operation looks at the clock about as often as it takes steps, `at_least` of them, and ends wherever it does with a limit.
@@ -121,24 +128,68 @@ fn reading_looks_at_the_clock_from_its_first_byte_on() {
     check("a structural tag", 2_000 * 4, || Grammar::from_structural_tag(&tag, &StructuralTagOptions::default()));
 }
 
+/// Reading ends with a limit at whichever look an end is told, from then on or once.
+fn check_each_look(what: &str, read: impl Fn() -> Result<Grammar, GrammarError>) {
+    read().expect(what);
+    let (_, looks) = ended_at(usize::MAX, &read);
+    for look in 0..looks {
+        for (ended, often) in [(ended_at(look, &read).0, "always"), (ended_once_at(look, &read), "once")] {
+            let ended = ended.map_err(|error| error.kind);
+            assert_eq!(ended.err(), Some(ErrorKind::Limit), "{what}: look {look} of {looks}, {often}");
+        }
+    }
+}
+
 /// Wherever it looks at the clock, reading ends with a limit: also where it reads patterns of its own for keys and elements that differ,
-/// and where what takes too long is told in another way, or relaxed.
+/// and where what takes too long is told in another way, or relaxed. That it is to end says nothing of what was searched for.
 #[test]
 fn reading_ends_at_each_look() {
     let options = JsonSchemaOptions { relax: true, ..JsonSchemaOptions::default() };
+    let any = JsonSchemaOptions { spelling: Spelling::Any, ..options.clone() };
+    let object = |pattern: &str| {
+        format!(
+            r#"{{"type": "object", "properties": {{"k": {{"type": "string", "pattern": "{pattern}"}}}}, "required": ["k"],
+            "patternProperties": {{"^x{pattern}": {{"type": "integer"}}}}}}"#
+        )
+    };
+    let apart = format!(r#"{{"oneOf": [{}, {}]}}"#, object("a{2,30}b"), object("c{3,30}d"));
     for schema in [
+        &*apart,
+        r#"{"type": "string", "pattern": "^[a-z]{2,40}(x|yz){1,9}$", "maxLength": 50}"#,
+        r#"{"type": "array", "uniqueItems": true, "minItems": 3, "items": {"type": ["integer", "boolean"], "minimum": 0, "maximum": 90}}"#,
+        r#"{"type": "array", "items": {"enum": ["a", "b"], "pattern": "^[a-c]+$"}, "not": {"uniqueItems": true}}"#,
         r#"{"type": "array", "minItems": 2, "uniqueItems": true}"#,
         r#"{"type": "array", "items": {"type": "string", "maxLength": 0}, "not": {"uniqueItems": true}}"#,
         r#"{"type": "object", "propertyNames": {"maxLength": 2}, "patternProperties": {"^a": {"format": "uuid"}}}"#,
         r#"{"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "integer"}]}"#,
     ] {
-        let read = || from_json_schema(schema, &options);
-        read().expect(schema);
-        let (_, looks) = ended_at(usize::MAX, read);
-        for look in 0..looks {
-            let ended = ended_at(look, read).0.map_err(|error| error.kind);
-            assert_eq!(ended.err(), Some(ErrorKind::Limit), "{schema}: look {look} of {looks}");
-        }
+        check_each_look(schema, || from_json_schema(schema, &options));
+    }
+    let excluded =
+        r#"{"type": "string", "pattern": "^(ab|cd|[e-h]{3})$", "allOf": [{"pattern": "^[a-d]+$"}, {"pattern": "b"}]}"#;
+    check_each_look(excluded, || from_json_schema(excluded, &any));
+}
+
+/// The same of other notations, and of schemas within them.
+#[test]
+fn reading_other_notations_ends_at_each_look() {
+    let ebnf = r#"root ::= %array { unique; rest: [0-9]{1,3}; } %object { others = "\"" [a-z]{1,30} "\"": [0-9]; }"#;
+    check_each_look(ebnf, || Grammar::from_ebnf(ebnf, "root"));
+    let lark = "start: part \";\" /(?!ab)[a-z]{1,30}/\npart[capture, suffix=/b+c/]: /[a-z ]{1,40}/\n";
+    check_each_look(lark, || Grammar::from_lark(lark, &LarkOptions::default()));
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]{1,30}$"}, "b": {"type": "boolean"}}}"#;
+    for style in ["qwen_xml", "json"] {
+        let tags: Vec<String> = (0..2)
+            .map(|at| {
+                format!(
+                    r#"{{"begin": "<f{at}>", "content": {{"type": "json_schema", "json_schema": {schema}, "style": "{style}"}}, "end": "</f{at}>"}}"#
+                )
+            })
+            .collect();
+        let tag =
+            format!(r#"{{"format": {{"type": "triggered_tags", "triggers": ["<f"], "tags": [{}]}}}}"#, tags.join(","));
+        let read = || Grammar::from_structural_tag(&tag, &StructuralTagOptions::default());
+        check_each_look(&tag, read);
     }
 }
 

@@ -182,9 +182,9 @@ proptest! {
         };
         let expr = parse(&mut exprs, &pattern);
         // Reading a pattern puts what all its alternatives begin with before them, so the first time may make another.
-        if let Some(printed) = exprs.pattern(expr) {
+        if let Some(printed) = exprs.pattern(expr).unwrap() {
             let read = parse(&mut exprs, &printed);
-            let again = exprs.pattern(read).expect("what was read from a pattern prints as one");
+            let again = exprs.pattern(read).unwrap().expect("what was read from a pattern prints as one");
             prop_assert_eq!(parse(&mut exprs, &again), read, "{} was printed as {}, then {}", pattern, printed, again);
         }
         // An expression that was taken apart and put together is the same.

@@ -9,6 +9,7 @@ use crate::derivative::deriver::Deriver;
 use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::ExprId;
+use crate::memory;
 
 /// A place of the search: the least length of a match through it, how far it is, and the order of discovery.
 type Rank = (u32, Reverse<u32>, u32);
@@ -34,6 +35,13 @@ impl Shortest {
             queue.push(Reverse(((deriver.exprs.shortest_at_least(root), Reverse(0), 0), root)));
         }
         Shortest { queue, steps: vec![(0, 0)], visits: FxHashMap::default(), max_visits, max_steps }
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        self.queue.capacity() * size_of::<Reverse<(Rank, ExprId)>>()
+            + memory::of_list(&self.steps)
+            + memory::of_table::<(ExprId, u32)>(self.visits.capacity())
     }
 
     /// The next text; `None` when there are no more.

@@ -5,9 +5,11 @@
 
 use std::fmt::Write;
 
+use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
+use crate::watch::check;
 
 /// Longer texts are no use to a reader.
 const MAX_TEXT: usize = 4_096;
@@ -34,73 +36,83 @@ enum Place {
 impl ExprSet {
     /// A pattern of the standard dialect for an expression; `None` where there is none, or only one of more than 4,096
     /// bytes.
-    pub fn pattern(&self, id: ExprId) -> Option<String> {
+    ///
+    /// # Errors
+    /// Where the thread may not go on.
+    pub fn pattern(&self, id: ExprId) -> Result<Option<String>, LimitExceeded> {
         let mut out = String::new();
         let mut work = vec![Step::Expr(id, Place::Alternative)];
         while let Some(step) = work.pop() {
+            check()?;
             if out.len() > MAX_TEXT || work.len() > MAX_TEXT {
-                return None;
+                return Ok(None);
             }
-            let (id, place) = match step {
-                Step::Text(text) => {
-                    out.push_str(&text);
-                    continue;
-                }
-                Step::Expr(id, place) => (id, place),
-            };
-            if let Some(chars) = self.chars(id) {
-                out.push_str(&class(chars)?);
-                continue;
-            }
-            let mut steps = Vec::new();
-            let own = match self.get(id) {
-                Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Bytes(_) => return None,
-                Expr::Number(_) | Expr::Language(_) => return None,
-                Expr::Text(text) => {
-                    let chars = text.chars().map(|c| class(vec![(u32::from(c), u32::from(c))]));
-                    steps.push(Step::Text(chars.collect::<Option<String>>()?));
-                    Place::Item
-                }
-                Expr::Empty => {
-                    steps.push(Step::Text("(?:)".into()));
-                    Place::Repeated
-                }
-                Expr::Concat { .. } => {
-                    self.spine(id, &mut steps)?;
-                    Place::Item
-                }
-                Expr::Or(parts) => {
-                    for (index, &part) in parts.iter().enumerate() {
-                        if index > 0 {
-                            steps.push(Step::Text("|".into()));
-                        }
-                        steps.push(Step::Expr(part, Place::Alternative));
+            match step {
+                Step::Text(text) => out.push_str(&text),
+                Step::Expr(id, place) => {
+                    if self.print(id, place, &mut out, &mut work).is_none() {
+                        return Ok(None);
                     }
-                    Place::Alternative
                 }
-                Expr::Repeat { body, min, max } => {
-                    let count = match (min, max) {
-                        (0, None) => "*".to_owned(),
-                        (1, None) => "+".to_owned(),
-                        (0, Some(1)) => "?".to_owned(),
-                        (min, None) => format!("{{{min},}}"),
-                        (min, Some(max)) if min == max => format!("{{{min}}}"),
-                        (min, Some(max)) => format!("{{{min},{max}}}"),
-                    };
-                    steps.push(Step::Expr(*body, Place::Repeated));
-                    steps.push(Step::Text(count));
-                    Place::Item
-                }
-            };
-            // A repetition beside others needs no parentheses; alternatives do, and whatever is repeated.
-            let needed = own < place;
-            if needed {
-                out.push_str("(?:");
-                work.push(Step::Text(")".into()));
             }
-            work.extend(steps.into_iter().rev());
         }
-        (out.len() <= MAX_TEXT).then_some(out)
+        Ok((out.len() <= MAX_TEXT).then_some(out))
+    }
+
+    /// Prints an expression as far as it has no parts, and leaves these to be printed; `None` where no pattern says it.
+    fn print(&self, id: ExprId, place: Place, out: &mut String, work: &mut Vec<Step>) -> Option<()> {
+        if let Some(chars) = self.chars(id) {
+            out.push_str(&class(chars)?);
+            return Some(());
+        }
+        let mut steps = Vec::new();
+        let own = match self.get(id) {
+            Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Bytes(_) => return None,
+            Expr::Number(_) | Expr::Language(_) => return None,
+            Expr::Text(text) => {
+                let chars = text.chars().map(|c| class(vec![(u32::from(c), u32::from(c))]));
+                steps.push(Step::Text(chars.collect::<Option<String>>()?));
+                Place::Item
+            }
+            Expr::Empty => {
+                steps.push(Step::Text("(?:)".into()));
+                Place::Repeated
+            }
+            Expr::Concat { .. } => {
+                self.spine(id, &mut steps)?;
+                Place::Item
+            }
+            Expr::Or(parts) => {
+                for (index, &part) in parts.iter().enumerate() {
+                    if index > 0 {
+                        steps.push(Step::Text("|".into()));
+                    }
+                    steps.push(Step::Expr(part, Place::Alternative));
+                }
+                Place::Alternative
+            }
+            Expr::Repeat { body, min, max } => {
+                let count = match (min, max) {
+                    (0, None) => "*".to_owned(),
+                    (1, None) => "+".to_owned(),
+                    (0, Some(1)) => "?".to_owned(),
+                    (min, None) => format!("{{{min},}}"),
+                    (min, Some(max)) if min == max => format!("{{{min}}}"),
+                    (min, Some(max)) => format!("{{{min},{max}}}"),
+                };
+                steps.push(Step::Expr(*body, Place::Repeated));
+                steps.push(Step::Text(count));
+                Place::Item
+            }
+        };
+        // A repetition beside others needs no parentheses; alternatives do, and whatever is repeated.
+        let needed = own < place;
+        if needed {
+            out.push_str("(?:");
+            work.push(Step::Text(")".into()));
+        }
+        work.extend(steps.into_iter().rev());
+        Some(())
     }
 
     /// The parts of a concatenation, bytes put together to characters.
@@ -288,7 +300,7 @@ mod tests {
             let mut parse =
                 |pattern: &str| parse_pattern(&mut exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap();
             let id = parse(pattern);
-            let printed = exprs.pattern(id).unwrap_or_else(|| panic!("{pattern} can be printed"));
+            let printed = exprs.pattern(id).unwrap().unwrap_or_else(|| panic!("{pattern} can be printed"));
             if !expected.is_empty() && pattern != "a|bc|" {
                 assert_eq!(printed, expected);
             }
@@ -305,7 +317,7 @@ mod tests {
         let half = exprs.literal(b"\xA9x");
         let lead = exprs.literal(b"\xC3");
         for id in [not, half, lead, ExprId::ANYTHING, ExprId::NOTHING] {
-            assert_eq!(exprs.pattern(id), None);
+            assert_eq!(exprs.pattern(id), Ok(None));
         }
     }
 }

@@ -20,7 +20,7 @@ use super::{build, checks, edges};
 use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
-use crate::watch::check_now;
+use crate::watch::{check_now, decided};
 
 /// Deepest nesting of look-around in look-around.
 const MAX_AROUND_DEPTH: u32 = 8;
@@ -50,7 +50,8 @@ fn around_of(
         // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
         let open = Reading { open: true, ..inner };
         let found = if reading.open && cut.ahead {
-            read(exprs, cut.whole(pattern, false), pattern, &whole, alphabet, open).ok().flatten()
+            let part = decided(|| read(exprs, cut.whole(pattern, false), pattern, &whole, alphabet, open));
+            part.map_err(|limit| too_long(pattern, limit))?.flatten()
         } else {
             None
         };

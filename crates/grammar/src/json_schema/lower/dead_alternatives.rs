@@ -45,9 +45,10 @@ impl<'a> Lowering<'a> {
         let mut before = Vec::with_capacity(fewer.len());
         for Fewer { pattern, dropped } in fewer {
             let mut alphabet = self.strings.alphabet();
-            let rest = parse_without(&mut self.builder.exprs, pattern, &PATTERN, &mut alphabet, &dropped);
+            let exprs = &mut self.builder.exprs;
+            let rest = || parse_without(exprs, pattern, &PATTERN, &mut alphabet, &dropped);
             // What was read as a whole is read without some of it.
-            let Ok(rest) = rest else { continue };
+            let Some(rest) = GrammarError::decided("", rest)? else { continue };
             before.extend(self.patterns.insert(pattern, rest).map(|whole| (pattern, whole)));
         }
         let string = self.string(merged);
@@ -61,11 +62,11 @@ impl<'a> Lowering<'a> {
     fn dead_alternatives(&mut self, merged: &Merged) -> Result<Option<Vec<Fewer<'a>>>, GrammarError> {
         let string = self.string(merged)?;
         let (checker, string) = self.checker(string);
-        match checker.is_live(string) {
-            Ok(false) => return Ok(None),
-            Ok(true) => {}
+        match GrammarError::decided("", || checker.is_live(string))? {
+            Some(false) => return Ok(None),
+            Some(true) => {}
             // What is too hard to decide is decided where a text comes there.
-            Err(_) => return Ok(Some(Vec::new())),
+            None => return Ok(Some(Vec::new())),
         }
         let limits = Limits { max_search: MAX_SEARCH, ..Limits::default() };
         let mut checker = Deriver::over(common_exprs(), limits);
@@ -78,12 +79,13 @@ impl<'a> Lowering<'a> {
             let mut dropped = Vec::new();
             for number in 0..FEW {
                 let mut alphabet = self.strings.alphabet();
-                let taking = parse_taking(&mut self.builder.exprs, text, &PATTERN, &mut alphabet, number);
-                let Ok(Some(taking)) = taking else { break };
+                let exprs = &mut self.builder.exprs;
+                let taking = || parse_taking(exprs, text, &PATTERN, &mut alphabet, number);
+                let Some(Some(taking)) = GrammarError::decided("", taking)? else { break };
                 self.patterns.insert(text, taking);
                 let string = self.string(merged)?;
                 let string = checker.exprs.import(&self.builder.exprs, string);
-                dropped.push(checker.is_live(string) == Ok(false));
+                dropped.push(GrammarError::decided("", || checker.is_live(string))? == Some(false));
             }
             self.patterns.insert(text, whole);
             if dropped.contains(&true) {

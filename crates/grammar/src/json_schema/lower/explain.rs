@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Deriver, ExprId, ExprSet, Limits, Map};
+use stencilm_regex::{Deriver, ExprId, ExprSet, LimitExceeded, Limits, Map, decided};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::NodeId;
@@ -97,7 +97,10 @@ impl Reasons {
     /// Why a node matches nothing; `None` if it matches something. Without expressions, texts are taken to be possible.
     pub(crate) fn explain(&self, schemas: &Schemas, exprs: Option<ExprSet>, root: NodeId) -> Option<GrammarError> {
         self.by_node.get(&root)?;
-        let live_texts = exprs.map(|exprs| self.live_texts(exprs));
+        let live_texts = match exprs.map(|exprs| self.live_texts(exprs)).transpose() {
+            Ok(live) => live,
+            Err(limit) => return Some(GrammarError::limit(schemas.place(schemas.root), limit)),
+        };
         let text_lives = |expr: ExprId| live_texts.as_ref().is_none_or(|live| live.contains(&expr));
         let live = self.live_nodes(&text_lives);
         let is_live = |node: NodeId| !self.by_node.contains_key(&node) || live.contains(&node);
@@ -141,15 +144,21 @@ impl Reasons {
         }
     }
 
-    fn live_texts(&self, exprs: ExprSet) -> FxHashSet<ExprId> {
+    fn live_texts(&self, exprs: ExprSet) -> Result<FxHashSet<ExprId>, LimitExceeded> {
         let mut deriver = Deriver::over(common_exprs(), Limits::default());
         deriver.exprs = exprs;
         let texts = self.by_node.values().flat_map(|(_, branches)| branches).filter_map(|branch| match branch {
             Branch::Text { expr, .. } => Some(*expr),
             _ => None,
         });
-        // What is too hard to decide counts as possible: then the message names something else.
-        texts.filter(|&expr| deriver.is_live(expr).unwrap_or(true)).collect()
+        let mut live = FxHashSet::default();
+        for expr in texts {
+            // What is too hard to decide counts as possible: then the message names something else.
+            if decided(|| deriver.is_live(expr))? != Some(false) {
+                live.insert(expr);
+            }
+        }
+        Ok(live)
     }
 
     /// The nodes that match something after all: those whose needs all do, from the inside out.

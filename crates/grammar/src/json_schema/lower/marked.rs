@@ -186,7 +186,7 @@ impl<'a> Lowering<'a> {
                 }
                 continue;
             }
-            let Some(name) = self.other_name(class.key, known) else { continue };
+            let Some(name) = self.other_name(class.key, known)? else { continue };
             let ways = self.ways(class.value)?;
             let node = self.unnamed_argument(name, &ways);
             let some = match class.some {
@@ -315,7 +315,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A name that no schema names, of a class of them; `None` where there is none.
-    fn other_name(&mut self, key: ExprId, known: &[Member]) -> Option<NodeId> {
+    fn other_name(&mut self, key: ExprId, known: &[Member]) -> Result<Option<NodeId>, GrammarError> {
         let written = self.marked_names(key);
         let exprs = &mut self.builder.exprs;
         let known: Vec<&str> = known.iter().map(|member| member.name).collect();
@@ -326,19 +326,18 @@ impl<'a> Lowering<'a> {
     }
 
     /// A lexeme of names that are not known, of a class of them; `None` where there is none.
-    pub(super) fn name_unless_dead(&mut self, name: ExprId, of_class: ExprId) -> Option<NodeId> {
+    pub(super) fn name_unless_dead(&mut self, name: ExprId, of_class: ExprId) -> Result<Option<NodeId>, GrammarError> {
         // Of all names there are more than are known and excluded.
-        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None))).ok();
-        if every == Some(of_class) && self.options.excludes.is_empty() {
-            return Some(self.builder.live_lexeme(name));
+        let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
+        if every == of_class && self.options.excludes.is_empty() {
+            return Ok(Some(self.builder.live_lexeme(name)));
         }
-        let (checker, copy) = self.checker(name);
-        match checker.is_live(copy) {
-            Ok(true) => Some(self.builder.live_lexeme(name)),
-            Ok(false) => None,
-            // Where that takes too long to tell, the grammar as a whole is told of it.
-            Err(_) => Some(self.builder.lexeme(name)),
-        }
+        Ok(match self.matches_some(name)? {
+            Some(true) => Some(self.builder.live_lexeme(name)),
+            Some(false) => None,
+            // Where that is too much to tell, the grammar as a whole is told of it.
+            None => Some(self.builder.lexeme(name)),
+        })
     }
 
     /// The names of a class that can be written.

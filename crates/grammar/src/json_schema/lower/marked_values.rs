@@ -62,8 +62,8 @@ impl<'a> Lowering<'a> {
         }
         if text == ExprId::NOTHING {
             missed.append(&mut branches);
-        } else if text != any && !self.leaves_marker_out(text) {
-            let message = if self.has_clean_text(text, &[marked.stop()]) {
+        } else if text != any && !self.leaves_marker_out(text)? {
+            let message = if self.has_clean_text(text, &[marked.stop()])? {
                 "every string that is valid holds what is excluded".to_string()
             } else {
                 format!("every string that is valid holds {:?}, which ends the value", marked.stop())
@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
             let scalars = if is_said { ExprId::NOTHING } else { scalars };
             if marked.python_words {
                 for (plain, printed) in [("true", "True"), ("false", "False"), ("null", "None")] {
-                    if self.has_text(scalars, plain) {
+                    if self.has_text(scalars, plain)? {
                         let printed = self.builder.exprs.literal(printed.as_bytes());
                         let value = self.builder.lexeme(printed);
                         ways.push(Way { word, value, end: End::Spaced });
@@ -153,33 +153,36 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether a text is among some.
-    pub(super) fn has_text(&mut self, texts: ExprId, text: &str) -> bool {
+    pub(super) fn has_text(&mut self, texts: ExprId, text: &str) -> Result<bool, GrammarError> {
         let exprs = &mut self.builder.exprs;
         let text = exprs.literal(text.as_bytes());
         let both = exprs.and(&[texts, text]);
         if both == ExprId::NOTHING {
-            return false;
+            return Ok(false);
         }
-        let (checker, copy) = self.checker(both);
-        checker.is_live(copy).unwrap_or(false)
+        Ok(self.matches_some(both)? == Some(true))
     }
 
     /// Whether some text does not hold what ends it or is excluded.
-    fn leaves_marker_out(&mut self, text: ExprId) -> bool {
+    fn leaves_marker_out(&mut self, text: ExprId) -> Result<bool, GrammarError> {
         let clean = self.marking().clean;
         let left = self.builder.exprs.and(&[text, clean]);
-        let (checker, copy) = self.checker(left);
-        // Where that takes too long to tell, the grammar as a whole is told of it.
-        checker.is_live(copy).unwrap_or(true)
+        // Where that is too much to tell, the grammar as a whole is told of it.
+        Ok(self.matches_some(left)? != Some(false))
     }
 
     /// Whether some text holds none of these.
-    fn has_clean_text(&mut self, text: ExprId, never: &[&str]) -> bool {
+    fn has_clean_text(&mut self, text: ExprId, never: &[&str]) -> Result<bool, GrammarError> {
         let exprs = &mut self.builder.exprs;
         let clean = without(exprs, never);
         let left = exprs.and(&[text, clean]);
-        let (checker, copy) = self.checker(left);
-        checker.is_live(copy).unwrap_or(true)
+        Ok(self.matches_some(left)? != Some(false))
+    }
+
+    /// Whether an expression has a match; `None` where that is too much to tell.
+    pub(super) fn matches_some(&mut self, expr: ExprId) -> Result<Option<bool>, GrammarError> {
+        let (checker, copy) = self.checker(expr);
+        GrammarError::decided("", || checker.is_live(copy))
     }
 
     /// Whether an object has no members but those of its plain properties, by a schema that nothing fits.

@@ -153,7 +153,7 @@ impl<'a> Lowering<'a> {
             branches.append(&mut found);
             let all_words = ["true", "false", "null"];
             for (name, word) in all_words.iter().zip(words).filter(|(name, _)| plain.contains(name)) {
-                if self.has_text(scalars, name) {
+                if self.has_text(scalars, name)? {
                     ways.push(self.spelled(word));
                 }
             }

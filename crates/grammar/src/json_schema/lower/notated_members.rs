@@ -53,7 +53,7 @@ impl<'a> Lowering<'a> {
             }
         }
         for class in classes {
-            let Some(key) = self.other_key(class.key, known) else { continue };
+            let Some(key) = self.other_key(class.key, known)? else { continue };
             let value = self.notated_value(class.value)?;
             let node = self.builder.sequence(&[key, value]);
             let some = match class.some {
@@ -287,7 +287,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A name of a class of those that no schema names, with what stands before the value; `None` where there is none.
-    fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Option<NodeId> {
+    fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Result<Option<NodeId>, GrammarError> {
         let notation = self.notation();
         let place = self.notated().place;
         let is_quoted = place == Place::Value && notation.quote.is_none();

@@ -45,7 +45,7 @@ impl<'a> Lowering<'a> {
             return self.members(merged, merged.min_members, &known, classes, at, depth);
         }
         let plan = self.key_plan(merged, at)?;
-        let witnesses = match self.witnesses(&plan, merged) {
+        let witnesses = match GrammarError::unless_ended("", || self.witnesses(&plan, merged))? {
             Err(error) => {
                 self.relax_error(at, error)?;
                 vec![Vec::new()]

@@ -68,7 +68,7 @@ impl Lowering<'_> {
 
     /// The alternatives of a value, or where they are too many some that allow more.
     pub(crate) fn alternatives_or_more(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
-        let error = match self.normal.alternatives(all) {
+        let error = match GrammarError::unless_ended("", || self.normal.alternatives(all))? {
             Err(error) if error.kind == ErrorKind::Limit => error,
             other => return other,
         };

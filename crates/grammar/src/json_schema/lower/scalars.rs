@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
             return Ok(exprs.and(&texts));
         }
         if min > 0 || max.is_some() {
-            let lengths = self.text_lengths(merged);
+            let lengths = self.text_lengths(merged)?;
             if u64::from(min) <= lengths.min {
                 min = 0;
             }
@@ -162,16 +162,19 @@ impl<'a> Lowering<'a> {
     }
 
     /// Bounds on the lengths that the patterns and formats in force leave.
-    fn text_lengths(&self, merged: &Merged) -> Lengths {
-        let holding = merged.patterns.iter().filter(|pattern| !pattern.fails);
-        let patterns = holding.filter_map(|pattern| match self.schemas.document.get(pattern.value) {
-            // A relaxed pattern is not known here and bounds nothing.
-            Json::String(text) if self.patterns.contains_key(&**text) => Some(lengths::of_pattern(text)),
-            _ => None,
-        });
+    fn text_lengths(&self, merged: &Merged) -> Result<Lengths, GrammarError> {
         let holding = merged.formats.iter().filter(|format| !format.fails);
-        let formats = holding.map(|format| lengths::of_format(format.value));
-        patterns.chain(formats).fold(Lengths::ANY, Lengths::and)
+        let mut all = holding.map(|format| lengths::of_format(format.value)).fold(Lengths::ANY, Lengths::and);
+        for pattern in merged.patterns.iter().filter(|pattern| !pattern.fails) {
+            // A relaxed pattern is not known here and bounds nothing.
+            if let Json::String(text) = self.schemas.document.get(pattern.value)
+                && self.patterns.contains_key(&**text)
+            {
+                let own = lengths::of_pattern(text);
+                all = all.and(own.map_err(|limit| GrammarError::limit(self.schemas.place(pattern.at), limit))?);
+            }
+        }
+        Ok(all)
     }
 
     /// A body that is a counted class, `^[a-z]{1,100}$`, and what it is within bounds on the length: the same class in as

@@ -65,7 +65,7 @@ fn number_of_lists(of_element: Cardinality, least: u32, most: Option<u32>) -> Ca
 impl<'a> Lowering<'a> {
     /// The alternatives of some terms; `None` where they are too many.
     pub(super) fn alternatives_if_few(&mut self, all: &[Term]) -> Result<Option<Alternatives>, GrammarError> {
-        match self.normal.alternatives(all) {
+        match GrammarError::unless_ended("", || self.normal.alternatives(all))? {
             Ok(alternatives) => Ok(Some(alternatives)),
             Err(error) if error.kind == ErrorKind::Limit => Ok(None),
             Err(error) => Err(error),
@@ -120,7 +120,7 @@ impl<'a> Lowering<'a> {
         }
         let scalars = self.builder.exprs.or(&scalars);
         let (checker, scalars) = self.checker(scalars);
-        let scalars = scalar_values(checker, scalars).unwrap_or(Cardinality::Unknown);
+        let scalars = GrammarError::decided("", || scalar_values(checker, scalars))?.unwrap_or(Cardinality::Unknown);
         let mut count = sum(Cardinality::Finite(listed), scalars);
         for of_type in [Types::ARRAY, Types::OBJECT] {
             let of_these: Vec<&Merged<'a>> = others.iter().filter(|merged| merged.types.meets(of_type)).collect();
@@ -222,7 +222,7 @@ impl<'a> Lowering<'a> {
         counts: &mut ValueCounts,
         level: usize,
     ) -> Result<Cardinality, GrammarError> {
-        let plan = match self.key_plan(merged, at) {
+        let plan = match GrammarError::unless_ended("", || self.key_plan(merged, at))? {
             Ok(plan) => plan,
             Err(error) if error.kind == ErrorKind::Limit => return Ok(Cardinality::Unknown),
             Err(error) => return Err(error),

@@ -101,7 +101,8 @@ impl Normal<'_> {
         let mut all = terms.to_vec();
         all.push(Term::Holds(schema));
         // What is too much to multiply out, or leads in a circle, is not proven to be apart.
-        let Ok(alternatives) = self.alternatives_in(&all, Mode::Loose) else { return Ok(false) };
+        let loose = GrammarError::decided("", || self.alternatives_in(&all, Mode::Loose))?;
+        let Some(alternatives) = loose else { return Ok(false) };
         for alternative in alternatives.iter() {
             if !self.is_empty(alternative, 1)? {
                 return Ok(false);

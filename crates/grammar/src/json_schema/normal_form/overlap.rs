@@ -81,7 +81,7 @@ impl<'a> Normal<'a> {
             return Ok(false);
         }
         let merged = merge(self, all);
-        if merged.is_impossible() || self.no_value_fits(&merged) || self.no_string_fits(&merged) {
+        if merged.is_impossible() || self.no_value_fits(&merged)? || self.no_string_fits(&merged)? {
             return Ok(true);
         }
         if level == 0 {
@@ -97,12 +97,14 @@ impl<'a> Normal<'a> {
         let required: Vec<(&str, Vec<Term>)> = required.map(|(&name, known)| (name, known.value.to_vec())).collect();
         for (name, mut inner) in required {
             for rule in &merged.rules {
-                if let (Some(term), Some(true)) = (rule.value, self.speaks_of(&rule.keys, name)) {
+                let Some(term) = rule.value else { continue };
+                if self.speaks_of(&rule.keys, name)? == Some(true) {
                     inner = with(inner, term);
                 }
             }
             // What is too much to multiply out, or leads in a circle, is not proven to be empty.
-            let Ok(alternatives) = self.alternatives_in(&inner, Mode::Loose) else { continue };
+            let loose = GrammarError::decided("", || self.alternatives_in(&inner, Mode::Loose))?;
+            let Some(alternatives) = loose else { continue };
             let mut empty = true;
             for alternative in alternatives.iter() {
                 empty = empty && self.is_empty(alternative, level - 1)?;
@@ -117,7 +119,8 @@ impl<'a> Normal<'a> {
     /// Whether it is certain that nothing fits an element that must be there.
     fn lacks_an_element(&mut self, merged: &Merged, level: usize) -> Result<bool, GrammarError> {
         for place in 0..(merged.min_items as usize).min(merged.prefix.len() + 1) {
-            let Ok(alternatives) = self.alternatives_in(merged.element(place), Mode::Loose) else { continue };
+            let loose = GrammarError::decided("", || self.alternatives_in(merged.element(place), Mode::Loose))?;
+            let Some(alternatives) = loose else { continue };
             let mut empty = true;
             for alternative in alternatives.iter() {
                 empty = empty && self.is_empty(alternative, level - 1)?;
@@ -130,63 +133,72 @@ impl<'a> Normal<'a> {
     }
 
     /// Whether a rule speaks of the member with a key; `None` where a pattern is too much to tell.
-    fn speaks_of(&mut self, keys: &Keys, name: &str) -> Option<bool> {
+    fn speaks_of(&mut self, keys: &Keys, name: &str) -> Result<Option<bool>, GrammarError> {
         let document = self.schemas.document;
-        match keys {
-            Keys::Match(pattern) => self.matches(document.key(*pattern), name),
-            Keys::Outside(schemas) => {
-                for &schema in schemas.iter() {
-                    for keyword in &self.schemas.get(schema).keywords {
-                        match keyword {
-                            Keyword::Properties(map) if document.entries(*map)?.contains_key(name) => {
-                                return Some(false);
-                            }
-                            Keyword::PatternProperties(map) => {
-                                for pattern in document.entries(*map)?.keys() {
-                                    if self.matches(pattern, name)? {
-                                        return Some(false);
-                                    }
-                                }
-                            }
-                            _ => {}
-                        }
+        let schemas = match keys {
+            Keys::Match(pattern) => return self.matches(document.key(*pattern), name),
+            Keys::Outside(schemas) => schemas,
+            Keys::Fail(_) => return Ok(None),
+        };
+        for &schema in schemas.iter() {
+            for keyword in &self.schemas.get(schema).keywords {
+                let (Keyword::Properties(map) | Keyword::PatternProperties(map)) = keyword else { continue };
+                let Some(entries) = document.entries(*map) else { return Ok(None) };
+                if matches!(keyword, Keyword::Properties(_)) {
+                    if entries.contains_key(name) {
+                        return Ok(Some(false));
+                    }
+                    continue;
+                }
+                for pattern in entries.keys() {
+                    match self.matches(pattern, name)? {
+                        Some(true) => return Ok(Some(false)),
+                        Some(false) => {}
+                        None => return Ok(None),
                     }
                 }
-                Some(true)
             }
-            Keys::Fail(_) => None,
         }
+        Ok(Some(true))
     }
 
     /// Whether there are few values, and each is a string that fails a pattern or a bound on its length.
-    fn no_value_fits(&mut self, merged: &Merged) -> bool {
+    fn no_value_fits(&mut self, merged: &Merged) -> Result<bool, GrammarError> {
         let Some(values) = merged.values.as_ref().filter(|values| values.value.len() <= MAX_VALUES) else {
-            return false;
+            return Ok(false);
         };
         if merged.patterns.is_empty() && merged.min_length == 0 && merged.max_length.is_none() {
-            return false;
+            return Ok(false);
         }
         let document = self.schemas.document;
-        values.value.iter().all(|&value| match document.get(value) {
-            Json::String(text) => {
-                let length = text.chars().count();
-                let fits =
-                    length >= merged.min_length as usize && merged.max_length.is_none_or(|max| length <= max as usize);
-                !fits || merged.patterns.iter().any(|pattern| self.fails(pattern, text))
+        for &value in &values.value {
+            let Json::String(text) = document.get(value) else { return Ok(false) };
+            let length = text.chars().count();
+            let fits =
+                length >= merged.min_length as usize && merged.max_length.is_none_or(|max| length <= max as usize);
+            if fits && !self.fails_one(&merged.patterns, text)? {
+                return Ok(false);
             }
-            _ => false,
-        })
+        }
+        Ok(true)
     }
 
     /// Whether a string has a match of a pattern; `None` where that is too much to tell.
-    fn matches(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
-        let expr = self.pattern_texts(pattern)?;
-        self.pattern_deriver().matches(expr, text.as_bytes()).ok()
+    fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, GrammarError> {
+        let Some(expr) = self.pattern_texts(pattern)? else { return Ok(None) };
+        GrammarError::decided("", || self.pattern_deriver().matches(expr, text.as_bytes()))
     }
 
-    /// Whether a string certainly does not do what is asked of it by a pattern.
-    fn fails(&mut self, asked: &Signed<JsonId>, text: &str) -> bool {
-        self.pattern_of(asked).and_then(|pattern| self.matches(pattern, text)) == Some(asked.fails)
+    /// Whether a string certainly does not do what is asked of it by one of some patterns.
+    fn fails_one(&mut self, asked: &[Signed<JsonId>], text: &str) -> Result<bool, GrammarError> {
+        for asked in asked {
+            if let Some(pattern) = self.pattern_of(asked)
+                && self.matches(pattern, text)? == Some(asked.fails)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn pattern_of(&self, asked: &Signed<JsonId>) -> Option<&'a str> {
@@ -197,20 +209,19 @@ impl<'a> Normal<'a> {
     }
 
     /// Whether it is certain that no string meets all patterns.
-    fn no_string_fits(&mut self, merged: &Merged) -> bool {
+    fn no_string_fits(&mut self, merged: &Merged) -> Result<bool, GrammarError> {
         if merged.types != Types::STRING || merged.patterns.len() < 2 || merged.patterns.len() > MAX_PATTERNS {
-            return false;
+            return Ok(false);
         }
         let mut all = Vec::with_capacity(merged.patterns.len());
         for pattern in &merged.patterns {
-            let Some(texts) = self.pattern_of(pattern).and_then(|pattern| self.pattern_texts(pattern)) else {
-                return false;
-            };
+            let Some(text) = self.pattern_of(pattern) else { return Ok(false) };
+            let Some(texts) = self.pattern_texts(text)? else { return Ok(false) };
             all.push(if pattern.fails { self.pattern_deriver().exprs.not(texts) } else { texts });
         }
         let deriver = self.pattern_deriver();
         let all = deriver.exprs.and(&all);
-        deriver.is_live(all) == Ok(false)
+        Ok(GrammarError::decided("", || deriver.is_live(all))? == Some(false))
     }
 
     fn pattern_deriver(&mut self) -> &mut Deriver {
@@ -218,7 +229,7 @@ impl<'a> Normal<'a> {
     }
 
     /// The strings with a match of a pattern; `None` where it is not understood.
-    fn pattern_texts(&mut self, pattern: &'a str) -> Option<ExprId> {
-        self.patterns.get_or_insert_default().texts(pattern)
+    fn pattern_texts(&mut self, pattern: &'a str) -> Result<Option<ExprId>, GrammarError> {
+        self.patterns.get_or_insert_default().texts(pattern).map_err(|limit| GrammarError::limit("", limit))
     }
 }

@@ -1,7 +1,7 @@
 //! Patterns that are held against values and against each other.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{Deriver, ExprId, HashMap, Limits};
+use stencilm_regex::{Deriver, ExprId, HashMap, LimitExceeded, Limits, decided};
 
 /// Most steps to find a string that meets several patterns.
 pub(crate) const MAX_SEARCH: usize = 500;
@@ -21,9 +21,16 @@ impl Default for Patterns<'_> {
 
 impl<'a> Patterns<'a> {
     /// The strings with a match of a pattern; `None` where it is not understood.
-    pub(super) fn texts(&mut self, pattern: &'a str) -> Option<ExprId> {
+    ///
+    /// # Errors
+    /// Where the time is over.
+    pub(super) fn texts(&mut self, pattern: &'a str) -> Result<Option<ExprId>, LimitExceeded> {
+        if let Some(&known) = self.known.get(pattern) {
+            return Ok(known);
+        }
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
-        let exprs = &mut self.deriver.exprs;
-        *self.known.entry(pattern).or_insert_with(|| parse_pattern(exprs, pattern, &options, &mut Utf8).ok())
+        let texts = decided(|| parse_pattern(&mut self.deriver.exprs, pattern, &options, &mut Utf8))?;
+        self.known.insert(pattern, texts);
+        Ok(texts)
     }
 }

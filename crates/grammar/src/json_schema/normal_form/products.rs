@@ -51,12 +51,13 @@ impl Normal<'_> {
         }
         let looks = self.looks;
         let outer = std::mem::replace(&mut self.is_loose, true);
-        let found = self.search(at, factors, mode, looks + LOOSE_LOOKS);
+        let found = GrammarError::unless_ended("", || self.search(at, factors, mode, looks + LOOSE_LOOKS));
         self.is_loose = outer;
         // It serves proofs, and counts as one.
         self.proofs += self.looks - looks;
         self.looks = looks;
-        found.or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
+        found?
+            .or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
     }
 
     /// A product with less asked: of the factors that are choices only the smallest one.

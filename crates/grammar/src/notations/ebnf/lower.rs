@@ -1,6 +1,6 @@
 //! The flat tree to nodes and expressions, by loops: a part stands behind what it is made of.
 
-use stencilm_regex::ExprId;
+use stencilm_regex::{ExprId, decided};
 
 use super::divided::divided;
 use super::terminals::Terminals;
@@ -51,7 +51,9 @@ fn lowered(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<Nod
                 let place = text.places[index];
                 let (body, ending) = (terminals.expr(builder, parts.body)?, terminals.expr(builder, parts.ending)?);
                 let whole = parts.whole.map(|whole| terminals.expr(builder, whole)).transpose()?;
-                let groups = divided(builder, body, ending, whole).ok().flatten().ok_or_else(|| {
+                let groups = decided(|| divided(builder, body, ending, whole));
+                let groups = groups.map_err(|limit| SyntaxError::growth(place, limit))?;
+                let groups = groups.flatten().ok_or_else(|| {
                     let message = "telling where the end of this text begins takes too long; give a simpler end, or one \
                                    that is a plain text";
                     SyntaxError::limit(place, message.to_string())

@@ -94,9 +94,8 @@ impl<'a> Lowering<'a> {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
             let (written, report) = (style.arguments(), self.report_of_parts());
-            let Ok((mut grammar, nodes)) = from_values(self.document, &values, options, written, report) else {
-                continue;
-            };
+            let together = || from_values(self.document, &values, options, written, report);
+            let Some((mut grammar, nodes)) = GrammarError::decided("", together)? else { continue };
             self.report.append(std::mem::take(&mut grammar.report))?;
             let first = self.add_all_of(grammar, max_exprs);
             let nodes = nodes.into_iter().map(|node| NodeId(first.0 + node.0));
