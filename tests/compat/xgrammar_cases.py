@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from compat.cases import Difference, Package, each_fails, fails, raised
@@ -100,6 +101,56 @@ def _by_itself(xgr: Package) -> Any:
     at = matcher(xgr, 'root ::= "ab"', terminate_without_stop_token=True)
     steps: list[Any] = [at.is_terminated(), at.accept_string("ab"), at.is_terminated()]
     return [*steps, at.accept_token(97), allowed(xgr, at)]
+
+
+def _never_stops(xgr: Package) -> Any:
+    """The masks of texts that end by themselves, alone and in a batch."""
+    made = compiler(xgr)
+    options = {"override_stop_tokens": [31, 255, STOP], "terminate_without_stop_token": True}
+    grammar = 'root ::= "ab" "c"?' + "".join(rf' | "ab" [\x{byte:02x}]' for byte in (0x1E, 0x41))
+    given = [xgr.GrammarMatcher(made.compile_grammar(grammar), **options) for _ in range(2)]
+    found = []
+    for text in ("a", "b"):
+        for at in given:
+            at.accept_string(text)
+        bitmask = xgr.allocate_token_bitmask(3, len(TOKENS))
+        xgr.BatchGrammarMatcher().batch_fill_next_token_bitmask(given, bitmask, [2, 0])
+        assert bitmask[0].tolist() == bitmask[2].tolist()
+        one = xgr.allocate_token_bitmask(1, len(TOKENS))
+        found.append([given[0].fill_next_token_bitmask(one), allowed(xgr, given[0])])
+        assert one[0].tolist() == bitmask[0].tolist()
+    return found
+
+
+def _jumps(xgr: Package) -> Any:
+    spelled = [b"ab", b"abc", b"ab", b"<s>", b"bcd", b"xyz", "éa".encode(), b""]
+    info = xgr.TokenizerInfo(
+        [*(bytes([byte]) for byte in range(256)), *spelled], stop_token_ids=[259]
+    )
+    made = xgr.GrammarCompiler(info)
+
+    def ask(ebnf: str, *before: Any, **options: Any) -> Any:
+        at = xgr.GrammarMatcher(made.compile_grammar(ebnf), **options)
+        for step in before:
+            assert at.accept_token(step) if isinstance(step, int) else at.accept_string(step)
+        return [at.find_jump_forward_tokens(), at.fork().find_jump_forward_tokens()][1]
+
+    return [
+        ask('root ::= "ab" "d"'),
+        ask('root ::= "ab"'),
+        ask('root ::= "abcd" [xy]'),
+        ask('root ::= "a" [bc]'),
+        ask('root ::= "é" | "è"'),
+        ask('root ::= "q" ("éb" | "èb")'),
+        ask('root ::= "éz"', 0xC3),
+        ask('root ::= "zéabcd!"'),
+        ask('root ::= "ab"', "ab"),
+        ask('root ::= "ab" "q"?', "ab"),
+        ask('root ::= "ab" "q"', "ab", terminate_without_stop_token=True),
+        ask('root ::= "xyz" "w"', override_stop_tokens=[261]),
+        ask('root ::= "xyz" "w"'),
+        ask('root ::= "ab"', "ab", 259),
+    ]
 
 
 def _fork(xgr: Package) -> Any:
@@ -272,6 +323,96 @@ def _tags(xgr: Package) -> Any:
     ]
 
 
+def _lark_in_tags(xgr: Package) -> Any:
+    formats = xgr.structural_tag
+    tag = xgr.StructuralTag(
+        format=formats.TagFormat(
+            begin="<",
+            content=formats.GrammarFormat(syntax="lark", grammar='start: ("a" | /[0-9]+/)+'),
+            end=">",
+        )
+    )
+    given = {"type": "grammar", "grammar": "start: /a+/", "syntax": "lark"}
+    wrong = {"format": {**given, "syntax": "gbnf"}}
+    return [
+        fits(xgr, compiler(xgr).compile_structural_tag(tag), "<a12a>", "<b>", "<>"),
+        fits(xgr, compiler(xgr).compile_structural_tag({"format": given}), "aa", ""),
+        raised(lambda: compiler(xgr).compile_structural_tag(wrong)),
+    ]
+
+
+MARKERS = ("<a>", "</a>", "<b>", "<<a>>")
+MARKED: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "marker_tokens.json").read_text(encoding="utf-8")
+)
+"""Formats, each with what it is where its markers are tokens; fields by default are left out."""
+
+
+def _marker_tokens(xgr: Package) -> Any:
+    """Each format with its markers as tokens, or the class of the error."""
+    module = import_module(f"{xgr.__name__}.builtin_structural_tag")
+    found: list[Any] = []
+    for row in MARKED:
+        tag = xgr.StructuralTag.model_validate({"format": row["given"]})
+        register = module.register_model_structural_tag("marked", marker_tokens=list(MARKERS))
+        register(lambda *given, tag=tag, **options: tag)
+        try:
+            made = xgr.get_model_structural_tag("marked", token_markers=True)
+            found.append(json.loads(json.dumps(made.model_dump(exclude_defaults=True)["format"])))
+        except ValueError:
+            found.append("ValueError")
+    return found
+
+
+def _no_marker_tokens(xgr: Package) -> Any:
+    module = import_module(f"{xgr.__name__}.builtin_structural_tag")
+    literal = {"type": "const_string", "value": "<a>"}
+    tag = xgr.StructuralTag.model_validate({"format": literal})
+    module.register_model_structural_tag("unmarked")(lambda *given, **options: tag)
+    return [
+        raised(lambda: xgr.get_model_structural_tag("unmarked", token_markers=True)),
+        raised(lambda: xgr.get_model_structural_tag("llama", token_markers=True)),
+        raised(lambda: xgr.get_model_structural_tag("qwen_3", token_markers=1)),
+        xgr.get_model_structural_tag("unmarked").model_dump(),
+    ]
+
+
+_CALL_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
+_CALL_MARKERS += ["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"]
+
+
+def _calls_by_token(xgr: Package) -> Any:
+    """Which calls fit where their markers are tokens, and the same spelled by bytes."""
+    spelled = [*(bytes([byte]) for byte in range(256)), *(m.encode() for m in _CALL_MARKERS)]
+    info = xgr.TokenizerInfo([*spelled, b"<stop>"], stop_token_ids=[len(spelled)])
+    made = xgr.GrammarCompiler(info)
+    properties = {"x": {"type": "integer"}}
+    parameters = {"type": "object", "properties": properties, "required": ["x"]}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    written = {
+        "qwen_3": '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>',
+        "qwen_3_coder": (
+            "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"
+        ),
+        "glm_4_7": "<tool_call>f<arg_key>x</arg_key><arg_value>1</arg_value></tool_call>",
+    }
+    found: list[Any] = []
+    for family, call in written.items():
+        tag = xgr.get_model_structural_tag(
+            family, tools, "required", reasoning=False, token_markers=True
+        )
+        compiled = made.compile_structural_tag(tag)
+        for markers in (_CALL_MARKERS[:4], []):
+            at = xgr.GrammarMatcher(compiled)
+            rest, steps = call, []
+            while rest:
+                marker = next((one for one in markers if rest.startswith(one)), None)
+                steps.append(rest.encode()[0] if marker is None else spelled.index(marker.encode()))
+                rest = rest[1 if marker is None else len(marker) :]
+            found.append(all(at.accept_token(step) for step in steps) and at.is_completed())
+    return found
+
+
 def _tag_values(xgr: Package) -> Any:
     formats = xgr.structural_tag
     tag = xgr.StructuralTag(
@@ -376,6 +517,17 @@ SAME: dict[str, tuple[Any, Any]] = {
     ),
     "an integer that is given": (lambda xgr: schema(xgr, {"enum": [1]}, "1", "1.0"), [True, False]),
     "functions of families": (_families, [True, False, False]),
+    "texts that end by themselves have no stop token": (
+        _never_stops,
+        [[True, [98]], [True, [30, 65, 99]]],
+    ),
+    "tokens of what must come": (
+        _jumps,
+        [
+            *([256, 100], [], [257, 100], [], [], [113], [169, 122], [122, 262, 260, 33]),
+            *([], [], [113], [120, 121, 122, 119], [261, 119], []),
+        ],
+    ),
     "the end of a text, and back": (
         _end,
         [
@@ -402,7 +554,7 @@ SAME: dict[str, tuple[Any, Any]] = {
         _rollback,
         ["RuntimeError", [STOP], [97, 256], [97, 256], -1],
     ),
-    "a text that ends by itself": (_by_itself, [False, True, True, False, [STOP]]),
+    "a text that ends by itself": (_by_itself, [False, True, True, False, []]),
     "other stop tokens": (
         lambda xgr: [
             (at := matcher(xgr, 'root ::= "ab"', override_stop_tokens=0)).stop_token_ids,
@@ -576,13 +728,30 @@ SAME: dict[str, tuple[Any, Any]] = {
                         {"type": "regex", "pattern": "b.d"},
                         {
                             "type": "optional",
-                            "content": {"type": "grammar", "grammar": 'root ::= "e"'},
+                            "content": {
+                                "type": "grammar",
+                                "grammar": 'root ::= "e"',
+                                "syntax": "ebnf",
+                            },
                         },
                     ],
                 },
             },
         ],
     ),
+    "Lark in structural tags": (
+        _lark_in_tags,
+        [[True, False, False], [True, False], "RuntimeError"],
+    ),
+    "markers as tokens": (_marker_tokens, [row["bound"] for row in MARKED]),
+    "markers that are not known": (
+        _no_marker_tokens,
+        [
+            *["ValueError"] * 3,
+            {"type": "structural_tag", "format": {"type": "const_string", "value": "<a>"}},
+        ],
+    ),
+    "calls whose markers are tokens": (_calls_by_token, [True, False] * 3),
     "what is wrong with structural tags": (
         _classes_of_tags,
         ["InvalidJSONError"] + ["InvalidStructuralTagError"] * 3 + ["TypeError", "nothing"],

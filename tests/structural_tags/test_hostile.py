@@ -154,6 +154,7 @@ def test_size() -> None:
     parts: list[dict[str, Any]] = [
         {"type": "regex", "pattern": long},
         {"type": "grammar", "grammar": f'root ::= "a" # {long}'},
+        {"type": "grammar", "syntax": "lark", "grammar": f'start: "a" // {long}'},
         {"type": "json_schema", "json_schema": {"title": long}},
         {"type": "json_schema", "json_schema": {"title": long}, "style": "qwen_xml"},
     ]
@@ -161,7 +162,7 @@ def test_size() -> None:
         with pytest.raises(LimitExceeded, match="schema_bytes"):
             Grammar.from_structural_tag(part)
     wide = stencilm.Limits(schema_bytes=2 << 20)
-    Grammar.from_structural_tag(parts[2], limits=wide)
+    Grammar.from_structural_tag(parts[3], limits=wide)
     half = {"type": "json_schema", "json_schema": {"title": long[: 1 << 19]}}
     Grammar.from_structural_tag({"type": "sequence", "elements": [half] * 5})
 

@@ -132,10 +132,11 @@ class QwenXMLParameterFormat(_Value):
 
 
 class GrammarFormat(_Value):
-    """Text of an EBNF grammar, from its rule `root`."""
+    """Text of a grammar: of an EBNF text from its rule `root`, of a Lark text from `start`."""
 
     type: Literal["grammar"] = "grammar"
     grammar: str
+    syntax: Literal["ebnf", "lark"] = "ebnf"
 
 
 class RegexFormat(_Value):

@@ -11,7 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 
 "${PYTHON:-python3}" -m venv "$folder"
 pip() { "$folder/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip install "xgrammar==${XGRAMMAR_VERSION:-0.2.8}" "llguidance==${LLGUIDANCE_VERSION:-1.7.6}" tiktoken
+pip install "xgrammar==${XGRAMMAR_VERSION:-0.2.9}" "llguidance==${LLGUIDANCE_VERSION:-1.9.1}" tiktoken
 # The package under test as it stands here: its sources, and the extension that was built for them.
 pip install "pydantic>=2.12" "numpy>=2.0" "typer>=0.21" "pytest>=9.0"
 packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')

@@ -53,6 +53,9 @@ class BatchGrammarMatcher:
             self._batch.batch_fill_next_token_bitmask(
                 [matcher._matcher for matcher in given], bitmask, indices
             )
+            rows = range(len(given)) if indices is None else indices
+            for row, matcher in zip(rows, given, strict=True):
+                matcher._without_stops(bitmask, row)
         except (StencilError, ValueError, TypeError, IndexError) as error:
             raise RuntimeError(str(error)) from error
 

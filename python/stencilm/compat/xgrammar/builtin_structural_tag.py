@@ -15,6 +15,7 @@ get_deepseek_v3_2_structural_tag = of_family("deepseek_v3_2")
 get_deepseek_v4_structural_tag = of_family("deepseek_v4")
 get_deepseek_v4_1_structural_tag = of_family("deepseek_v4_1")
 get_exaone_structural_tag = of_family("exaone")
+get_gemma_4_structural_tag = of_family("gemma_4")
 get_glm_4_7_structural_tag = of_family("glm_4_7")
 get_harmony_structural_tag = of_family("harmony")
 get_kimi_structural_tag = of_family("kimi")
@@ -36,6 +37,7 @@ __all__ = [
     "get_deepseek_v4_1_structural_tag",
     "get_deepseek_v4_structural_tag",
     "get_exaone_structural_tag",
+    "get_gemma_4_structural_tag",
     "get_glm_4_7_structural_tag",
     "get_harmony_structural_tag",
     "get_kimi_k3_structural_tag",

@@ -79,6 +79,8 @@ class GrammarCompiler:
         max_threads: Kept for callers that know this option.
         cache_enabled: Where False every call compiles anew.
         cache_limit_bytes: What the kept grammars may take together; -1 for no limit.
+        enable_dynamic_compilation: Kept for callers that know this option: masks are always made
+            where they are first needed.
 
     Raises:
         ValueError: `tokenizer_info` is no TokenizerInfo.
@@ -93,6 +95,7 @@ class GrammarCompiler:
         max_threads: int = 8,
         cache_enabled: bool = True,
         cache_limit_bytes: int = -1,
+        enable_dynamic_compilation: bool = False,
     ) -> None:
         self._info = checked_info(tokenizer_info)
         for name, value in (("max_threads", max_threads), ("cache_limit_bytes", cache_limit_bytes)):

@@ -70,10 +70,11 @@ class AnyTokensFormat(BaseModel):
 
 
 class GrammarFormat(BaseModel):
-    """Text of an EBNF grammar."""
+    """Text of a grammar in EBNF, or in Lark."""
 
     type: Literal["grammar"] = "grammar"
     grammar: str
+    syntax: Literal["ebnf", "lark"] = "ebnf"
 
 
 class RegexFormat(BaseModel):

@@ -55,6 +55,7 @@ class GrammarMatcher:
                 override_stop_tokens=override_stop_tokens,
                 terminate_without_stop_token=terminate_without_stop_token,
             )
+        self._info = compiled_grammar._info
         self._ends_by_itself = terminate_without_stop_token
         self._default_temperature = (
             None if default_temperature is None else float(default_temperature)
@@ -64,7 +65,9 @@ class GrammarMatcher:
     def _bind(self) -> None:
         # Looked up once: accepting a token and filling a mask are called for every token.
         self._accept = self._matcher.accept_token
-        self._fill = self._matcher.fill_next_token_bitmask
+        self._fill = (
+            self._fill_to_the_end if self._ends_by_itself else self._matcher.fill_next_token_bitmask
+        )
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
         """Whether a token fits, and if so, go behind it; a refused token changes nothing.
@@ -72,6 +75,21 @@ class GrammarMatcher:
         A token behind the end, or out of range, is refused. `debug_print` does nothing.
         """
         return self._accept(token_id)
+
+    def _fill_to_the_end(self, bitmask: Any, index: int) -> bool:
+        """Fill a row for a text that ends by itself, where no stop token may come."""
+        is_needed = self._matcher.fill_next_token_bitmask(bitmask, index)
+        return self._without_stops(bitmask, index) or is_needed
+
+    def _without_stops(self, bitmask: Any, index: int) -> bool:
+        """Take the stop tokens from a row that was filled; whether any was to be taken."""
+        # They are allowed where the text is complete, and there it has ended.
+        if not self._ends_by_itself or not self._matcher.is_terminated():
+            return False
+        row = bitmask if len(bitmask.shape) == 1 else bitmask[index]
+        for token_id in self._matcher.stop_token_ids:
+            row[token_id // 32] &= ~(1 << token_id % 32) if token_id % 32 < 31 else 0x7FFFFFFF
+        return True
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
         """Whether a text fits, and if so, go behind it; for `rollback` it is one token.
@@ -162,6 +180,19 @@ class GrammarMatcher:
         with translated():
             return self._matcher.find_jump_forward_string()
 
+    def find_jump_forward_tokens(self) -> list[int]:
+        """Tokens for what must come next, the longest that fits each time.
+
+        The last one is left out where it begins a longer token. The model's tokenizer may spell
+        the text otherwise; `stencilm.GrammarMatcher.find_jump_forward_tokens` gives tokens only
+        where it does not. There are none where nothing can follow.
+        """
+        if self._matcher.is_terminated():
+            return []
+        with translated():
+            forced = self._matcher._forced_bytes()
+        return self._info._spelling(self._matcher.stop_token_ids).tokens(forced) if forced else []
+
     def rollback(self, num_tokens: int = 1) -> None:
         """Take back the last accepted tokens.
 
@@ -200,6 +231,7 @@ class GrammarMatcher:
         """A matcher at the same place, with the same history; each goes its own way."""
         made = type(self).__new__(type(self))
         made._matcher = self._matcher.fork()
+        made._info = self._info
         made._ends_by_itself = self._ends_by_itself
         made._default_temperature = self._default_temperature
         made._bind()

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from pydantic import TypeAdapter
 
 from stencilm.compat.xgrammar.formats import StructuralTag, tag_of
+from stencilm.compat.xgrammar.marker_tokens import with_marker_tokens
 from stencilm.compat.xgrammar.tools import (
     AllowedToolChoiceParam,
     BuiltinToolChoiceParam,
@@ -25,18 +26,36 @@ _Choice = Literal["auto", "required", "forced"]
 _TOOL: TypeAdapter[Any] = TypeAdapter(ToolParam)
 _CHOICE: TypeAdapter[Any] = TypeAdapter(ToolChoiceOptionParam)
 _REGISTERED: dict[str, Callable[..., StructuralTag]] = {}
+_QWEN = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+_ARGUMENTS = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
+# Families whose tokenizers have these markers as one token each.
+_MARKERS: dict[str, tuple[str, ...]] = {
+    "glm_4_7": (*_QWEN, *_ARGUMENTS),
+    "qwen_3": _QWEN,
+    "qwen_3_5": _QWEN,
+    "qwen_3_coder": _QWEN,
+}
 
 
-def register_model_structural_tag(name: str) -> Callable[[_Function], _Function]:
+def register_model_structural_tag(
+    name: str, *, marker_tokens: list[str] | None = None
+) -> Callable[[_Function], _Function]:
     """A decorator that makes a function known to `get_model_structural_tag` by a name.
 
     The function gets the functions, the tools of the server, the choice and the mode of reasoning,
     and by name `any_order`, `exclude_special_tokens`, `max_whitespace_cnt` and
     `parallel_tool_calls`; it returns a `StructuralTag`.
+
+    Args:
+        name: The name.
+        marker_tokens: The markers that are one token each, for `token_markers=True`.
     """
 
     def register(function: _Function) -> _Function:
         _REGISTERED[name] = function
+        _MARKERS.pop(name, None)
+        if marker_tokens is not None:
+            _MARKERS[name] = tuple(marker_tokens)
         return function
 
     return register
@@ -52,6 +71,7 @@ def get_model_structural_tag(
     exclude_special_tokens: bool = True,
     max_whitespace_cnt: int | None = None,
     parallel_tool_calls: bool = True,
+    token_markers: bool = False,
 ) -> StructuralTag:
     """What a model may write when it has these tools.
 
@@ -65,13 +85,23 @@ def get_model_structural_tag(
         exclude_special_tokens: Markers of reasoning and of calls do not come in text.
         max_whitespace_cnt: The longest run of blanks within arguments; None for no bound.
         parallel_tool_calls: Several calls may come.
+        token_markers: Markers such as `<tool_call>` come as their tokens only, for parsers that
+            know them by id. For families whose markers are known, or were registered.
 
     Raises:
-        ValueError: An unknown family, or tools or a choice of another form.
+        ValueError: An unknown family, one without known markers where they are asked for, or tools
+            or a choice of another form.
     """
     known = [*_REGISTERED, *(name for name in model_structural_tags() if name not in _REGISTERED)]
     if model not in known:
         raise ValueError(f"model is {model!r}, but must be one of {', '.join(known)}")
+    if not isinstance(token_markers, bool):
+        raise ValueError(f"token_markers is {token_markers!r:.80}, but must be a bool")
+    if token_markers and model not in _MARKERS:
+        raise ValueError(
+            f"token_markers is True, but the markers of {model!r} are not known, only those of "
+            f"{', '.join(_MARKERS)}: leave it out, or register the family with marker_tokens"
+        )
     functions, builtins, choice = normalize_tool_choice(tools, tool_choice)
     if isinstance(reasoning, bool):
         reasoning = "enabled" if reasoning else "disabled"
@@ -82,7 +112,7 @@ def get_model_structural_tag(
     if not isinstance(parallel_tool_calls, bool):
         raise ValueError(f"parallel_tool_calls is {parallel_tool_calls!r}, but must be a bool")
     made = _REGISTERED.get(model) or of_family(model)
-    return made(
+    tag = made(
         functions,
         builtins,
         choice,
@@ -92,6 +122,7 @@ def get_model_structural_tag(
         max_whitespace_cnt=max_whitespace_cnt,
         parallel_tool_calls=parallel_tool_calls,
     )
+    return with_marker_tokens(tag, _MARKERS[model]) if token_markers else tag
 
 
 get_builtin_structural_tag = get_model_structural_tag

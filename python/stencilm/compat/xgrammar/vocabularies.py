@@ -9,6 +9,7 @@ from typing import Any
 
 from stencilm.compat.arguments import check_kinds
 from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
+from stencilm.compat.xgrammar.longest_tokens import Spelling
 from stencilm.compat.xgrammar.saved import load, save
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers import TokenizerInfo as _TokenizerInfo
@@ -164,6 +165,18 @@ class TokenizerInfo:
         made = cls.__new__(cls)
         made._info = info
         return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_info": self._info}
+
+    def _spelling(self, stops: list[int]) -> Spelling:
+        """How texts are spelled where these tokens end them; kept for the latest stop tokens."""
+        kept = self.__dict__.get("_kept")
+        if kept is None or kept[0] != stops:
+            never = {*stops, *self.stop_token_ids, *self.special_token_ids}
+            kept = self._kept = (stops, Spelling(self.decoded_vocab, never))
+        spelling: Spelling = kept[1]
+        return spelling
 
     def __eq__(self, other: object) -> bool:
         """Whether both lead to the same masks."""

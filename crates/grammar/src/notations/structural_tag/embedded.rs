@@ -1,17 +1,18 @@
-//! What other notations say within a structural tag: EBNF, patterns and JSON Schemas.
+//! What other notations say within a structural tag: EBNF, Lark, patterns and JSON Schemas.
 
 use indexmap::IndexMap;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 
 use super::lower::{Lowering, SchemaKey};
 use super::styles::Style;
-use super::tree::{Format, Tree};
+use super::tree::{Format, Syntax, Tree};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::report::KeptReport;
 use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::{arguments, from_values, part};
+use crate::notations::lark::LarkOptions;
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
@@ -35,9 +36,13 @@ impl<'a> Lowering<'a> {
         Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(at), message))
     }
 
-    pub(super) fn ebnf(&mut self, text: &str, at: JsonId) -> Result<NodeId, GrammarError> {
+    pub(super) fn grammar_text(&mut self, text: &str, syntax: Syntax, at: JsonId) -> Result<NodeId, GrammarError> {
         self.check_length(text, "the grammar", at)?;
-        let grammar = Grammar::from_ebnf(text, "root").map_err(|inner| {
+        let grammar = match syntax {
+            Syntax::Ebnf => Grammar::from_ebnf(text, "root"),
+            Syntax::Lark => Grammar::from_lark(text, &LarkOptions::default()),
+        };
+        let grammar = grammar.map_err(|inner| {
             let place = format!("{}/grammar", self.document.pointer(at));
             GrammarError::new(inner.kind, place, inner.to_string())
         })?;

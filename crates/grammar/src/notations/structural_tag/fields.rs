@@ -2,7 +2,7 @@
 
 use stencilm_regex::HashSet;
 
-use super::tree::TokenRef;
+use super::tree::{Syntax, TokenRef};
 use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::document::{Document, Entries, Json, JsonId};
 
@@ -78,6 +78,16 @@ impl<'d, 't> Fields<'d, 't> {
 
     pub(super) fn text(&self, name: &str) -> Result<&'d str, GrammarError> {
         self.text_at(self.required(name)?, name)
+    }
+
+    /// What a grammar is written in; EBNF where nothing is said.
+    pub(super) fn syntax(&self) -> Result<Syntax, GrammarError> {
+        let Some(at) = self.get("syntax") else { return Ok(Syntax::Ebnf) };
+        match self.document.get(at) {
+            Json::String(name) if name == "ebnf" => Ok(Syntax::Ebnf),
+            Json::String(name) if name == "lark" => Ok(Syntax::Lark),
+            _ => Err(self.wrong(at, "syntax", "\"ebnf\" or \"lark\"")),
+        }
     }
 
     pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, GrammarError> {

@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
             Format::Unread => unreachable!("every format is read before the tree is complete"),
             Format::Const(text) => self.literal(text),
             Format::Schema { schema, style, options } => self.schema(*schema, *style, options)?,
-            Format::Ebnf(text) => self.ebnf(text, slot.at)?,
+            Format::Grammar { text, syntax } => self.grammar_text(text, *syntax, slot.at)?,
             Format::Regex(pattern) => self.regex(pattern, slot.at)?,
             Format::AnyText { excludes, max_chars, max_tokens: Some(max_tokens) } => {
                 return self.limited_text(slot, excludes, *max_chars, *max_tokens);

@@ -216,8 +216,8 @@ impl<'d, 't> Reader<'d, 't> {
             }
             "json_schema" | "qwen_xml_parameter" => self.schema(&fields, kind)?,
             "grammar" => {
-                fields.only(&["grammar"])?;
-                Format::Ebnf(fields.text("grammar")?)
+                fields.only(&["grammar", "syntax"])?;
+                Format::Grammar { text: fields.text("grammar")?, syntax: fields.syntax()? }
             }
             "regex" => {
                 fields.only(&["pattern"])?;

@@ -41,6 +41,13 @@ pub(super) struct Rounds {
     pub stop_after_first: bool,
 }
 
+/// What the grammar of a format is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Syntax {
+    Ebnf,
+    Lark,
+}
+
 #[derive(Debug)]
 pub(super) enum Format<'t> {
     /// Replaced before the tree is complete.
@@ -51,7 +58,10 @@ pub(super) enum Format<'t> {
         style: Style,
         options: Box<JsonSchemaOptions>,
     },
-    Ebnf(&'t str),
+    Grammar {
+        text: &'t str,
+        syntax: Syntax,
+    },
     Regex(&'t str),
     AnyText {
         excludes: Vec<&'t str>,
