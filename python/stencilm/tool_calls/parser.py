@@ -29,6 +29,7 @@ from stencilm.tool_calls.argument_readers import MARKERS, parse_object, read_arg
 from stencilm.tool_calls.reading import LONGEST_HEADER, CutShort, Malformed, Text
 from stencilm.tool_calls.request import Reasoning, Tool
 from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
+from stencilm.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
@@ -280,7 +281,12 @@ class ToolCallParser:
 
         Raises:
             ValueError: The answer was finished.
+            TypeError: `text` is no str.
         """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"text is a {type(text).__name__}, but must be a str; tokens go to feed_tokens"
+            )
         if self._finished:
             raise ValueError("the answer was finished: make another parser for another answer")
         self._text.buffer += text
@@ -293,6 +299,7 @@ class ToolCallParser:
         Raises:
             ValueError: The parser knows no tokenizer, a token is none of it, or the answer was
                 finished.
+            TypeError: A token is no integer, or `token_ids` is not several.
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")
@@ -300,9 +307,13 @@ class ToolCallParser:
             self._decoded = self._info.decoded_vocab
         stops = {*self._info.stop_token_ids}
         spelled = bytearray()
-        for token in token_ids:
-            if not 0 <= token < len(self._decoded):
-                raise ValueError(f"token {token} is none of the {len(self._decoded)} tokens")
+        if not hasattr(token_ids, "__iter__"):
+            raise TypeError(
+                f"token_ids is a {type(token_ids).__name__}, but must be token ids, as in [1, 2]"
+            )
+        for given in token_ids:
+            # A tensor of torch is equal to its number, and has not its hash.
+            token = whole_number("a token", given, least=0, most=len(self._decoded) - 1)
             if token not in stops:
                 spelled += self._decoded[token]
         return self.feed(self._decoder.decode(bytes(spelled)))
