@@ -166,8 +166,12 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
 
 class _TypeSchemas(DistinctSchemas):
+    _has_tags = False
+
     def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
         described = super().generate(schema, mode)
+        if self._has_tags:
+            described = _without_repeats(described, described.get("$defs", {}))
         formats = _formats() if _has_unknown(described) else {}
         return _with_formats(described, formats) if formats else described
 
@@ -204,13 +208,20 @@ class _TypeSchemas(DistinctSchemas):
             for field in schema.get("fields", [])
         }
 
+    def field_is_present(self, field: Any) -> bool:
+        # What a dataclass sets itself is not read, and would be lost.
+        return super().field_is_present(field) and field.get("init") is not False
+
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().typed_dict_schema(schema))
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
         if "oneOf" in described:
-            described["anyOf"] = described.pop("oneOf")
+            has_tag = _has_tag(schema["discriminator"], described)
+            self._has_tags |= bool(has_tag)
+            # pydantic asks for the tag also where its field has a default.
+            described["anyOf"] = [_and(way, has_tag) for way in described.pop("oneOf")]
         return described
 
     def literal_schema(self, schema: Any) -> JsonSchemaValue:
@@ -491,6 +502,47 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
     if schema.get("type") == "object" and "properties" in schema:
         schema.setdefault("additionalProperties", False)
     return schema
+
+
+def _has_tag(discriminator: Any, described: JsonSchemaValue) -> JsonSchemaValue:
+    """That an object has the tag by which a union tells its alternatives apart.
+
+    What a function tells them by is not known.
+    """
+    if callable(discriminator):
+        return {}
+    # Of several names, those that are read first, pydantic knows the one that all properties have.
+    known = described.get("discriminator", {}).get("propertyName")
+    paths = [known or discriminator] if known or isinstance(discriminator, str) else discriminator
+    names = [path if isinstance(path, str) else path[0] for path in paths]
+    required: list[JsonSchemaValue] = [{"required": [name]} for name in names]
+    return required[0] if len(required) == 1 else {"anyOf": required}
+
+
+def _and(described: JsonSchemaValue, more: JsonSchemaValue) -> JsonSchemaValue:
+    if not more:
+        return described
+    if "anyOf" in described:  # a union within the union
+        return {**described, "anyOf": [_and(way, more) for way in described["anyOf"]]}
+    if described.keys() <= {"$ref", "required"} and "required" in more:
+        return {**described, "required": [*described.get("required", ()), *more["required"]]}
+    return {"allOf": [described, more]}
+
+
+def _without_repeats(described: Any, definitions: Mapping[str, Any]) -> Any:
+    """A schema that does not ask beside a reference for what is asked for there."""
+    if isinstance(described, list):
+        return [_without_repeats(part, definitions) for part in described]
+    if not isinstance(described, dict):
+        return described
+    if described.keys() == {"$ref", "required"} and isinstance(described["$ref"], str):
+        there = definitions.get(described["$ref"].removeprefix("#/$defs/"), {})
+        if {*described["required"]} <= {*there.get("required", ())}:
+            return {"$ref": described["$ref"]}
+    return {
+        name: value if name in _VALUES else _without_repeats(value, definitions)
+        for name, value in described.items()
+    }
 
 
 def _check_alias(field: Mapping[str, Any]) -> None:
