@@ -34,6 +34,7 @@ from stencilm.grammars.time_patterns import (
 from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
 from stencilm.grammars.type_constraints import inapplicable
 from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
+from stencilm.grammars.type_patterns import OtherMeaning, schema_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -314,6 +315,18 @@ class _TypeSchemas(DistinctSchemas):
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
+        pattern = schema.get("pattern")
+        if pattern is not None:
+            engine = schema.get("regex_engine") or self._config.regex_engine
+            try:
+                found = schema_pattern(pattern, is_python=engine == "python-re")
+            except OtherMeaning as error:
+                shown = pattern if isinstance(pattern, str) else pattern.pattern
+                raise PydanticInvalidForJsonSchema(
+                    f"the pattern {shown!r:.60} means something else to pydantic than in a "
+                    f"schema: {error}; write it in another way"
+                ) from None
+            described["pattern"] = found
         # The configuration of a model counts where the type itself says nothing. Before 2.13
         # pydantic leaves its lengths out.
         if self._config.str_min_length:
