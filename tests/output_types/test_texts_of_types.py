@@ -21,6 +21,7 @@ from pydantic import (
     UUID4,
     AliasPath,
     AnyHttpUrl,
+    AnyUrl,
     AwareDatetime,
     Base64Bytes,
     Base64Str,
@@ -45,8 +46,11 @@ from pydantic import (
     PastDatetime,
     PostgresDsn,
     RedisDsn,
+    SecretBytes,
+    SecretStr,
     StrictInt,
     StringConstraints,
+    UrlConstraints,
     WebsocketUrl,
     condecimal,
 )
@@ -182,6 +186,22 @@ REGULAR: list[Any] = [
         str, StringConstraints(strip_whitespace=True, min_length=2, max_length=3, pattern="^[^b]")
     ],
     dict[int | None, int],
+    Annotated[SecretBytes, Field(min_length=1, max_length=3)],
+    Annotated[SecretStr, Field(min_length=1, max_length=3)],
+    Annotated[AnyUrl, UrlConstraints(host_required=True)],
+    Annotated[AnyUrl, UrlConstraints(default_host="a.b")],
+    Annotated[AnyUrl, UrlConstraints(default_port=3)],
+    Annotated[AnyUrl, UrlConstraints(allowed_schemes=["file", "ftp", "a.b+c"])],
+    Annotated[AnyUrl, UrlConstraints(allowed_schemes=["file"], host_required=True)],
+    Annotated[AnyUrl, UrlConstraints(max_length=12, allowed_schemes=["http"])],
+    *(
+        [
+            Annotated[str, StringConstraints(ascii_only=True)],
+            Annotated[str, StringConstraints(ascii_only=True, strip_whitespace=True, min_length=2)],
+        ]
+        if "ascii_only" in StringConstraints.__dataclass_fields__  # pydantic 2.14 and later
+        else []
+    ),
 ]
 
 

@@ -56,6 +56,8 @@ _USER = "(?:[A-Za-z0-9._~!$&'()*+,;=%-]*(?::[A-Za-z0-9._~!$&'()*+,;=%:-]*)?@)?"
 # Without the comma between hosts.
 _PART = "(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
 _USER_OF_MANY = f"(?:{_PART}+(?::{_PART}*)?@)?"
+_NEED_A_HOST = ("host_required", "default_host", "default_port")
+"""What pydantic can keep, or set, only in an URL that has a host."""
 _REST = "(?:[/?#][!#-;=?-Z_a-z~]*)?"
 
 
@@ -67,6 +69,8 @@ _TIMES = r"(?:[*+?]\??|\{[0-9]{1,2},?\})?"
 _PART_OF_PATTERN = rf"(?:[^\\()\[\]{{}}*+?|^$]|{_ESCAPED}|{_CLASS}){_TIMES}|[|^$]"
 _GROUP_OF_PATTERN = rf"\((?:\?:)?(?:{_PART_OF_PATTERN})*\){_TIMES}"
 _PATTERN = f"^(?:{_PART_OF_PATTERN}|{_GROUP_OF_PATTERN})*$"
+
+_IN_ASCII = r"^[\x00-\x7f]*$"
 
 _ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
 
@@ -334,9 +338,12 @@ class _TypeSchemas(DistinctSchemas):
         if self._config.str_max_length is not None:
             described.setdefault("maxLength", self._config.str_max_length)
         is_stripped = schema.get("strip_whitespace", self._config.str_strip_whitespace)
+        if schema.get("ascii_only"):
+            described["allOf"] = [{"pattern": _IN_ASCII}]
         if is_stripped and described.keys() & {"minLength", "pattern"}:
             # What is taken away must not be counted, or looked at.
-            described["allOf"] = [{"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}]
+            stripped = {"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}
+            described["allOf"] = [*described.get("allOf", ()), stripped]
         return described
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
@@ -347,7 +354,7 @@ class _TypeSchemas(DistinctSchemas):
             return {"type": "string", "pattern": pattern}
         if "max_length" in schema:
             # It counts bytes, and a schema characters.
-            described["pattern"] = r"^[\x00-\x7f]*$"
+            described["pattern"] = _IN_ASCII
         return described
 
     def chain_schema(self, schema: Any) -> JsonSchemaValue:
@@ -377,6 +384,8 @@ class _TypeSchemas(DistinctSchemas):
         if with_bounds is not None:
             return self.generate_inner(with_bounds)
         described = _with_lengths(super().generate_inner(with_typed_bounds(schema)))
+        if "maxLength" in described and _is_secret_of_bytes(schema):
+            described = {**described, "pattern": _IN_ASCII}  # as for bytes
         function = schema.get("function")
         called = function.get("function") if isinstance(function, dict) else None
         bound = getattr(called, "__self__", None)
@@ -407,13 +416,19 @@ class _TypeSchemas(DistinctSchemas):
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().url_schema(schema)
-        schemes = schema.get("allowed_schemes")
-        if schemes == ["file"]:
-            described["pattern"] = rf"^file://(?:{_NAME})?/"
-        elif schemes:
+        schemes = schema.get("allowed_schemes") or []
+        needs_host = any(schema.get(name) for name in _NEED_A_HOST)
+        ways = []
+        if "file" in schemes:  # it has neither a user nor a port
+            ways.append(f"file://{_NAME}/" if needs_host else f"file://(?:{_NAME})?/")
+        if others := [scheme for scheme in schemes if scheme != "file"]:
             # The format keeps what is between the brackets an address.
             host = rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\])"
-            described["pattern"] = f"^{_one_of(schemes)}://{_USER}{host}{_PORT}(?:[/?#]|$)"
+            ways.append(f"{_one_of(others)}://{_USER}{host}{_PORT}(?:[/?#]|$)")
+        if needs_host and not schemes:
+            ways.append(rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}(?:[/?#]|$)")
+        if ways:
+            described["pattern"] = f"^{ways[0]}" if len(ways) == 1 else f"^(?:{'|'.join(ways)})"
         return described
 
     def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
@@ -455,6 +470,15 @@ def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
 def _is_changed(schema: Any) -> bool:
     """Whether a function of the user's makes the value."""
     return schema["type"].startswith("function-") and not is_of_pydantic(schema)
+
+
+def _is_secret_of_bytes(schema: Any) -> bool:
+    """Whether it is `SecretBytes`, within its bounds."""
+    while schema["type"] == "function-after":
+        schema = schema["schema"]
+    read = schema.get("lax_schema", {}).get("json_schema", {})
+    inner = read.get("schema", {})
+    return read.get("type") == "function-after" and inner.get("type") == "bytes"
 
 
 def _is_of_text(step: Any) -> bool:
