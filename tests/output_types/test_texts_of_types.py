@@ -97,6 +97,16 @@ class Endless(enum.Enum):
     MOST = float("inf")
 
 
+class WithNames(BaseModel, extra="allow"):
+    __pydantic_extra__: dict[Annotated[str, Field(pattern="^x_")], list[int]]
+
+    a: int = 0
+
+
+class AllNamed(BaseModel, extra="allow"):
+    __pydantic_extra__: dict[Literal["one", "two"], int]
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(strict=True)
     count: int
@@ -186,6 +196,8 @@ REGULAR: list[Any] = [
         str, StringConstraints(strip_whitespace=True, min_length=2, max_length=3, pattern="^[^b]")
     ],
     dict[int | None, int],
+    WithNames,
+    AllNamed,
     Annotated[SecretBytes, Field(min_length=1, max_length=3)],
     Annotated[SecretStr, Field(min_length=1, max_length=3)],
     Annotated[AnyUrl, UrlConstraints(host_required=True)],

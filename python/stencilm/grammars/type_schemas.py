@@ -189,7 +189,16 @@ class _TypeSchemas(DistinctSchemas):
         return super().ser_schema(schema)
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
-        return _closed(super().model_schema(schema))
+        described = _closed(super().model_schema(schema))
+        fields = schema["schema"]
+        while "schema" in fields and fields["type"] != "model-fields":
+            fields = fields["schema"]
+        if (keys := fields.get("extras_keys_schema")) is not None:
+            # pydantic says of extra fields what they hold, and not what they are called.
+            declared = {"enum": [*described["properties"]]} if described.get("properties") else None
+            named = self.generate_inner(keys)
+            described["propertyNames"] = {"anyOf": [declared, named]} if declared else named
+        return described
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
         described = _closed(super().dataclass_schema(schema))
@@ -478,7 +487,7 @@ def _is_secret_of_bytes(schema: Any) -> bool:
         schema = schema["schema"]
     read = schema.get("lax_schema", {}).get("json_schema", {})
     inner = read.get("schema", {})
-    return read.get("type") == "function-after" and inner.get("type") == "bytes"
+    return bool(read.get("type") == "function-after" and inner.get("type") == "bytes")
 
 
 def _is_of_text(step: Any) -> bool:
