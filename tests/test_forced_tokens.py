@@ -124,6 +124,17 @@ def test_recent_tokens_may_be_those_of_a_prompt() -> None:
     assert info.decode_bytes(forced) in (b"", b" name of")
 
 
+def test_recent_tokens_that_are_none_are_told_by_name() -> None:
+    info = TokenizerInfo([*(bytes([byte]) for byte in range(256))])
+    matcher = GrammarMatcher(GrammarCompiler(info).compile_regex("ab"))
+    told = matcher.find_jump_forward_tokens([1, 2])
+    assert matcher.find_jump_forward_tokens(np.array([1, 2])) == told  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"recent_tokens is 3, but must be token ids"):
+        matcher.find_jump_forward_tokens(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"recent_tokens holds 'b', but must hold token ids"):
+        matcher.find_jump_forward_tokens({1, "b"})  # type: ignore[arg-type]
+
+
 def test_strings_end_what_is_known_of_recent_tokens() -> None:
     info = tokenizer_info("llama3")
     by_tokens = matcher_at(info, PERSON, b'{"')

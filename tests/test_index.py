@@ -311,6 +311,8 @@ def test_what_cannot_be_is_told_by_name() -> None:
         TokenIndex.from_regex("a", info, max_seconds="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="progress is 3, but must be a function"):
         TokenIndex.from_regex("a", info, progress=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="limits is a NoneType, but must be Limits"):
+        TokenIndex.from_grammar(Grammar.from_regex("a"), info, limits=None)  # type: ignore[arg-type]
     index = TokenIndex.from_regex("a", info, max_states=9, max_bytes=1 << 20)
     with pytest.raises(ValueError, match="max_states is 0, but must be at least 1"):
         index.to_dot(max_states=0)

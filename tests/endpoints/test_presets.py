@@ -428,6 +428,13 @@ def test_addresses_tell_presets(address: str, name: str, preset: str) -> None:
     assert preset_at(address, name) == preset
 
 
+@pytest.mark.parametrize("given", [[], {"native": True}, 3, "nobody"])
+def test_capabilities_that_are_none_are_told_by_name(given: Any) -> None:
+    client = openai.OpenAI(api_key="none", base_url="http://127.0.0.1:1")
+    with pytest.raises(ValueError, match=r"^capabilities is .*, but must be a Capabilities or"):
+        stencilm.from_openai(client, "name", capabilities=given)
+
+
 def test_errors_come_through_every_call() -> None:
     def answer(path: str, body: dict[str, Any]) -> Any:
         raise Fault("401")

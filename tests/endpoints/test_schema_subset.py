@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -92,6 +92,21 @@ class Item(BaseModel):
     either: int | Tag = 1
 
 
+class Circle(BaseModel):
+    kind: Literal["circle"] = "circle"
+    radius: int = 1
+
+
+class Square(BaseModel):
+    kind: Literal["square"]
+    side: int
+
+
+class Drawing(BaseModel):
+    shape: Annotated[Circle | Square, Field(discriminator="kind")]
+    hole: Circle | None = None
+
+
 def object_of(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
@@ -99,6 +114,8 @@ def object_of(**properties: Any) -> dict[str, Any]:
 STRICT: list[Any] = [
     Item,
     Tree,
+    Drawing,
+    Annotated[Circle | Square, Field(discriminator="kind")],
     list[int],
     list[Item],
     int,
@@ -129,6 +146,29 @@ def test_what_is_sent_as_strict_is_taken(output_type: Any) -> None:
     assert described["strict"] is True
     assert list(faults(described["schema"])) == []
     json.dumps(described)
+
+
+def test_members_required_beside_a_reference_are_required_there() -> None:
+    schema = sent(Drawing)["schema"]
+    found = {
+        "anyOf" in one["properties"]["kind"]: {"$ref": f"#/$defs/{name}"}
+        for name, one in schema["$defs"].items()
+        if one["title"] == "Circle"
+    }
+    shape, hole = schema["properties"]["shape"], schema["properties"]["hole"]
+    assert found[False] in shape["anyOf"]
+    assert found[True] in hole["anyOf"]
+    # In a mode in which members may be left out, too.
+    form = native_form(Grammar.from_type(Drawing), PRESETS["anthropic"])
+    assert form is not None
+    definitions = json.loads(json.dumps(form))["output_config"]["format"]["schema"]["$defs"]
+    assert [one["required"] for one in definitions.values() if one["title"] == "Circle"] == [
+        [],
+        ["kind"],
+    ]
+    # Where the target is no object, there are no words for it.
+    text = json.dumps({"$ref": "#/$defs/a", "required": ["b"], "$defs": {"a": {"type": "array"}}})
+    assert subset_schema(text, "openai") is None
 
 
 def test_the_faults_are_found() -> None:
@@ -200,7 +240,9 @@ def written(schema: dict[str, Any], rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("output_type", [Item, Tree, list[int], list[Item], int, Item | Tag])
+@pytest.mark.parametrize(
+    "output_type", [Item, Tree, Drawing, list[int], list[Item], int, Item | Tag]
+)
 def test_whatever_strict_mode_writes_is_read(output_type: Any, stream: bool) -> None:
     rng = random.Random(3)
     schema = sent(output_type)["schema"]

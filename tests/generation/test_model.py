@@ -140,6 +140,12 @@ def test_what_is_no_prompt_is_named(
         model.batch(["text", prompt], bool)
 
 
+@pytest.mark.parametrize("backend", [None, "tiny", stencilm.Regex("a")])
+def test_what_is_no_backend_is_named(backend: Any) -> None:
+    with pytest.raises(TypeError, match=r"^backend is a \w+, but must follow the protocol"):
+        stencilm.Model(backend)
+
+
 def test_a_text_is_no_list_of_prompts(model: stencilm.Model) -> None:
     for call in (model.batch, model.generate_batch):
         with pytest.raises(TypeError, match="prompts is the text 'ab', but must be a list"):

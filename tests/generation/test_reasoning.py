@@ -149,6 +149,13 @@ PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|ass
 HARMONY = "<|start|>{{ messages[0].content }}<|channel|>final<|message|>"
 
 
+@pytest.mark.parametrize("name", ["begin", "end", "answer", "closing", "without"])
+def test_a_marker_that_is_no_text(name: str) -> None:
+    wrong: dict[str, Any] = {"begin": "<a>", "end": "</a>", name: True}
+    with pytest.raises(TypeError, match=f"^{name} is True, but must be a str"):
+        ReasoningFormat(**wrong)
+
+
 @pytest.mark.parametrize(
     ("template", "expected"),
     [

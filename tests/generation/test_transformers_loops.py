@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from pydantic import BaseModel, Field
 
@@ -401,6 +402,27 @@ def test_rows_must_be_a_multiple_of_the_grammars(model: stencilm.Model) -> None:
     ):
         with pytest.raises(ValueError, match="3 rows cannot be shared out among 2 grammars"):
             backend.model.generate(**inputs, max_new_tokens=5, pad_token_id=3, **options)
+
+
+def test_what_are_no_rows_is_told_by_its_shape(model: stencilm.Model) -> None:
+    processor = stencilm.LogitsProcessor(model.compile(int))
+    scores = np.zeros((1, model.tokenizer_info.vocab_size), dtype=np.float32)
+    for rows, given in [([1, 2], scores[0]), ([[1, 2]], scores), (np.array([[1, 2]]), None)]:
+        with pytest.raises(ValueError, match=r"^input_ids has shape \(.*but LogitsProcessor takes"):
+            processor(rows, given)
+
+
+def test_the_end_may_be_told_by_a_tensor(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    stop = model.tokenizer_info.stop_token_ids[0]
+    inputs = backend.tokenizer("a", return_tensors="pt")
+    texts = []
+    for stops in (stop, [stop], torch.tensor(stop), torch.tensor([stop]), torch.tensor([3, stop])):
+        custom = stencilm.CustomGenerate(model.compile(stencilm.Regex("[A-Z]{2}-[0-9]{3}")))
+        options = {"custom_generate": custom, "pad_token_id": stop, "eos_token_id": stops}
+        ids = backend.model.generate(**inputs, max_new_tokens=30, **options)[0]
+        texts.append(ids.tolist())
+    assert len({*map(tuple, texts)}) == 1, texts
 
 
 def test_a_grammar_for_another_vocabulary_is_an_error(model: stencilm.Model) -> None:

@@ -13,7 +13,7 @@ import re
 import uuid
 from collections import Counter, OrderedDict
 from dataclasses import InitVar, dataclass, field
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
 
 import pydantic
 import pytest
@@ -21,6 +21,7 @@ from pydantic import (
     UUID4,
     AliasPath,
     AnyHttpUrl,
+    AnyUrl,
     AwareDatetime,
     Base64Bytes,
     Base64Str,
@@ -45,8 +46,11 @@ from pydantic import (
     PastDatetime,
     PostgresDsn,
     RedisDsn,
+    SecretBytes,
+    SecretStr,
     StrictInt,
     StringConstraints,
+    UrlConstraints,
     WebsocketUrl,
     condecimal,
 )
@@ -55,6 +59,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from stencilm import Grammar, GrammarMatcher
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.outputs import resolve
+from stencilm.grammars.python_types import json_schema_of
 
 from .random_texts import COMPILER, matcher, random_text
 
@@ -90,6 +95,16 @@ class Day(datetime.date, enum.Enum):
 
 class Endless(enum.Enum):
     MOST = float("inf")
+
+
+class WithNames(BaseModel, extra="allow"):
+    __pydantic_extra__: dict[Annotated[str, Field(pattern="^x_")], list[int]]
+
+    a: int = 0
+
+
+class AllNamed(BaseModel, extra="allow"):
+    __pydantic_extra__: dict[Literal["one", "two"], int]  # type: ignore[assignment]
 
 
 class Strict(BaseModel):
@@ -181,6 +196,24 @@ REGULAR: list[Any] = [
         str, StringConstraints(strip_whitespace=True, min_length=2, max_length=3, pattern="^[^b]")
     ],
     dict[int | None, int],
+    WithNames,
+    AllNamed,
+    Annotated[SecretBytes, Field(min_length=1, max_length=3)],
+    Annotated[SecretStr, Field(min_length=1, max_length=3)],
+    Annotated[AnyUrl, UrlConstraints(host_required=True)],
+    Annotated[AnyUrl, UrlConstraints(default_host="a.b")],
+    Annotated[AnyUrl, UrlConstraints(default_port=3)],
+    Annotated[AnyUrl, UrlConstraints(allowed_schemes=["file", "ftp", "a.b+c"])],
+    Annotated[AnyUrl, UrlConstraints(allowed_schemes=["file"], host_required=True)],
+    Annotated[AnyUrl, UrlConstraints(max_length=12, allowed_schemes=["http"])],
+    *(
+        [
+            Annotated[str, StringConstraints(ascii_only=True)],
+            Annotated[str, StringConstraints(ascii_only=True, strip_whitespace=True, min_length=2)],
+        ]
+        if "ascii_only" in StringConstraints.__dataclass_fields__  # pydantic 2.14 and later
+        else []
+    ),
 ]
 
 
@@ -560,6 +593,112 @@ def test_dataclasses_are_written_in_their_order() -> None:
     text = '[{"last": 1, "first": 2, "given": 0, "mid": 4}]'
     assert start.longest_valid_prefix(text).status == "complete"
     assert resolve(list[Ordered]).parse(text) == [Ordered(1, 0, 4, first=2)]
+
+
+def test_what_a_dataclass_sets_itself_is_not_asked_for() -> None:
+    @dataclass
+    class Counted:
+        name: str
+        uses: int = field(init=False, default=9)
+
+    start = matcher(Counted)
+    assert start.fork().longest_valid_prefix('{"name": "a"}').status == "complete"
+    # It would be read as 9.
+    assert start.fork().longest_valid_prefix('{"name": "a", "uses": 2}').status == "dead"
+    assert resolve(Counted).parse('{"name": "a"}') == Counted("a")
+
+
+class Kitten(BaseModel, extra="forbid"):
+    kind: Literal["cat", "kitten"] = "kitten"
+    colour: Literal["black"] = "black"
+
+
+class Tabby(BaseModel, extra="forbid"):
+    kind: Literal["cat", "kitten"] = "cat"
+    colour: Literal["grey"] = "grey"
+
+
+class Puppy(BaseModel, extra="forbid"):
+    kind: Literal["dog"] = Field("dog", alias="is")
+
+
+class Whelp(BaseModel, extra="forbid"):
+    kind: Literal["whelp"] = Field("whelp", alias="is")
+
+
+@pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid"))
+class Fish:
+    kind: Literal["fish"] = "fish"
+    colour: str = "red"
+
+
+class Bird(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    kind: NotRequired[Literal["bird"]]
+    wings: int
+
+
+class Basket(BaseModel, extra="forbid"):
+    first: Annotated[Kitten | Fish, Field(discriminator="kind")]
+    others: list[Annotated[Kitten | Fish, Field(discriminator="kind")]] = []
+    friend: Kitten | None = None
+
+
+BY_KIND, BY_COLOUR = Field(discriminator="kind"), Field(discriminator="colour")
+TEXTS_WITH_TAGS = [
+    "{}",
+    "null",
+    '{"kind": "cat"}',
+    '{"kind": "kitten"}',
+    '{"kind": "kitten", "colour": "black"}',
+    '{"kind": "kitten", "colour": "grey"}',
+    '{"colour": "black"}',
+    '{"colour": "red"}',
+    '{"is": "dog"}',
+    '{"is": "whelp"}',
+    '{"kind": "fish"}',
+    '{"kind": "bird", "wings": 2}',
+    '{"wings": 2}',
+    '{"first": {}}',
+    '{"first": {"kind": "kitten"}, "friend": {}}',
+    '{"first": {"kind": "fish"}, "others": [{"kind": "cat"}, {}]}',
+    '{"first": {"kind": "fish"}, "others": [{"kind": "cat"}, {"kind": "fish"}]}',
+]
+
+
+@pytest.mark.parametrize(
+    "tp",
+    [
+        Annotated[Kitten | Fish, BY_KIND],
+        Annotated[Kitten | Fish, BY_KIND] | None,
+        Annotated[Fish | Bird, BY_KIND],
+        Annotated[Puppy | Whelp, BY_KIND],
+        Annotated[Annotated[Kitten | Tabby, BY_COLOUR] | Fish, BY_KIND],
+        Basket,
+    ],
+    ids=str,
+)
+def test_the_tag_of_a_union_is_there_also_where_it_has_a_default(tp: Any) -> None:
+    start, adapter = matcher(tp), pydantic.TypeAdapter(tp)
+    for text in TEXTS_WITH_TAGS:
+        try:
+            adapter.validate_json(text)
+            is_read = True
+        except pydantic.ValidationError:
+            is_read = False
+        assert (start.fork().longest_valid_prefix(text).status == "complete") == is_read, text
+
+
+def test_a_tag_is_asked_for_once() -> None:
+    class Rock(BaseModel):
+        kind: Literal["rock"]
+
+    schema = json_schema_of(Annotated[Kitten | Rock, BY_KIND])
+    kitten, rock = schema["anyOf"]
+    assert kitten == {"$ref": "#/$defs/Kitten", "required": ["kind"]}
+    assert rock == {"$ref": "#/$defs/Rock"}
+    assert "required" not in schema["$defs"]["Kitten"]
 
 
 def test_a_type_is_described_as_it_is_read_whatever_its_configuration_shows() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,6 +127,16 @@ def test_what_is_no_list_of_ids_is_told_by_name(ids: Any) -> None:
     if ids is not None:
         with pytest.raises(TypeError, match=r"recent_tokens is .*, but must be token ids"):
             info.tokenize_partial(b"a", ids)
+
+
+def test_recent_tokens_may_be_an_array() -> None:
+    info = hf(makers.byte_level())
+    for text in (b"{", b"{\n\n", b"a b"):
+        recent = info.tokenize_bytes(text)
+        for data in (b"name", b"\n x"):
+            told = info.tokenize_partial(data, recent)
+            assert info.tokenize_partial(data, np.array(recent)) == told
+            assert info.tokenize_partial(data, iter(recent)) == told
 
 
 def test_half_a_character_is_not_encoded() -> None:

@@ -107,6 +107,35 @@ def test_what_is_no_tool_is_refused(family: str, tools: Any, says: str) -> None:
         stencilm.get_model_structural_tag(family, tools)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "kind"),
+    [
+        ("any_order", None, TypeError),
+        ("any_order", "yes", TypeError),
+        ("strict_mode", None, TypeError),
+        ("on_unsupported", "drop", ValueError),
+        ("max_whitespace", "3", TypeError),
+    ],
+)
+def test_options_of_schemas_are_told_by_name(
+    option: str, value: Any, kind: type[Exception]
+) -> None:
+    wrong: dict[str, Any] = {option: value}
+    for given in ([], [tool(name="f")]):
+        for call in (stencilm.tools, stencilm.get_model_structural_tag):
+            with pytest.raises(kind, match=f"^{option} is {value!r}, but must be"):
+                call("hermes", given, **wrong)
+
+
+def test_what_a_parser_is_given_is_told_by_name() -> None:
+    tools = stencilm.tools("qwen_3", [tool(name="f")])
+    for prompt in (True, b"<think>"):
+        with pytest.raises(TypeError, match=r"prompt is a \w+, but must be a str or None"):
+            tools.parse("x", prompt=prompt)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="tokenizer_info is a str, but must be a TokenizerInfo"):
+        tools.parser(tokenizer_info="qwen")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", ["a b", "a\nb", "a>b", "f(", "<tool_call>", "x" * 3000])
 def test_names_that_no_reader_could_find(name: str) -> None:
     for family in ("qwen_3_coder", "kimi", "llama_4_pythonic", "harmony"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 import stencilm
@@ -142,6 +143,32 @@ def test_tokens_are_read_as_text() -> None:
         tools.parser().feed_tokens([1])
     with pytest.raises(ValueError, match="finished"):
         parser.feed("x")
+
+
+def test_tokens_may_be_an_array_or_a_tensor() -> None:
+    torch = pytest.importorskip("torch")
+    info = TokenizerInfo([b"He", b"llo", b"</s>"], stop_token_ids=[2])
+    tools = stencilm.tools("qwen_3", TOOLS, reasoning=False)
+    for token_ids in ([0, 1, 2], np.array([0, 1, 2]), torch.tensor([0, 1, 2])):
+        parser = tools.parser(tokenizer_info=info)
+        assert parser.feed_tokens(token_ids) == [ContentDelta("Hello")]
+
+
+def test_what_is_no_token_and_no_text_changes_nothing() -> None:
+    info = TokenizerInfo([b"He", b"llo", b"</s>"], stop_token_ids=[2])
+    parser = stencilm.tools("qwen_3", TOOLS, reasoning=False).parser(tokenizer_info=info)
+    for token_ids, kind, sentence in [
+        ([0, True], TypeError, "a token is True, but must be an int"),
+        (["He"], TypeError, "a token is 'He', but must be an int"),
+        ([0, 3], ValueError, "a token is 3, but must be from 0 to 2"),
+        ([-1], ValueError, "a token is -1, but must be from 0 to 2"),
+        (7, TypeError, "token_ids is a int, but must be token ids"),
+    ]:
+        with pytest.raises(kind, match=sentence):
+            parser.feed_tokens(token_ids)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="text is a bytes, but must be a str"):
+        parser.feed(b"He")  # type: ignore[arg-type]
+    assert parser.finish() == [] and parser.answer == stencilm.ParsedAnswer()
 
 
 def test_a_long_text_is_read_letter_by_letter() -> None:

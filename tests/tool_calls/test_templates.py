@@ -120,8 +120,45 @@ class TestRealTemplates:
             assert found == CALLS[kind], (tools.family, text)
 
 
+def with_calls(call: str, around: tuple[str, str] = ("", ""), between: str = "") -> str:
+    """A chat template that writes each call so."""
+    return (
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.tool_calls %}"
+        f"{around[0]}{{% for c in m.tool_calls %}}{call}"
+        f"{{% if not loop.last %}}{between}{{% endif %}}{{% endfor %}}{around[1]}{{% endif %}}</m>"
+        "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+
+
+NAME, ARGUMENTS = "{{ c.function.name }}", "{{ c.function.arguments | tojson }}"
+OBJECT = f'{{"name": "{NAME}", "arguments": {ARGUMENTS}}}'
+
 # Templates of no known family, and what is learnt of them.
 OWN: list[tuple[str, dict[str, Any]]] = [
+    # Ids that begin alike are no part of what stands around calls.
+    (
+        with_calls(f"<c id={{{{ c.id }}}}>{NAME}:{ARGUMENTS}</c>"),
+        {"call": "<c id=$id>$name:$arguments</c>", "trigger": "<c id=", "section": ("", "")},
+    ),
+    (with_calls(f"<c>{NAME}:{ARGUMENTS}#{{{{ c.id }}}}</c>"), {"section": ("", "")}),
+    (with_calls(f"<c>{NAME}:{ARGUMENTS}#{{{{ c.id }}}}"), {"call": "<c>$name:$arguments#$id"}),
+    (with_calls(f"<c id={{{{ c.id }}}}>{OBJECT}</c>"), {"trigger": "<c id="}),
+    (with_calls(f"<c>{OBJECT}#{{{{ c.id }}}};"), {"trigger": '<c>{"name":'}),
+    (
+        with_calls(
+            OBJECT.replace("{", '{"id": "{{ c.id }}", ', 1), ("<calls>[", "]</calls>"), ", "
+        ),
+        {
+            "call": '{"id": "$id", "name": $json_name, "arguments": $arguments}',
+            "section": ("<calls>[", "]</calls>"),
+            "separator": ", ",
+        },
+    ),
+    # An object within an object, which begins with what text may hold.
+    (
+        with_calls(f'{{"tool": {{"n": "{NAME}", "a": {ARGUMENTS}}} }}'),
+        {"call": '{"tool": {"n": $json_name, "a": $arguments} }'},
+    ),
     (
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
         "@call {{ c.function.name }} {{ c.function.arguments | tojson }};{% endfor %}"
@@ -166,7 +203,29 @@ def test_a_format_of_ones_own_is_learnt(
         text = write_calls(template, calls, SCHEMAS)
         matcher = GrammarMatcher(compiled)
         assert matcher.accept_string(text) and matcher.is_completed()
-        assert [(call.name, dict(call.arguments)) for call in tools.parse(text).calls] == calls
+        answer = tools.parse(text)
+        assert [(call.name, dict(call.arguments)) for call in answer.calls] == calls
+        if "$id" in template.call.partition("$arguments")[0]:
+            assert [call.id for call in answer.calls] == [str(n) for n in range(len(calls))]
+        for length in (1, 2, 7):
+            parser = tools.parser()
+            for begin in range(0, len(text), length):
+                parser.feed(text[begin : begin + length])
+            parser.finish()
+            assert parser.answer == answer
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        with_calls(f"<c {{{{ loop.index0 }}}}>{NAME}:{ARGUMENTS}</c>"),
+        with_calls(f"<c>{NAME}:{ARGUMENTS} of {{{{ m.tool_calls | length }}}}</c>"),
+        with_calls(f"<c>{NAME}:{ARGUMENTS}</c>", between="{{ loop.index }}"),
+    ],
+)
+def test_what_is_another_for_each_call_is_not_learnt(source: str) -> None:
+    with pytest.raises(GrammarSyntaxError, match="could not be taken apart"):
+        stencilm.tools(source, TOOLS)
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ def capabilities_of(given: Capabilities | str) -> Capabilities:
     """Capabilities, or those of a preset. Raises ValueError for a name that is none."""
     if isinstance(given, Capabilities):
         return given
-    if given not in PRESETS:
+    if not isinstance(given, str) or given not in PRESETS:
         raise ValueError(
             f"capabilities is {given!r}, but must be a Capabilities or one of {', '.join(PRESETS)}"
         )

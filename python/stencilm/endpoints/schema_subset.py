@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from stencilm.errors import StencilError
@@ -199,6 +199,13 @@ class Unwrapping:
 _WRAPPING = re.compile(rf'\s*\{{\s*"{WRAPPED}"\s*:\s*')
 
 
+class _Reference(NamedTuple):
+    """A definition, and the members that are required beside the reference to it."""
+
+    to: str
+    required: frozenset[str]
+
+
 @dataclass(slots=True)
 class _Pass:
     """One schema on its way into a dialect."""
@@ -206,8 +213,8 @@ class _Pass:
     root: dict[str, Any]
     dialect: _Dialect
     left_out: dict[str, None] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    waiting: list[str] = field(default_factory=list)
+    names: dict[_Reference, str] = field(default_factory=dict)
+    waiting: list[_Reference] = field(default_factory=list)
     properties: int = 0
     enums: int = 0
     characters: int = 0
@@ -218,8 +225,8 @@ class _Pass:
         definitions: dict[str, Any] = {}
         while self.waiting:
             reference = self.waiting.pop()
-            name = self.names[reference]
-            definitions[name] = self._schema(self._target(reference), reference, 0, 0)
+            target = _requiring(self._target(reference.to), reference.required)
+            definitions[self.names[reference]] = self._schema(target, reference.to, 0, 0)
         for _ in range(len(definitions) + 1):  # the root may not be a reference
             to = made.get("$ref")
             if to is None:
@@ -253,9 +260,10 @@ class _Pass:
         kept = {name: schema[name] for name in _ANNOTATIONS if isinstance(schema.get(name), str)}
         said: set[str] = set(_SILENT)
         if "$ref" in schema:
-            made: dict[str, Any] = {"$ref": self._reference(schema["$ref"], place)}
+            beside = _required(schema)
+            made: dict[str, Any] = {"$ref": self._reference(schema["$ref"], place, beside)}
             kept = {}  # nothing may stand beside it
-            said |= {"$ref"}
+            said |= {"$ref", "required"}
         elif "enum" in schema or "const" in schema:
             made = self._enum(schema, place)
             said |= {"enum", "const", "type"}
@@ -285,11 +293,14 @@ class _Pass:
                 raise _NotExpressible(f"{name} beside what is said", place=place)
         return {**kept, **made}
 
-    def _reference(self, reference: Any, place: str) -> str:
-        if not isinstance(reference, str) or not re.fullmatch(r"#(/.*)?", reference):
+    def _reference(self, to: Any, place: str, required: frozenset[str]) -> str:
+        if not isinstance(to, str) or not re.fullmatch(r"#(/.*)?", to):
             raise _NotExpressible("a reference to another document", place=place)
+        if required and required <= _required(self._target(to)):
+            required = frozenset()
+        reference = _Reference(to, required)
         if reference not in self.names:
-            last = re.sub(r"[^A-Za-z0-9_-]", "_", reference.rpartition("/")[2]) or "root"
+            last = re.sub(r"[^A-Za-z0-9_-]", "_", to.rpartition("/")[2]) or "root"
             name, number = last[:60], 1
             while name in self.names.values():
                 number += 1
@@ -416,6 +427,22 @@ _STRUCTURE = frozenset(
     }
 )  # fmt: skip
 """What cannot be left to checking: a schema without it would say something else."""
+
+
+def _required(schema: Any) -> frozenset[str]:
+    names = schema.get("required", ()) if isinstance(schema, dict) else ()
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _requiring(schema: Any, names: frozenset[str]) -> Any:
+    """A schema of objects that have these members, too."""
+    if not names:
+        return schema
+    if not isinstance(schema, dict) or not schema.keys() & {"$ref", "anyOf", "properties"}:
+        raise _NotExpressible("members beside a reference to what is no object")
+    if "anyOf" in schema and isinstance(schema["anyOf"], list):
+        return {**schema, "anyOf": [_requiring(one, names) for one in schema["anyOf"]]}
+    return {**schema, "required": sorted(_required(schema)) + sorted(names - _required(schema))}
 
 
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:

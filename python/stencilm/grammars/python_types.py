@@ -26,9 +26,12 @@ def json_schema_of(
 
     It differs from pydantic's own text where that allows what pydantic does not read, or refuses
     what it writes: objects with declared fields are closed unless the type asks for extra ones,
-    because reading would drop them; tagged unions are `anyOf`, because their tags already tell them
-    apart; a Decimal is a string of digits, which keeps each of them, and a number only where it has
-    bounds; dates and times, durations, URLs, networks and keys are what their types read.
+    because reading would drop them, and those that a dataclass sets itself are left out; tagged
+    unions are `anyOf`, because their tags already tell them apart, and the tags are required, with
+    a default, too; a Decimal is a string of digits, which keeps each of them, and a number only
+    where it has bounds; dates and times, durations, URLs, networks and keys are what their types
+    read.
+
     Raises UnsupportedFeature for a type that JSON cannot carry.
     """
     from pydantic.errors import PydanticUserError

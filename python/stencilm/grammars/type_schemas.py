@@ -34,6 +34,7 @@ from stencilm.grammars.time_patterns import (
 from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
 from stencilm.grammars.type_constraints import inapplicable
 from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
+from stencilm.grammars.type_patterns import OtherMeaning, schema_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,6 +56,8 @@ _USER = "(?:[A-Za-z0-9._~!$&'()*+,;=%-]*(?::[A-Za-z0-9._~!$&'()*+,;=%:-]*)?@)?"
 # Without the comma between hosts.
 _PART = "(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
 _USER_OF_MANY = f"(?:{_PART}+(?::{_PART}*)?@)?"
+_NEED_A_HOST = ("host_required", "default_host", "default_port")
+"""What pydantic can keep, or set, only in an URL that has a host."""
 _REST = "(?:[/?#][!#-;=?-Z_a-z~]*)?"
 
 
@@ -66,6 +69,8 @@ _TIMES = r"(?:[*+?]\??|\{[0-9]{1,2},?\})?"
 _PART_OF_PATTERN = rf"(?:[^\\()\[\]{{}}*+?|^$]|{_ESCAPED}|{_CLASS}){_TIMES}|[|^$]"
 _GROUP_OF_PATTERN = rf"\((?:\?:)?(?:{_PART_OF_PATTERN})*\){_TIMES}"
 _PATTERN = f"^(?:{_PART_OF_PATTERN}|{_GROUP_OF_PATTERN})*$"
+
+_IN_ASCII = r"^[\x00-\x7f]*$"
 
 _ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
 
@@ -166,8 +171,12 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
 
 class _TypeSchemas(DistinctSchemas):
+    _has_tags = False
+
     def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
         described = super().generate(schema, mode)
+        if self._has_tags:
+            described = _without_repeats(described, described.get("$defs", {}))
         formats = _formats() if _has_unknown(described) else {}
         return _with_formats(described, formats) if formats else described
 
@@ -180,7 +189,16 @@ class _TypeSchemas(DistinctSchemas):
         return super().ser_schema(schema)
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
-        return _closed(super().model_schema(schema))
+        described = _closed(super().model_schema(schema))
+        fields = schema["schema"]
+        while "schema" in fields and fields["type"] != "model-fields":
+            fields = fields["schema"]
+        if (keys := fields.get("extras_keys_schema")) is not None:
+            # pydantic says of extra fields what they hold, and not what they are called.
+            declared = {"enum": [*described["properties"]]} if described.get("properties") else None
+            named = self.generate_inner(keys)
+            described["propertyNames"] = {"anyOf": [declared, named]} if declared else named
+        return described
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
         described = _closed(super().dataclass_schema(schema))
@@ -204,13 +222,20 @@ class _TypeSchemas(DistinctSchemas):
             for field in schema.get("fields", [])
         }
 
+    def field_is_present(self, field: Any) -> bool:
+        # What a dataclass sets itself is not read, and would be lost.
+        return super().field_is_present(field) and field.get("init") is not False
+
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().typed_dict_schema(schema))
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
         if "oneOf" in described:
-            described["anyOf"] = described.pop("oneOf")
+            has_tag = _has_tag(schema["discriminator"], described)
+            self._has_tags |= bool(has_tag)
+            # pydantic asks for the tag also where its field has a default.
+            described["anyOf"] = [_and(way, has_tag) for way in described.pop("oneOf")]
         return described
 
     def literal_schema(self, schema: Any) -> JsonSchemaValue:
@@ -303,6 +328,18 @@ class _TypeSchemas(DistinctSchemas):
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().str_schema(schema)
+        pattern = schema.get("pattern")
+        if pattern is not None:
+            engine = schema.get("regex_engine") or self._config.regex_engine
+            try:
+                found = schema_pattern(pattern, is_python=engine == "python-re")
+            except OtherMeaning as error:
+                shown = pattern if isinstance(pattern, str) else pattern.pattern
+                raise PydanticInvalidForJsonSchema(
+                    f"the pattern {shown!r:.60} means something else to pydantic than in a "
+                    f"schema: {error}; write it in another way"
+                ) from None
+            described["pattern"] = found
         # The configuration of a model counts where the type itself says nothing. Before 2.13
         # pydantic leaves its lengths out.
         if self._config.str_min_length:
@@ -310,9 +347,12 @@ class _TypeSchemas(DistinctSchemas):
         if self._config.str_max_length is not None:
             described.setdefault("maxLength", self._config.str_max_length)
         is_stripped = schema.get("strip_whitespace", self._config.str_strip_whitespace)
+        if schema.get("ascii_only"):
+            described["allOf"] = [{"pattern": _IN_ASCII}]
         if is_stripped and described.keys() & {"minLength", "pattern"}:
             # What is taken away must not be counted, or looked at.
-            described["allOf"] = [{"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}]
+            stripped = {"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}
+            described["allOf"] = [*described.get("allOf", ()), stripped]
         return described
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
@@ -323,7 +363,7 @@ class _TypeSchemas(DistinctSchemas):
             return {"type": "string", "pattern": pattern}
         if "max_length" in schema:
             # It counts bytes, and a schema characters.
-            described["pattern"] = r"^[\x00-\x7f]*$"
+            described["pattern"] = _IN_ASCII
         return described
 
     def chain_schema(self, schema: Any) -> JsonSchemaValue:
@@ -353,6 +393,8 @@ class _TypeSchemas(DistinctSchemas):
         if with_bounds is not None:
             return self.generate_inner(with_bounds)
         described = _with_lengths(super().generate_inner(with_typed_bounds(schema)))
+        if "maxLength" in described and _is_secret_of_bytes(schema):
+            described = {**described, "pattern": _IN_ASCII}  # as for bytes
         function = schema.get("function")
         called = function.get("function") if isinstance(function, dict) else None
         bound = getattr(called, "__self__", None)
@@ -383,13 +425,19 @@ class _TypeSchemas(DistinctSchemas):
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().url_schema(schema)
-        schemes = schema.get("allowed_schemes")
-        if schemes == ["file"]:
-            described["pattern"] = rf"^file://(?:{_NAME})?/"
-        elif schemes:
+        schemes = schema.get("allowed_schemes") or []
+        needs_host = any(schema.get(name) for name in _NEED_A_HOST)
+        ways = []
+        if "file" in schemes:  # it has neither a user nor a port
+            ways.append(f"file://{_NAME}/" if needs_host else f"file://(?:{_NAME})?/")
+        if others := [scheme for scheme in schemes if scheme != "file"]:
             # The format keeps what is between the brackets an address.
             host = rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\])"
-            described["pattern"] = f"^{_one_of(schemes)}://{_USER}{host}{_PORT}(?:[/?#]|$)"
+            ways.append(f"{_one_of(others)}://{_USER}{host}{_PORT}(?:[/?#]|$)")
+        if needs_host and not schemes:
+            ways.append(rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}(?:[/?#]|$)")
+        if ways:
+            described["pattern"] = f"^{ways[0]}" if len(ways) == 1 else f"^(?:{'|'.join(ways)})"
         return described
 
     def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
@@ -431,6 +479,15 @@ def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
 def _is_changed(schema: Any) -> bool:
     """Whether a function of the user's makes the value."""
     return schema["type"].startswith("function-") and not is_of_pydantic(schema)
+
+
+def _is_secret_of_bytes(schema: Any) -> bool:
+    """Whether it is `SecretBytes`, within its bounds."""
+    while schema["type"] == "function-after":
+        schema = schema["schema"]
+    read = schema.get("lax_schema", {}).get("json_schema", {})
+    inner = read.get("schema", {})
+    return bool(read.get("type") == "function-after" and inner.get("type") == "bytes")
 
 
 def _is_of_text(step: Any) -> bool:
@@ -491,6 +548,47 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
     if schema.get("type") == "object" and "properties" in schema:
         schema.setdefault("additionalProperties", False)
     return schema
+
+
+def _has_tag(discriminator: Any, described: JsonSchemaValue) -> JsonSchemaValue:
+    """That an object has the tag by which a union tells its alternatives apart.
+
+    What a function tells them by is not known.
+    """
+    if callable(discriminator):
+        return {}
+    # Of several names, those that are read first, pydantic knows the one that all properties have.
+    known = described.get("discriminator", {}).get("propertyName")
+    paths = [known or discriminator] if known or isinstance(discriminator, str) else discriminator
+    names = [path if isinstance(path, str) else path[0] for path in paths]
+    required: list[JsonSchemaValue] = [{"required": [name]} for name in names]
+    return required[0] if len(required) == 1 else {"anyOf": required}
+
+
+def _and(described: JsonSchemaValue, more: JsonSchemaValue) -> JsonSchemaValue:
+    if not more:
+        return described
+    if "anyOf" in described:  # a union within the union
+        return {**described, "anyOf": [_and(way, more) for way in described["anyOf"]]}
+    if described.keys() <= {"$ref", "required"} and "required" in more:
+        return {**described, "required": [*described.get("required", ()), *more["required"]]}
+    return {"allOf": [described, more]}
+
+
+def _without_repeats(described: Any, definitions: Mapping[str, Any]) -> Any:
+    """A schema that does not ask beside a reference for what is asked for there."""
+    if isinstance(described, list):
+        return [_without_repeats(part, definitions) for part in described]
+    if not isinstance(described, dict):
+        return described
+    if described.keys() == {"$ref", "required"} and isinstance(described["$ref"], str):
+        there = definitions.get(described["$ref"].removeprefix("#/$defs/"), {})
+        if {*described["required"]} <= {*there.get("required", ())}:
+            return {"$ref": described["$ref"]}
+    return {
+        name: value if name in _VALUES else _without_repeats(value, definitions)
+        for name, value in described.items()
+    }
 
 
 def _check_alias(field: Mapping[str, Any]) -> None:

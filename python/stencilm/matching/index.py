@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from stencilm import _core
 from stencilm.errors import LimitExceeded, MatcherError, OperationCancelled, TokenizerError
 from stencilm.grammars.grammar import Grammar
-from stencilm.limits import DEFAULT_LIMITS, Limits
+from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.joint import MAX_SPANNING
@@ -148,7 +148,7 @@ class TokenIndex:
         """
         max_states = whole_number("max_states", max_states, least=1)
         max_bytes = whole_number("max_bytes", max_bytes, least=1)
-        watch = _Watch(max_seconds, limits)
+        watch = _Watch(max_seconds, checked_limits(limits))
         if progress is not None and not callable(progress):
             raise TypeError(
                 f"progress is {progress!r}, but must be a function of two numbers: the states that "

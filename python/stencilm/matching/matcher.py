@@ -233,10 +233,15 @@ class GrammarMatcher(_core.Matcher):
     def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
         if recent_tokens is None:
             return self._recent_tokens(RECENT_TOKENS)
-        numbers = [as_whole(token_id) for token_id in recent_tokens]
+        if not hasattr(recent_tokens, "__iter__"):
+            raise TypeError(
+                f"recent_tokens is {shown(recent_tokens)}, but must be token ids, as in [1, 2]"
+            )
+        given = list(recent_tokens)
+        numbers = [as_whole(token_id) for token_id in given]
         tokens = [token_id for token_id in numbers if token_id is not None]
         if len(tokens) < len(numbers):
-            wrong = recent_tokens[numbers.index(None)]
+            wrong = given[numbers.index(None)]
             raise TypeError(f"recent_tokens holds {shown(wrong)}, but must hold token ids")
         return tokens
 

@@ -46,7 +46,8 @@ class ReasoningFormat:
         is_on: Whether the chat template has the model reason where nothing is said of it.
         switches: The variables by which the chat template is told to reason or not.
 
-    Raises ValueError where `end` is empty, or ends within `closing`.
+    Raises ValueError where `end` is empty, or ends within `closing`, and TypeError for a marker
+    that is no str.
 
     Examples:
         >>> import stencilm
@@ -64,6 +65,9 @@ class ReasoningFormat:
     switches: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        for name in ("begin", "end", "answer", "closing", "without"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} is {getattr(self, name)!r:.60}, but must be a str")
         if not self.end:
             raise ValueError("the end marker of reasoning is empty: give one such as '</think>'")
         if (self.closing + self.end).find(self.end) != len(self.closing):

@@ -98,6 +98,9 @@ class Model(TypedModel):
         limits: How much work and memory each grammar may cost, where neither a call nor an output
             type says so.
 
+    Raises:
+        TypeError: `backend` is something else.
+
     Examples:
         >>> import stencilm
         >>> model = stencilm.load("tiny")
@@ -113,6 +116,12 @@ class Model(TypedModel):
 
     def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__()
+        if not isinstance(getattr(backend, "tokenizer_info", None), TokenizerInfo):
+            raise TypeError(
+                f"backend is a {type(backend).__name__}, but must follow the protocol "
+                "LanguageModel; stencilm.from_transformers(model, tokenizer) and its like make a "
+                "Model of a model that a library has loaded"
+            )
         self.backend = backend
         self._limits = checked_limits(limits)
         self._compilers = OrderedDict(

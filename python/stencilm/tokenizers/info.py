@@ -339,7 +339,7 @@ class TokenizerInfo:
             TokenizerError: A recent token is out of range.
             TypeError: `data` is a str, or `recent_tokens` holds something else than ints.
         """
-        recent = self._checked(recent_tokens or (), "recent_tokens")
+        recent = self._checked(() if recent_tokens is None else recent_tokens, "recent_tokens")
         return self._state.joint.split(_checked_bytes(data), recent)
 
     def learn_encoding(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stencilm.grammars.sources import OnUnsupported
 from stencilm.grammars.structural_tag import Format, StructuralTag
+from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.answers import ParsedAnswer
 from stencilm.tool_calls.argument_readers import MARKERS as MARKERS_OF_STYLES
 from stencilm.tool_calls.harmony import MARKERS, HarmonyReader, harmony_format
@@ -22,7 +23,6 @@ from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
-    from stencilm.tokenizers import TokenizerInfo
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,15 @@ class ToolFormat:
         Raises:
             ValueError: `first_id` is no number from 0 up, or the family is a function that was
                 registered without a parser.
+            TypeError: `prompt` is no str, or `tokenizer_info` no TokenizerInfo.
         """
+        if prompt is not None and not isinstance(prompt, str):
+            raise TypeError(f"prompt is a {type(prompt).__name__}, but must be a str or None")
+        if tokenizer_info is not None and not isinstance(tokenizer_info, TokenizerInfo):
+            raise TypeError(
+                f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "
+                "TokenizerInfo: TokenizerInfo.from_huggingface makes one of a tokenizer"
+            )
         first_id = count("first_id", first_id, least=0)
         text = Text()
         reader: AnswerReader

@@ -29,6 +29,7 @@ from stencilm.tool_calls.argument_readers import MARKERS, parse_object, read_arg
 from stencilm.tool_calls.reading import LONGEST_HEADER, CutShort, Malformed, Text
 from stencilm.tool_calls.request import Reasoning, Tool
 from stencilm.tool_calls.template import PLACEHOLDER, ToolTemplate
+from stencilm.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
@@ -66,7 +67,8 @@ class _Shape:
                 parts = json.loads(inner)
             except ValueError:
                 parts = None
-            if isinstance(parts, dict) and {"json_name", "arguments"} <= {*parts.values()}:
+            held = [*parts.values()] if isinstance(parts, dict) else []
+            if "json_name" in held and "arguments" in held:
                 self.is_object = True
                 self.name_keys = {key for key, part in parts.items() if part == "json_name"}
                 self.argument_keys = {key for key, part in parts.items() if part == "arguments"}
@@ -97,13 +99,34 @@ class _Shape:
         pieces.append(_loose(tail))
         if not tail.strip():
             # The name ends where its arguments or what follows them begins.
-            begins = [re.escape(self.suffix.strip())] if self.suffix.strip() else []
+            after = self.suffix.partition("$id")[0].strip()
+            begins = [re.escape(after)] if after else []
             if self.style == "json":
                 begins.append(r"\{")
             elif self.style in MARKERS:
                 begins.append(re.escape(MARKERS[self.style].open))
             pieces.append(rf"\s*(?={'|'.join(begins)})")
         self.header = re.compile(r"\s*" + "".join(pieces))
+        first = PLACEHOLDER.search(header)
+        self._start = "".join(header[: first.start() if first else len(header)].split())
+        self._has_name_first = first is not None and first[1] == "name"
+
+    def differs(self, text: str) -> int | None:
+        """Where a text cannot be the beginning of this header any more; None while it may be.
+
+        Only what stands before the first placeholder is looked at, and a name there.
+        """
+        at = 0
+        for character in self._start:
+            while text[at : at + 1].isspace():
+                at += 1
+            if at == len(text):
+                return None
+            if text[at] != character:
+                return at
+            at += 1
+        named = _MAYBE_NAME.match(text, at) if self._has_name_first else None
+        return None if named is None or named.end() == len(text) else named.end()
 
 
 def _loose(literal: str) -> str:
@@ -280,7 +303,12 @@ class ToolCallParser:
 
         Raises:
             ValueError: The answer was finished.
+            TypeError: `text` is no str.
         """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"text is a {type(text).__name__}, but must be a str; tokens go to feed_tokens"
+            )
         if self._finished:
             raise ValueError("the answer was finished: make another parser for another answer")
         self._text.buffer += text
@@ -293,6 +321,7 @@ class ToolCallParser:
         Raises:
             ValueError: The parser knows no tokenizer, a token is none of it, or the answer was
                 finished.
+            TypeError: A token is no integer, or `token_ids` is not several.
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")
@@ -300,9 +329,13 @@ class ToolCallParser:
             self._decoded = self._info.decoded_vocab
         stops = {*self._info.stop_token_ids}
         spelled = bytearray()
-        for token in token_ids:
-            if not 0 <= token < len(self._decoded):
-                raise ValueError(f"token {token} is none of the {len(self._decoded)} tokens")
+        if not hasattr(token_ids, "__iter__"):
+            raise TypeError(
+                f"token_ids is a {type(token_ids).__name__}, but must be token ids, as in [1, 2]"
+            )
+        for given in token_ids:
+            # A tensor of torch is equal to its number, and has not its hash.
+            token = whole_number("a token", given, least=0, most=len(self._decoded) - 1)
             if token not in stops:
                 spelled += self._decoded[token]
         return self.feed(self._decoder.decode(bytes(spelled)))
@@ -489,9 +522,9 @@ class TemplateReader:
 
     def _call(self, out: Output) -> Generator[None, None, None]:
         if self.is_object:
-            yield from self.text.expect(self.object_prefix)
-            yield from self._object(out)
-            yield from self.text.expect(self.shapes[0].suffix)
+            written = yield from self._literal(self.object_prefix)
+            yield from self._object(out, written)
+            yield from self._literal(self.shapes[0].suffix)
             return
         shape, match = yield from self._header()
         written = match.groupdict().get("json_name")
@@ -511,7 +544,28 @@ class TemplateReader:
         for way in alike:
             if way is not shape and way.suffix and (yield from self.text.comes(way.suffix)):
                 return
-        yield from self.text.expect(shape.suffix)
+        yield from self._literal(shape.suffix)
+
+    def _literal(self, literal: str) -> Generator[None, None, str | None]:
+        """Goes over a part of a call that may hold an id, and gives this."""
+        before, has_id, after = literal.partition("$id")
+        yield from self.text.expect(before)
+        if not has_id:
+            return None
+        # An id ends where what follows it begins.
+        pattern = re.compile(rf"\s*(?P<id>{self.template.id_pattern}){_loose(after)}")
+        while True:
+            text, at = self.text, self.text.at
+            match = pattern.match(text.buffer, at, at + LONGEST_HEADER)
+            if match is not None and (after.strip() or match.end() < len(text.buffer)):
+                break
+            if match is not None and text.ended:
+                break
+            if len(text.buffer) - at >= LONGEST_HEADER:
+                raise Malformed(f"{text.buffer[at : at + 20]!r} is no id of a call")
+            yield from text.more()
+        self.text.at = match.end()
+        return match["id"]
 
     def _header(self) -> Generator[None, None, tuple[_Shape, re.Match[str]]]:
         """The first of the ways to begin a call that is there."""
@@ -523,9 +577,9 @@ class TemplateReader:
                     self.text.at = match.end()
                     return shape, match
             rest = self.text.buffer[self.text.at : self.text.at + LONGEST_HEADER]
-            named = _MAYBE_NAME.match(rest) if self.is_soft else None
-            if named is not None and named.end() < len(rest):
-                raise Malformed(f"{rest[: named.end() + 1][:20]!r} begins no call")
+            differ = [shape.differs(rest) for shape in self.shapes] if self.is_soft else [None]
+            if None not in differ:
+                raise Malformed(f"{rest[: (differ[0] or 0) + 1][:20]!r} begins no call")
             if len(rest) >= LONGEST_HEADER:
                 raise Malformed(f"{rest[:20]!r} begins no call")
             yield from self.text.more()
@@ -543,12 +597,11 @@ class TemplateReader:
             written = self.template.id_format.replace("$name", name).replace("$id", written)
         out.begin_call(name, written)
 
-    def _object(self, out: Output) -> Generator[None, None, None]:
-        """A call that is one JSON object, its keys in any order."""
+    def _object(self, out: Output, written: str | None) -> Generator[None, None, None]:
+        """A call that is one JSON object, its keys in any order; what id stood before it."""
         text = self.text
         yield from text.expect("{")
         name: str | None = None
-        written: str | None = None
         raw: str | None = None
         early: list[str] = []
         seen = False

@@ -26,10 +26,13 @@ from stencilm.tool_calls.tags import Builder
 from stencilm.tool_calls.template import MARKER, THINKS, ToolTemplate
 from stencilm.tool_calls.writer import write_arguments, write_calls
 
-_NAMES = ("mark_first", "mark_second")
-_VALUES = ("Value one", "Value two")
+# Of two calls the format is learnt, and it is tried on three.
+_THREE_NAMES = ("mark_first", "mark_second", "mark_third")
+_THREE_VALUES = ("Value one", "Value two", "Value three")
+_NAMES, _VALUES = _THREE_NAMES[:2], _THREE_VALUES[:2]
 _KEY = "mark_key"
-_IDS = ("markid001", "markid002")
+_IDS = ("markid001", "markid002", "markid003")
+_NAMED_IDS = tuple(f"functions.{name}:{number}" for number, name in enumerate(_THREE_NAMES))
 _CONTENT = "Content mark."
 _REASON = "Reasoning mark."
 _SCHEMA = {
@@ -42,7 +45,7 @@ _TOOLS = [
         "type": "function",
         "function": {"name": name, "description": "A tool.", "parameters": _SCHEMA},
     }
-    for name in _NAMES
+    for name in _THREE_NAMES
 ]
 
 
@@ -131,6 +134,7 @@ class Seen:
     Attributes:
         one: An answer with one call.
         two: An answer with two calls.
+        three: An answer with three calls; None where there is none of so many.
         end: What ends an answer without calls.
         prompt: The end of a prompt.
         source: The chat template.
@@ -140,6 +144,7 @@ class Seen:
 
     one: str
     two: str
+    three: str | None
     end: str
     prompt: str
     source: str
@@ -151,7 +156,7 @@ def _message(
     count: int, ids: tuple[str, ...], as_text: bool, content: str | None
 ) -> dict[str, Any]:
     calls = []
-    for name, value, call_id in list(zip(_NAMES, _VALUES, ids, strict=True))[:count]:
+    for name, value, call_id in list(zip(_THREE_NAMES, _THREE_VALUES, ids, strict=True))[:count]:
         arguments: Any = {_KEY: value}
         if as_text:
             arguments = json.dumps(arguments)
@@ -165,7 +170,7 @@ def _look(renderer: Renderer) -> Seen:
     problem = ""
     for as_text in (False, True):
         for content in ("", None):
-            for ids in (_IDS, tuple(f"functions.{name}:{n}" for n, name in enumerate(_NAMES))):
+            for ids in (_IDS, _NAMED_IDS):
                 try:
                     prompt = renderer.render([user], tools=_TOOLS, add_generation_prompt=True)
                     one = renderer.render(
@@ -185,23 +190,31 @@ def _look(renderer: Renderer) -> Seen:
                 if _NAMES[0] not in answer or _VALUES[0] not in answer:
                     problem = "its chat template does not write calls"
                     continue
-                try:
-                    two = renderer.render(
-                        [user, _message(2, ids, as_text, content)],
-                        tools=_TOOLS,
-                        add_generation_prompt=False,
-                    )
-                except LimitExceeded:
-                    raise
-                except Exception:
-                    # Some templates take one call at a time.
-                    two = one
-                return _seen(renderer, user, prompt, answer, _after(prompt, two), ids)
+                several: list[str | None] = []
+                for count in (2, 3):
+                    try:
+                        text = renderer.render(
+                            [user, _message(count, ids, as_text, content)],
+                            tools=_TOOLS,
+                            add_generation_prompt=False,
+                        )
+                        several.append(_after(prompt, text))
+                    except LimitExceeded:
+                        raise
+                    except Exception:
+                        # Some templates take one call at a time.
+                        several.append(None)
+                return _seen(renderer, user, prompt, answer, several, ids)
     raise _NoCalls(problem)
 
 
 def _seen(
-    renderer: Renderer, user: dict[str, Any], prompt: str, one: str, two: str, ids: tuple[str, ...]
+    renderer: Renderer,
+    user: dict[str, Any],
+    prompt: str,
+    one: str,
+    several: list[str | None],
+    ids: tuple[str, ...],
 ) -> Seen:
     end = ""
     try:
@@ -218,7 +231,8 @@ def _seen(
         end = ""
     return Seen(
         one=one,
-        two=two,
+        two=several[0] or one,
+        three=several[1],
         end=end,
         prompt=prompt[-200:],
         source=renderer.source,
@@ -277,7 +291,7 @@ def _known(seen: Seen) -> tuple[str, ToolTemplate] | None:
         (name, {_KEY: value}) for name, value in zip(_NAMES, _VALUES, strict=True)
     ]
     schemas = dict.fromkeys(_NAMES, _SCHEMA)
-    ids = [re.sub(r".*:", "", call_id) for call_id in seen.ids]
+    ids = [re.sub(r".*:", "", call_id) for call_id in seen.ids[:2]]
     both = seen.two != seen.one
     found: list[tuple[tuple[int, bool, bool, bool], str, ToolTemplate]] = []
     for name in model_structural_tags():
@@ -323,8 +337,8 @@ def _within(written: str, text: str) -> bool:
 def _learnt(seen: Seen) -> ToolTemplate | None:
     """A template put together from what stands around the marks."""
     end = seen.end.strip()
-    one = _cut_end(seen.one, end)
-    two = _cut_end(seen.two, end)
+    one = _with_ids(_cut_end(seen.one, end), seen.ids)
+    two = _with_ids(_cut_end(seen.two, end), seen.ids)
     style = _style(one)
     if style is None:
         return None
@@ -349,8 +363,6 @@ def _learnt(seen: Seen) -> ToolTemplate | None:
         call = header[:-1] + "$json_name" + middle[1:] + "$arguments" + tail
     else:
         call = call.replace("$NAME", "$name")
-    for call_id in seen.ids:
-        call = call.replace(call_id, "$id")
     call, begin_section = (
         call.lstrip("\n") if not begin_section else call,
         begin_section.lstrip("\n"),
@@ -368,7 +380,39 @@ def _learnt(seen: Seen) -> ToolTemplate | None:
         think_prefilled=_is_open(seen, seen.think),
         id_pattern="[A-Za-z0-9_.:-]{1,64}",
     )
-    return None if template.problem() is not None else template
+    if template.problem() is not None or not _writes(template, seen):
+        return None
+    return template
+
+
+def _with_ids(text: str, ids: tuple[str, ...]) -> str:
+    """A text with the placeholder for the ids of calls, but for those that have a name in them."""
+    for call_id in ids:
+        text = text if call_id in _NAMED_IDS else text.replace(call_id, "$id")
+    return text
+
+
+def _writes(template: ToolTemplate, seen: Seen) -> bool:
+    """Whether a template writes what was seen: not what is another for each call, as a number is.
+
+    Blanks and the kind of quotes are left aside.
+    """
+    calls: list[tuple[str, Mapping[str, Any]]] = [
+        (name, {_KEY: value}) for name, value in zip(_THREE_NAMES, _THREE_VALUES, strict=True)
+    ]
+    schemas = dict.fromkeys(_THREE_NAMES, _SCHEMA)
+    for count, text in ((1, seen.one), (2, seen.two), (3, seen.three)):
+        if text is None or (count == 2 and text == seen.one):
+            continue
+        written = write_calls(template, calls[:count], schemas, ids=seen.ids)
+        shown = _cut_end(text, seen.end.strip())
+        if _plain(written) != _plain(shown):
+            return False
+    return True
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split()).replace("'", '"')
 
 
 def _cut_end(text: str, end: str) -> str:

@@ -79,6 +79,8 @@ def read_request(
 
     Raises:
         GrammarSyntaxError: Tools or a choice of another form.
+        TypeError: An option of schemas is of another type.
+        ValueError: An option of schemas has no such value.
     """
 
     def arguments(schema: Any) -> JSONSchemaFormat:
@@ -92,7 +94,11 @@ def read_request(
         )
 
     # Also where there is no tool whose arguments it would bound.
-    JsonSchemaOptions(max_whitespace=max_whitespace)
+    JsonSchemaOptions(
+        strict_mode=strict_mode, max_whitespace=max_whitespace, on_unsupported=on_unsupported
+    )
+    if not isinstance(any_order, bool):
+        raise TypeError(f"any_order is {any_order!r}, but must be True or False")
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
     # Strict mode would close an object that says nothing.

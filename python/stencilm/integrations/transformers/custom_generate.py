@@ -26,6 +26,7 @@ from stencilm.matching.reasoning import (
     closing_after_reasoning,
 )
 from stencilm.tokenizers.joint import RECENT_TOKENS
+from stencilm.whole_numbers import as_whole
 
 _READ = {
     "attention_mask", "position_ids", "cache_position", "cache", "past_key_values", "use_cache",
@@ -423,7 +424,10 @@ def _masked(row: _Row, scores: Any) -> Any:
 
 def _stops(generation_config: Any) -> list[int]:
     stops = generation_config.eos_token_id
-    listed = [stops] if isinstance(stops, int) else list(stops or [])
+    if stops is None:
+        return []
+    single = as_whole(stops)  # transformers takes tensors, too
+    listed = [int(token_id) for token_id in stops] if single is None else [single]
     return [token_id for token_id in listed if token_id >= 0]
 
 

@@ -173,9 +173,10 @@ class LogitsProcessor:
                 cannot be shared out among the grammars.
             LimitExceeded: A mask asks for more than the limits allow.
         """
-        if getattr(input_ids, "ndim", 2) != 2 or len(input_ids) != scores.shape[0]:
+        shapes = [tuple(getattr(given, "shape", ())) for given in (input_ids, scores)]
+        if [len(shape) for shape in shapes] != [2, 2] or shapes[0][0] != shapes[1][0]:
             raise ValueError(
-                f"input_ids has shape {tuple(input_ids.shape)} and scores {tuple(scores.shape)}, "
+                f"input_ids has shape {shapes[0]} and scores {shapes[1]}, "
                 "but LogitsProcessor takes whole rows, one for each row of scores; for continuous "
                 "batching use stencilm.ContinuousBatchingLogitsProcessor"
             )
