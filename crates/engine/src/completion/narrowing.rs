@@ -125,9 +125,15 @@ impl Place {
     }
 }
 
-/// The ways for which a mask left its tokens, by the first token that leads to each place.
+/// The ways for which a mask left its tokens.
 #[derive(Default)]
-pub(crate) struct WaysLeft(FxHashMap<u32, Vec<Arc<WayOut>>>);
+pub(crate) struct WaysLeft {
+    /// Those that were found from each place, by the first token that leads there.
+    by_place: FxHashMap<u32, Vec<Arc<WayOut>>>,
+    /// All of them: a token that the grammar asks for has no place in these lists, and what leads on from one place may have been
+    /// found from another.
+    all: Vec<Arc<WayOut>>,
+}
 
 /// What else the ways to the end from a place hang on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -156,10 +162,22 @@ struct Search {
     /// For so many places a way to the end was looked for, or is known from another mask.
     searches: usize,
     known: FxHashMap<SetId, bool>,
+    /// The ways by which places were found to lead to the end in time, each once.
+    ways: Vec<Arc<WayOut>>,
     /// The way that was known or found last, from whatever place.
     last: Option<Arc<WayOut>>,
     /// Whether the search that was last found none.
     is_in_vain: bool,
+}
+
+impl Search {
+    /// Takes note of a way that leads to the end in time.
+    fn note(&mut self, way: Arc<WayOut>) {
+        if !self.ways.iter().any(|known| Arc::ptr_eq(known, &way)) {
+            self.ways.push(way.clone());
+        }
+        self.last = Some(way);
+    }
 }
 
 /// The tokens that close the text, and what is to be kept of the ways.
@@ -354,7 +372,7 @@ impl Run<'_> {
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let places = self.places_behind(endings, before)?;
         let place = places.0.iter().find(|place| place.tokens.has(token));
-        let own = place.and_then(|place| left?.0.get(&place.first));
+        let own = place.and_then(|place| left?.by_place.get(&place.first));
         let mut pieces = self.mended_to_any(endings, own.map_or(&[], Vec::as_slice), here, most)?;
         if pieces.is_none() {
             let mut costs = endings.costs();
@@ -366,7 +384,8 @@ impl Run<'_> {
         }
         let mut tokens = pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?;
         if tokens.as_ref().is_none_or(|tokens| tokens.len() as u64 > most) {
-            let kept = place.map(|place| lock(&place.known).ways.clone()).unwrap_or_default();
+            let mut kept = left.map(|left| left.all.clone()).unwrap_or_default();
+            kept.extend(place.map(|place| lock(&place.known).ways.clone()).unwrap_or_default());
             if let Some(pieces) = self.mended_to_any(endings, &kept, here, most)? {
                 tokens = tokens_of(&endings.counts.vocabulary, &pieces)?;
             }
@@ -406,7 +425,8 @@ impl Run<'_> {
         let edges = self.edges_of(configuration, mask);
         let places = self.places_behind(endings, configuration)?;
         let mut costs = endings.costs();
-        let mut search = Search { most, searches: 0, known: FxHashMap::default(), last, is_in_vain: false };
+        let (known, ways) = Default::default();
+        let mut search = Search { most, searches: 0, known, ways, last, is_in_vain: false };
         // The likeliest first: so many are looked at.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
@@ -432,9 +452,9 @@ impl Run<'_> {
             }
         }
         // Only now: what is interrupted and begun anew must find what it would have found at once.
-        let mut left = WaysLeft::default();
+        let mut left = WaysLeft { by_place: FxHashMap::default(), all: search.ways };
         for (place, known) in found {
-            left.0.insert(place.first, known.ways.clone());
+            left.by_place.insert(place.first, known.ways.clone());
             place.keep(known);
         }
         Ok(left)
@@ -523,7 +543,7 @@ impl Run<'_> {
         let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
             Some(kept) if self.mended_to(&vocabulary, &mut endings.texts, place, &kept, search.most)?.is_some() => {
-                search.last = Some(kept);
+                search.note(kept);
                 true
             }
             _ if search.searches >= FEW => return Ok(false),
@@ -540,7 +560,7 @@ impl Run<'_> {
                 search.is_in_vain = found.is_too_long(search.most);
                 let (closes, found) = (found.tokens <= search.most, Arc::new(found));
                 if closes {
-                    search.last = Some(found.clone());
+                    search.note(found.clone());
                 }
                 // The one before went by elements that the text has by now, but tokens were left for it that may come.
                 ways.retain(|way| way.tokens != NEVER);
