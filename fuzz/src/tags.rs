@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use stencilm_grammar::{Grammar, StructuralTagOptions};
 
 use crate::choices::Choices;
+use crate::lark;
 use crate::notations::{self, damage};
 
 /// Texts that begin and end tags, some of which a vocabulary may have as one token.
@@ -163,6 +164,7 @@ fn leaf(choices: &mut Choices<'_>) -> Value {
             format
         }
         5 => json!({ "type": "regex", "pattern": notations::regex_text(choices, 1) }),
+        6 if choices.chance(2) => json!({ "type": "grammar", "grammar": lark::lark(choices).1, "syntax": "lark" }),
         6 => json!({ "type": "grammar", "grammar": "root ::= \"a\" root | [bc]" }),
         7 | 8 => {
             let styles = ["json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "glm_xml", "cohere_xml"];

