@@ -432,7 +432,7 @@ impl GrammarMatcher {
 
     /// The layout that the states are numbers of, held for one call. Where it has gone, what was accepted is read again in
     /// another one.
-    fn layout(&mut self) -> Result<HeldLayout, MatcherError> {
+    pub(crate) fn layout(&mut self) -> Result<HeldLayout, MatcherError> {
         match self.layout.upgrade() {
             Some(layout) => Ok(HeldLayout::new(layout)),
             None => self.read_again(),
