@@ -399,6 +399,12 @@ impl Layout {
         self.masks.is_waited_for() || self.machine.is_waited_for() || self.lexemes.is_waited_for()
     }
 
+    /// Lets those work that wait for what an operation has in hand: to be called between two of them.
+    pub(crate) fn give_way(&self) {
+        self.machine.give_way();
+        self.lexemes.give_way();
+    }
+
     /// Whether no operation has any of it in hand.
     pub(crate) fn is_free(&self) -> bool {
         try_lock(&self.masks).is_some() && try_lock(&self.machine).is_some() && self.lexemes.are_free()

@@ -43,6 +43,15 @@ impl<T> Mutex<T> {
         self.due.load(Ordering::Relaxed) != 0
     }
 
+    /// Lets the thread that is next in line have it first, if there is one: who lets go of it and takes it again at once mostly gets
+    /// it before. The caller must not hold it.
+    pub fn give_way(&self) {
+        if self.is_waited_for() {
+            before_waiting();
+            drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
     /// Whether somebody has waited for so long that everybody else must get in line.
     #[inline]
     fn has_a_line(&self) -> bool {
@@ -121,6 +130,24 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_gives_way_gets_it_after_who_waits() {
+        let mutex = Mutex::new(0);
+        std::thread::scope(|scope| {
+            for round in 1..=200 {
+                let held = lock(&mutex);
+                let other = scope.spawn(|| *lock(&mutex) += 1);
+                while !mutex.is_waited_for() {
+                    std::thread::yield_now();
+                }
+                drop(held);
+                mutex.give_way();
+                assert_eq!(*lock(&mutex), round);
+                other.join().unwrap();
+            }
+        });
+    }
 
     #[test]
     fn who_has_waited_gets_it_before_who_has_had_it() {

@@ -81,6 +81,28 @@ struct Budget {
     narrowed: Option<(usize, Arc<[u32]>)>,
     /// The step whose mask was narrowed last, and by which ways to the end its tokens were left.
     left: Option<(usize, Arc<WaysLeft>)>,
+    /// The mask that was narrowed last: who asks for it again at the same step, gets it again.
+    last_mask: Option<NarrowedMask>,
+}
+
+/// A mask of a step near the end of a budget. It hangs on what was accepted, and that on the step, as long as none before it is
+/// taken back.
+#[derive(Clone)]
+struct NarrowedMask {
+    step: usize,
+    mask: Arc<[u32]>,
+    /// What the budget took from it, where it took anything.
+    withheld: Option<Arc<[u32]>>,
+    /// The way to the end whose next token it was left; `None` where the text is complete.
+    way: Option<Arc<[u32]>>,
+}
+
+impl NarrowedMask {
+    /// Bytes of memory held, about.
+    fn memory_bytes(&self) -> usize {
+        let words = self.mask.len() + self.withheld.as_ref().map_or(0, |withheld| withheld.len());
+        memory::of_shared::<u32>(words + self.way.as_ref().map_or(0, |way| way.len()))
+    }
 }
 
 /// What one step accepts.
@@ -249,6 +271,7 @@ impl GrammarMatcher {
             + memory::of_list(&self.texts)
             + self.record.as_ref().map_or(0, |record| record.memory_bytes())
             + self.trail.as_ref().map_or(0, Trail::memory_bytes)
+            + self.budget.as_ref().and_then(|budget| budget.last_mask.as_ref()).map_or(0, NarrowedMask::memory_bytes)
     }
 
     fn now(&self) -> Step {
@@ -409,7 +432,7 @@ impl GrammarMatcher {
 
     /// The layout that the states are numbers of, held for one call. Where it has gone, what was accepted is read again in
     /// another one.
-    fn layout(&mut self) -> Result<HeldLayout, MatcherError> {
+    pub(crate) fn layout(&mut self) -> Result<HeldLayout, MatcherError> {
         match self.layout.upgrade() {
             Some(layout) => Ok(HeldLayout::new(layout)),
             None => self.read_again(),

@@ -33,6 +33,7 @@ pub use expr::expr_set::ExprSet;
 pub use expr::hash_table::{Map, Set, Table};
 pub use expr::language::{Language, LanguageReader, LanguageRest};
 pub use expr::node::{Expr, ExprId, LONG_TEXT, PIECE, pieces};
+pub use expr::print::{Printed, Printing};
 pub use expr::reverse::{Reversal, Reversed};
 pub use hash::{HashMap, HashSet, KeyedState, hash_of};
 pub use host::{Held, Host, after_freeing, assert_none_held, before_waiting, set_host};

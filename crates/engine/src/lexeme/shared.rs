@@ -59,6 +59,11 @@ impl Lexemes {
         self.lexeme_cache.is_waited_for()
     }
 
+    /// Lets the thread work with them that waits for them, if there is one.
+    pub fn give_way(&self) {
+        self.lexeme_cache.give_way();
+    }
+
     /// Whether nobody works with them.
     pub fn are_free(&self) -> bool {
         try_lock(&self.lexeme_cache).is_some()

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use super::{Budget, GrammarMatcher, NO_TOKEN, retire_if_full};
+use stencilm_regex::CancelToken;
+
+use super::{Budget, GrammarMatcher, NO_TOKEN, NarrowedMask, retire_if_full};
 use crate::bounded::{FEW, LOOKED_AT, MANY};
 use crate::completion::narrowing::{Endings, WaysLeft};
 use crate::completion::search::Piece;
@@ -77,7 +79,8 @@ impl GrammarMatcher {
         let accepted = self.num_accepted_tokens();
         let fits = |(at, way): &(usize, Arc<[u32]>)| way.len() <= (accepted - at).saturating_add(tokens);
         let (way, left) = self.budget.take().map_or((None, None), |budget| (budget.way.filter(fits), budget.left));
-        self.budget = Some(Budget { tokens: tokens_in_all, way, free: None, narrowed: None, left });
+        let (free, narrowed, last_mask) = (None, None, None);
+        self.budget = Some(Budget { tokens: tokens_in_all, way, free, narrowed, left, last_mask });
         let needed = self.tokens_to_end()?;
         match needed > tokens {
             true => Err(MatcherError::BudgetTooSmall { budget: tokens, needed }),
@@ -109,6 +112,7 @@ impl GrammarMatcher {
         budget.free = budget.free.filter(|&(at, _)| at <= accepted);
         budget.way = budget.way.take().filter(|&(at, _)| at <= accepted);
         budget.left = budget.left.take().filter(|&(at, _)| at <= accepted);
+        budget.last_mask = budget.last_mask.take().filter(|last| last.step <= accepted);
         budget.narrowed = None;
     }
 
@@ -136,6 +140,23 @@ impl GrammarMatcher {
         let free = accepted.saturating_add(steps as usize);
         self.budget.as_mut().expect("there is a budget").free = Some((accepted, free));
         Ok(false)
+    }
+
+    /// Writes the mask of this step where it was narrowed before; says whether it was.
+    pub(super) fn write_narrowed_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
+        let step = self.num_accepted_tokens();
+        let last = self.budget.as_ref().and_then(|budget| budget.last_mask.as_ref());
+        let Some(last) = last.filter(|last| last.step == step).cloned() else { return Ok(false) };
+        CancelToken::check(self.compiled.limits().cancel.as_ref()).map_err(EngineError::from)?;
+        mask.copy_from_slice(&last.mask);
+        let is_known = self.known_way().is_some();
+        let budget = self.budget.as_mut().expect("it has the mask");
+        budget.narrowed = last.withheld.map(|withheld| (step, withheld));
+        // Another way may have been found behind a token that was taken back.
+        if let Some(way) = last.way.filter(|_| !is_known) {
+            budget.way = Some((step, way));
+        }
+        Ok(true)
     }
 
     /// Takes from a mask what would break the budget; says whether it did anything.
@@ -169,22 +190,33 @@ impl GrammarMatcher {
             }
         }
         let withheld: Arc<[u32]> = before.iter().zip(&*mask).map(|(before, after)| before & !after).collect();
-        let is_narrowed = withheld.iter().any(|&word| word != 0);
+        let withheld = withheld.iter().any(|&word| word != 0).then_some(withheld);
+        let is_narrowed = withheld.is_some();
         let step = self.num_accepted_tokens();
         let budget = self.budget.as_mut().expect("there is a budget");
-        budget.narrowed = is_narrowed.then_some((step, withheld));
+        budget.narrowed = withheld.clone().map(|withheld| (step, withheld));
         budget.left = Some((step, Arc::new(ways)));
+        // That no token fits is an error.
+        let is_kept = mask.iter().any(|&word| word != 0);
+        let way = (!may_stop).then_some(way);
+        budget.last_mask = is_kept.then(|| NarrowedMask { step, mask: (&*mask).into(), withheld, way });
         Ok(is_narrowed)
+    }
+
+    /// What is left of the way that is known, where the text has gone along it.
+    fn known_way(&self) -> Option<Arc<[u32]>> {
+        let (at, way) = self.budget.as_ref()?.way.as_ref()?;
+        let mut taken = self.history[at + 1..].iter().map(|step| step.token);
+        let gone = self.num_accepted_tokens() - at;
+        let is_along = way.len() >= gone && way[..gone].iter().all(|&token| taken.next() == Some(token));
+        is_along.then(|| way[gone..].into())
     }
 
     /// Tokens that complete the text from here: what is left of the way that is known, else a new one.
     fn way_out(&mut self) -> Result<Arc<[u32]>, MatcherError> {
         let accepted = self.num_accepted_tokens();
-        if let Some(Budget { way: Some((at, way)), .. }) = &self.budget {
-            let taken = self.history[at + 1..].iter().map(|step| step.token);
-            if way.len() >= accepted - at && taken.eq(way[..accepted - at].iter().copied()) {
-                return Ok(way[accepted - at..].into());
-            }
+        if let Some(way) = self.known_way() {
+            return Ok(way);
         }
         // Without a budget the fewest tokens are wanted that would be found within any.
         let left = self.token_budget_left().map_or(0, |left| left.max(0) as u64);

@@ -133,6 +133,9 @@ impl GrammarMatcher {
         if self.now().stopped {
             return Err(MatcherError::Terminated);
         }
+        if self.write_narrowed_mask(mask)? {
+            return Ok(!token_set::has_all(mask, vocabulary.vocab_size()));
+        }
         let layout = self.layout()?;
         let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);

@@ -1,12 +1,16 @@
 //! What may come next, for people: texts where few are possible, else patterns.
+//!
+//! Nobody waits for these, but others wait for the lexemes meanwhile: they are looked for in pieces, between which the lexemes are
+//! given to who waits for them.
 
-use stencilm_regex::{ExprId, check_time};
+use stencilm_regex::{ExprId, Printed, Printing, check_time};
 
-use crate::bounded::LOOKED_AT;
+use crate::bounded::{FEW, LOOKED_AT};
+use crate::compiled::Layout;
 use crate::error::{EngineError, MatcherError};
 use crate::matcher::GrammarMatcher;
 use crate::parse::stepper::{Run, offers_tokens};
-use crate::state::stacks::Entry;
+use crate::state::stacks::{Entry, SetId};
 
 /// Something that may come next: the rest of one lexeme.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,69 +35,194 @@ impl GrammarMatcher {
         if self.is_terminated() {
             return Ok(Vec::new());
         }
-        let mut candidates = self.probe(|run, configuration| {
-            let mut lexemes: Vec<ExprId> = Vec::new();
-            for thread in run.stacks.entries(configuration).to_vec() {
-                if thread != Entry::BOTTOM && !offers_tokens(thread) {
-                    lexemes.extend(run.lexemes(thread).into_iter().map(|(_, lexeme)| lexeme));
-                }
-            }
-            lexemes.sort_unstable();
-            lexemes.dedup();
-            let mut candidates = Vec::new();
-            for lexeme in lexemes {
-                match run.texts(lexeme, limit)? {
-                    Some(texts) => {
-                        // A lexeme does not know which elements and keys there are already.
-                        for text in texts {
-                            if run.survives(configuration, text.as_bytes())? {
-                                candidates.push(Candidate::Literal(text));
-                            }
-                        }
-                    }
-                    None => {
-                        let pattern = run.lexeme_cache.deriver().exprs.pattern(lexeme)?;
-                        candidates.push(Candidate::Pattern(pattern.unwrap_or_else(|| ANY_TEXT.to_owned())));
-                    }
-                }
-            }
-            Ok(candidates)
-        })?;
+        self.candidates_while(limit, Layout::is_waited_for)
+    }
+
+    /// The same, in pieces that end where others wait.
+    fn candidates_while(
+        &mut self,
+        limit: usize,
+        is_waited_for: impl Fn(&Layout) -> bool,
+    ) -> Result<Vec<Candidate>, MatcherError> {
+        let mut candidates = self.in_time(|matcher| matcher.unordered_candidates(limit, is_waited_for))?;
         candidates.sort_unstable();
         candidates.dedup();
         candidates.truncate(limit);
         Ok(candidates)
     }
+
+    fn unordered_candidates(
+        &mut self,
+        limit: usize,
+        is_waited_for: impl Fn(&Layout) -> bool,
+    ) -> Result<Vec<Candidate>, MatcherError> {
+        // Held to the end: what one piece knows of the lexemes serves the next.
+        let layout = self.layout()?;
+        let lexemes = self.probe(|run, here| Ok(run.lexemes_at(here)))?;
+        let mut search = Search { lexemes, stage: None, limit, candidates: Vec::new() };
+        while !self.probe(|run, here| search.go_on(run, here, || is_waited_for(&layout)))? {
+            layout.give_way();
+        }
+        Ok(search.candidates)
+    }
+}
+
+/// A look for candidates, which may stop at any step and go on.
+struct Search {
+    /// Those that are not looked at yet, the next one last.
+    lexemes: Vec<ExprId>,
+    /// What is done with the lexeme that is looked at.
+    stage: Option<Stage>,
+    limit: usize,
+    candidates: Vec<Candidate>,
+}
+
+enum Stage {
+    Spelling(Texts),
+    Printing(Printing),
+    /// The texts of the lexeme that are not tried yet.
+    Trying(Vec<String>),
+}
+
+impl Search {
+    /// Goes on to the end, which it tells, or until somebody waits.
+    fn go_on(&mut self, run: &mut Run<'_>, here: SetId, is_waited_for: impl Fn() -> bool) -> Result<bool, EngineError> {
+        loop {
+            for _ in 0..FEW {
+                if !self.step(run, here)? {
+                    return Ok(true);
+                }
+            }
+            if is_waited_for() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// One short step; says whether there was any left.
+    fn step(&mut self, run: &mut Run<'_>, here: SetId) -> Result<bool, EngineError> {
+        match &mut self.stage {
+            None => {
+                let Some(lexeme) = self.lexemes.pop() else { return Ok(false) };
+                self.stage = Some(Stage::Spelling(Texts::of(lexeme)));
+            }
+            Some(Stage::Spelling(texts)) => match texts.step(run, self.limit)? {
+                Spelled::Some => {}
+                Spelled::All => self.stage = Some(Stage::Trying(std::mem::take(&mut texts.texts))),
+                Spelled::TooMany => self.stage = Some(Stage::Printing(Printing::of(texts.lexeme))),
+            },
+            Some(Stage::Printing(printing)) => {
+                if let Printed::All(pattern) = printing.step(&run.lexeme_cache.deriver().exprs)? {
+                    self.candidates.push(Candidate::Pattern(pattern.unwrap_or_else(|| ANY_TEXT.to_owned())));
+                    self.stage = None;
+                }
+            }
+            Some(Stage::Trying(texts)) => match texts.pop() {
+                // A lexeme does not know which elements and keys there are already.
+                Some(text) if run.survives(here, text.as_bytes())? => self.candidates.push(Candidate::Literal(text)),
+                Some(_) => {}
+                None => self.stage = None,
+            },
+        }
+        Ok(true)
+    }
+}
+
+/// The texts of a lexeme that are not empty, as far as they are spelled.
+struct Texts {
+    lexeme: ExprId,
+    texts: Vec<String>,
+    /// Beginnings, with what goes on there.
+    work: Vec<(ExprId, Vec<u8>)>,
+    places: usize,
+}
+
+/// How far the texts of a lexeme are spelled.
+enum Spelled {
+    Some,
+    All,
+    /// More than are wanted, or some that are not UTF-8, or looking for them takes too long.
+    TooMany,
+}
+
+impl Texts {
+    /// None yet.
+    fn of(lexeme: ExprId) -> Texts {
+        Texts { lexeme, texts: Vec::new(), work: vec![(lexeme, Vec::new())], places: 0 }
+    }
+
+    /// Looks at one beginning.
+    fn step(&mut self, run: &mut Run<'_>, limit: usize) -> Result<Spelled, EngineError> {
+        let Some((expr, text)) = self.work.pop() else {
+            return Ok(if self.texts.len() <= limit { Spelled::All } else { Spelled::TooMany });
+        };
+        // All of it may be known: then nothing else looks at the clock.
+        check_time()?;
+        self.places += 1;
+        if self.places > LOOKED_AT || self.texts.len() > limit || self.work.len() > LOOKED_AT {
+            return Ok(Spelled::TooMany);
+        }
+        let deriver = run.lexeme_cache.deriver();
+        for (set, rest) in deriver.derivatives(expr)?.iter() {
+            if !deriver.is_live(*rest)? {
+                continue;
+            }
+            if set.len() > limit.max(1) {
+                return Ok(Spelled::TooMany);
+            }
+            self.work.extend(set.iter().map(|byte| (*rest, [&text[..], &[byte]].concat())));
+        }
+        if !text.is_empty() && deriver.exprs.is_nullable(expr) {
+            let Ok(text) = String::from_utf8(text) else { return Ok(Spelled::TooMany) };
+            self.texts.push(text);
+        }
+        Ok(Spelled::Some)
+    }
 }
 
 impl Run<'_> {
-    /// All texts of a lexeme that are not empty, if they are at most `limit` and all of them UTF-8.
-    fn texts(&mut self, lexeme: ExprId, limit: usize) -> Result<Option<Vec<String>>, EngineError> {
-        let deriver = self.lexeme_cache.deriver();
-        let mut texts = Vec::new();
-        let mut work: Vec<(ExprId, Vec<u8>)> = vec![(lexeme, Vec::new())];
-        let mut places = 0;
-        while let Some((expr, text)) = work.pop() {
-            // All of it may be known: then nothing else looks at the clock.
-            check_time()?;
-            places += 1;
-            if places > LOOKED_AT || texts.len() > limit || work.len() > LOOKED_AT {
-                return Ok(None);
-            }
-            for (set, rest) in deriver.derivatives(expr)?.iter() {
-                if set.len() > limit.max(1) || !deriver.is_live(*rest)? {
-                    if deriver.is_live(*rest)? {
-                        return Ok(None);
-                    }
-                    continue;
-                }
-                work.extend(set.iter().map(|byte| (*rest, [&text[..], &[byte]].concat())));
-            }
-            if !text.is_empty() && deriver.exprs.is_nullable(expr) {
-                let Ok(text) = String::from_utf8(text) else { return Ok(None) };
-                texts.push(text);
+    /// The lexemes with which the text may go on.
+    fn lexemes_at(&mut self, configuration: SetId) -> Vec<ExprId> {
+        let mut lexemes: Vec<ExprId> = Vec::new();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread != Entry::BOTTOM && !offers_tokens(thread) {
+                lexemes.extend(self.lexemes(thread).into_iter().map(|(_, lexeme)| lexeme));
             }
         }
-        Ok((texts.len() <= limit).then_some(texts))
+        lexemes.sort_unstable();
+        lexemes.dedup();
+        lexemes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::compiled::CompiledGrammar;
+    use crate::matcher::MatcherOptions;
+    use crate::shared::Vocabulary;
+
+    #[test]
+    fn candidates_in_pieces_are_those_that_are_found_at_once() {
+        let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
+        let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
+        for pattern in ["v[0-9]{3}", "([a-d]{2}[x-z]|[0-9]{2}){3}", "[a-z]{2,4}(one|two){9}", "(a|é|日)?b{0,200}"] {
+            let grammar = Arc::new(stencilm_grammar::from_regex(pattern).unwrap());
+            let compiled = Arc::new(CompiledGrammar::new(grammar, vocabulary.clone()).unwrap());
+            let mut matcher = GrammarMatcher::new(compiled, &MatcherOptions::default()).unwrap();
+            for limit in [0, 1, 40, 4_000] {
+                let pieces = Cell::new(0);
+                let ends = |_: &Layout| {
+                    pieces.set(pieces.get() + 1);
+                    true
+                };
+                let found = matcher.candidates_while(limit, ends).unwrap();
+                assert_eq!(found, matcher.candidates(limit).unwrap(), "{pattern} {limit}");
+                assert!(limit < 4_000 || pieces.get() > 1, "{pattern}: {} pieces", pieces.get());
+            }
+        }
     }
 }

@@ -490,6 +490,78 @@ fn masks_do_not_hang_on_other_texts() {
     }
 }
 
+/// What one step of a history accepts.
+#[derive(Clone, Copy)]
+enum Input {
+    Token(u32),
+    /// The bytes of a token, as a text.
+    Text(u32),
+}
+
+fn accept(matcher: &mut GrammarMatcher, input: Input) -> bool {
+    let accepted = match input {
+        Input::Token(token) => matcher.accept_token(token),
+        Input::Text(token) => matcher.accept_bytes(TOKENS[token as usize].as_bytes()),
+    };
+    accepted.unwrap()
+}
+
+/// A mask, and what the budget took from it.
+fn mask_and_withheld(matcher: &mut GrammarMatcher) -> Result<(TokenSet, Option<Vec<u32>>), MatcherError> {
+    let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+    let filled = matcher.fill_mask(mask.words_mut());
+    filled.map(|_| (mask, matcher.withheld().map(<[u32]>::to_vec)))
+}
+
+/// Whatever was asked, accepted and taken back before, a mask is that of a matcher that has come straight to the same text, and who
+/// asks for it again gets it again.
+#[test]
+fn a_mask_that_is_asked_for_again_is_that_of_its_step() {
+    for (place, (grammar, _)) in GRAMMARS.into_iter().enumerate() {
+        let compiled = compiled(grammar);
+        let needed = with_budget(&compiled, 1_000).unwrap().tokens_to_end().unwrap();
+        for seed in 0..4 {
+            let mut random = Random::new(1_000 * place as u64 + seed);
+            let budget = needed + random.below(5);
+            let mut matchers = vec![(with_budget(&compiled, budget).unwrap(), Vec::<Input>::new())];
+            for _ in 0..60 {
+                let at = random.below(matchers.len());
+                let (matcher, history) = &mut matchers[at];
+                if matcher.is_terminated() || random.chance(4) {
+                    let count = random.below(history.len() + 1);
+                    matcher.rollback(count).unwrap();
+                    history.truncate(history.len() - count);
+                }
+                let mut straight = with_budget(&compiled, budget).unwrap();
+                for &input in &*history {
+                    _ = mask_and_withheld(&mut straight);
+                    assert!(accept(&mut straight, input));
+                }
+                let expected = mask_and_withheld(&mut straight);
+                for _ in 0..1 + random.below(3) {
+                    let found = mask_and_withheld(matcher);
+                    assert_eq!(found, expected, "{grammar}: seed {seed}, behind {} steps", history.len());
+                }
+                let fork = random.chance(6).then(|| (matcher.fork(), history.clone()));
+                let plain = naive::mask(matcher).unwrap();
+                let mask = expected.as_ref().map_or(&plain, |(mask, _)| mask);
+                matchers.extend(fork);
+                if mask.is_empty() {
+                    continue;
+                }
+                // Now and then one that the budget has no room for.
+                let token = pick(if random.chance(12) { &plain } else { mask }, &mut random);
+                let is_text = token != STOP && random.chance(6);
+                let input = if is_text { Input::Text(token) } else { Input::Token(token) };
+                let (matcher, history) = &mut matchers[at];
+                if accept(matcher, input) {
+                    history.push(input);
+                }
+            }
+        }
+    }
+}
+
 /// Random texts of a grammar within budgets: calls that were interrupted, with other texts before, give the masks of a grammar that
 /// is new.
 fn are_alike(

@@ -33,6 +33,51 @@ enum Place {
     Repeated,
 }
 
+/// A pattern that is being written, in short steps between which others may use the expressions: [`ExprSet::pattern`] at once.
+pub struct Printing {
+    out: String,
+    work: Vec<Step>,
+}
+
+/// How far a pattern is written.
+pub enum Printed {
+    /// Something is left to be written.
+    Part,
+    /// It is written; `None` where there is none.
+    All(Option<String>),
+}
+
+impl Printing {
+    /// Nothing is written yet.
+    pub fn of(id: ExprId) -> Printing {
+        Printing { out: String::new(), work: vec![Step::Expr(id, Place::Alternative)] }
+    }
+
+    /// Goes on, always with the same expressions; at the end it must not be called again.
+    ///
+    /// # Errors
+    /// Where the thread may not go on.
+    pub fn step(&mut self, exprs: &ExprSet) -> Result<Printed, LimitExceeded> {
+        let Printing { out, work } = self;
+        let Some(step) = work.pop() else {
+            return Ok(Printed::All((out.len() <= MAX_TEXT).then(|| std::mem::take(out))));
+        };
+        check()?;
+        if out.len() > MAX_TEXT || work.len() > MAX_TEXT {
+            return Ok(Printed::All(None));
+        }
+        match step {
+            Step::Text(text) => out.push_str(&text),
+            Step::Expr(id, place) => {
+                if exprs.print(id, place, out, work).is_none() {
+                    return Ok(Printed::All(None));
+                }
+            }
+        }
+        Ok(Printed::Part)
+    }
+}
+
 impl ExprSet {
     /// A pattern of the standard dialect for an expression; `None` where there is none, or only one of more than 4,096
     /// bytes.
@@ -40,23 +85,12 @@ impl ExprSet {
     /// # Errors
     /// Where the thread may not go on.
     pub fn pattern(&self, id: ExprId) -> Result<Option<String>, LimitExceeded> {
-        let mut out = String::new();
-        let mut work = vec![Step::Expr(id, Place::Alternative)];
-        while let Some(step) = work.pop() {
-            check()?;
-            if out.len() > MAX_TEXT || work.len() > MAX_TEXT {
-                return Ok(None);
-            }
-            match step {
-                Step::Text(text) => out.push_str(&text),
-                Step::Expr(id, place) => {
-                    if self.print(id, place, &mut out, &mut work).is_none() {
-                        return Ok(None);
-                    }
-                }
+        let mut printing = Printing::of(id);
+        loop {
+            if let Printed::All(pattern) = printing.step(self)? {
+                return Ok(pattern);
             }
         }
-        Ok((out.len() <= MAX_TEXT).then_some(out))
     }
 
     /// Prints an expression as far as it has no parts, and leaves these to be printed; `None` where no pattern says it.
