@@ -451,6 +451,15 @@ def test_tokens_that_spell_the_same_are_one_line_of_a_label() -> None:
     assert r'label="a\nb"' in text
 
 
+def test_tokens_that_look_alike_and_lead_apart_are_all_told() -> None:
+    vocabulary = [b"\xc3", b"\xa9", rb"\xc3", b"b", b"</s>"]
+    info = stencilm.TokenizerInfo(vocabulary, stop_token_ids=[4])
+    index = TokenIndex.from_regex(r"é|\\xc3b", info)
+    row = index.transitions[0]
+    assert index.with_tokens()[0] == {"\\xc3": row[2], "<[0]>": row[0]}
+    assert TokenIndex.from_regex("é", info).with_tokens()[0] == {"\\xc3": 1}
+
+
 def test_large_ones_are_summed_up() -> None:
     index = TokenIndex.from_regex("[a-z]{200}", tokenizer_info("tiny"))
     text = index.to_dot()

@@ -145,6 +145,54 @@ def test_tokens_are_read_as_text() -> None:
         parser.feed("x")
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        # A name, behind which the beginning of an argument may not have come whole.
+        ToolTemplate(
+            call="<c>$name\n$arguments}",
+            trigger="{",
+            section=("{", "}"),
+            separator=";",
+            style="rfl_xml",
+        ),
+        ToolTemplate(
+            call="<c>$name\n$arguments|end",
+            trigger="[",
+            section=("[", "]"),
+            separator=", ",
+            style="cohere_xml",
+        ),
+        # What would be an object of JSON, and has other arguments.
+        ToolTemplate(
+            call='{"name": $json_name, "arguments": $arguments}',
+            trigger="<s>",
+            section=("<s>", "</s>"),
+            style="parameter_xml",
+        ),
+        # Calls behind which the text may end, or end with what might begin an argument.
+        ToolTemplate(call="@$name:$arguments", trigger="@", style="gigachat_xml"),
+        ToolTemplate(call="@$name:$arguments\n", trigger="@", style="kimi_k3_xml"),
+        ToolTemplate(call="@$name:$arguments]", trigger="@", style="minimax_m3_xml"),
+    ],
+    ids=lambda template: f"{template.style} {template.call!r}",
+)
+def test_templates_of_ones_own_in_odd_shapes(compiler: GrammarCompiler, template: Any) -> None:
+    tools = stencilm.tools(template, TOOLS, "required", reasoning=False)
+    compiled = compiler.compile_structural_tag(tools.tag)
+    for calls in (CALLS["one"], CALLS["two"]):
+        text = written(template, calls)
+        assert holds(compiled, text)
+        answer = tools.parse(text)
+        assert (found(answer), answer.problems) == (calls, ()), text
+        for length in (1, 3):
+            parser = tools.parser()
+            for begin in range(0, len(text), length):
+                parser.feed(text[begin : begin + length])
+            parser.finish()
+            assert parser.answer == answer
+
+
 def test_tokens_may_be_an_array_or_a_tensor() -> None:
     torch = pytest.importorskip("torch")
     info = TokenizerInfo([b"He", b"llo", b"</s>"], stop_token_ids=[2])

@@ -234,15 +234,23 @@ class TokenIndex:
     def with_tokens(self) -> dict[int, dict[str, int]]:
         """The states with something behind them, tokens as text: for people.
 
-        What is no text of its own, such as half a character, is escaped.
+        What is no text of its own, such as half a character, is escaped. Where that is another
+        token's text, which leads elsewhere, it stands as its id, such as `<[195]>`.
         """
         shown = {}
         vocabulary = self._tokenizer_info.decoded_vocab
         for state, row in self.transitions.items():
-            texts = {
-                vocabulary[token_id].decode("utf-8", "backslashreplace"): target
-                for token_id, target in row.items()
-            }
+            texts: dict[str, int] = {}
+            escaped: list[tuple[int, str, int]] = []
+            for token_id, target in row.items():
+                text = vocabulary[token_id].decode("utf-8", "backslashreplace")
+                if text.encode() == vocabulary[token_id]:
+                    texts[text] = target
+                else:
+                    escaped.append((token_id, text, target))
+            for token_id, text, target in escaped:
+                is_taken = texts.get(text, target) != target
+                texts[f"<[{token_id}]>" if is_taken else text] = target
             if texts:
                 shown[state] = texts
         return shown

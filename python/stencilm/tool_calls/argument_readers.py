@@ -138,7 +138,7 @@ def read_arguments(text: Text, style: str, schema: Any, end: str, emit: Emit) ->
     if style == "json":
         return _read_json(text, emit)
     if style in MARKERS:
-        return _Marked(text, MARKERS[style], schema, emit).read()
+        return _Marked(text, MARKERS[style], schema, emit, end).read()
     return _read_literals(text, style, end, emit)
 
 
@@ -179,14 +179,15 @@ def _pattern(begin: str, middle: str) -> re.Pattern[str]:
 class _Marked:
     """Reads arguments between markers."""
 
-    def __init__(self, text: Text, markers: Markers, schema: Any, emit: Emit) -> None:
+    def __init__(self, text: Text, markers: Markers, schema: Any, emit: Emit, end: str) -> None:
         self.text, self.markers, self.root, self.emit = text, markers, schema, emit
+        self.end = end
         self.begin = _pattern(markers.open, markers.middle)
 
     def read(self) -> Arguments:
         arguments: dict[str, Any] = {}
         written = 0
-        while (yield from self._begins(self.markers.open)):
+        while (yield from self._begins(self.markers.open, or_end=True)):
             match = yield from self.text.match(self.begin)
             name = self.markers.read_name(match["name"])
             word = match.groupdict().get("word")
@@ -197,12 +198,15 @@ class _Marked:
         self.emit("{}" if written == 0 else "}")
         return arguments
 
-    def _begins(self, literal: str) -> Generator[None, None, bool]:
+    def _begins(self, literal: str, *, or_end: bool = False) -> Generator[None, None, bool]:
         """Whether a marker comes next; stays before it.
 
-        One that ends something has a slash after its beginning.
+        One that ends something has a slash after its beginning. Where the end of the call may come,
+        the text may end behind it.
         """
         if not (yield from self.text.skip_blanks()):
+            if or_end and not self.end:
+                return False
             yield from self.text.more()
         while len(self.text.buffer) - self.text.at <= len(literal):
             rest = self.text.buffer[self.text.at :]
@@ -210,6 +214,8 @@ class _Marked:
                 return False
             if len(rest) == len(literal) and not literal.endswith("<"):
                 return True
+            if or_end and self.end and self.text.ended and rest.startswith(self.end):
+                return False
             yield from self.text.more()
         after = self.text.at + len(literal)
         is_end = literal.endswith("<") and self.text.buffer[after] == "/"

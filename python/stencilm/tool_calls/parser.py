@@ -59,7 +59,8 @@ class _Shape:
         self.argument_keys: set[str] = set()
         self.is_object = False
         begin, end = way.call.find("{"), way.call.rfind("}")
-        if may_be_object and begin >= 0 and "$name" not in way.call:
+        is_json = self.style == "json"
+        if may_be_object and is_json and begin >= 0 and "$name" not in way.call:
             inner = way.call[begin : end + 1]
             for place in ("json_name", "arguments"):
                 inner = inner.replace(f"${place}", f'"{place}"')
@@ -96,37 +97,51 @@ class _Shape:
                     else "(?P=name)"
                 )
         tail = header[done:]
+        ends: list[str] = []
         pieces.append(_loose(tail))
         if not tail.strip():
             # The name ends where its arguments or what follows them begins.
             after = self.suffix.partition("$id")[0].strip()
-            begins = [re.escape(after)] if after else []
+            ends = [after] if after else []
             if self.style == "json":
-                begins.append(r"\{")
+                ends.append("{")
             elif self.style in MARKERS:
-                begins.append(re.escape(MARKERS[self.style].open))
-            pieces.append(rf"\s*(?={'|'.join(begins)})")
+                ends.append(MARKERS[self.style].open)
+            pieces.append(rf"\s*(?={'|'.join(map(re.escape, ends))})")
         self.header = re.compile(r"\s*" + "".join(pieces))
-        first = PLACEHOLDER.search(header)
-        self._start = "".join(header[: first.start() if first else len(header)].split())
-        self._has_name_first = first is not None and first[1] == "name"
+        found = [*PLACEHOLDER.finditer(header)]
+        self._start = header[: found[0].start() if found else len(header)]
+        self._behind_name: list[str] | None = None
+        if found and found[0][1] == "name":
+            behind = header[found[0].end() : found[1].start() if len(found) > 1 else len(header)]
+            self._behind_name = [behind] if behind.strip() or len(found) > 1 else ends
 
     def differs(self, text: str) -> int | None:
         """Where a text cannot be the beginning of this header any more; None while it may be.
 
-        Only what stands before the first placeholder is looked at, and a name there.
+        What stands before the first placeholder is looked at, and a name there with what follows.
         """
-        at = 0
-        for character in self._start:
-            while text[at : at + 1].isspace():
-                at += 1
-            if at == len(text):
-                return None
-            if text[at] != character:
-                return at
+        at, may_be = _go_over(text, 0, self._start)
+        if not may_be:
+            return at
+        named = _MAYBE_NAME.match(text, at) if self._behind_name is not None else None
+        if named is None or self._behind_name is None:
+            return None
+        may_end = any(_go_over(text, named.end(), each)[1] for each in self._behind_name)
+        return None if may_end else named.end()
+
+
+def _go_over(text: str, at: int, literal: str) -> tuple[int, bool]:
+    """How far a text is a literal, blanks left aside, and whether it may still be all of it."""
+    for character in "".join(literal.split()):
+        while text[at : at + 1].isspace():
             at += 1
-        named = _MAYBE_NAME.match(text, at) if self._has_name_first else None
-        return None if named is None or named.end() == len(text) else named.end()
+        if at == len(text):
+            return at, True
+        if text[at] != character:
+            return at, False
+        at += 1
+    return at, True
 
 
 def _loose(literal: str) -> str:
