@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import shutil
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -612,8 +613,14 @@ def test_a_turn_that_is_nested_too_deeply_is_told(depth: int) -> None:
 
     deep = "[" * depth + "]" * depth
     call = '{"turn": {"tool_calls": [{"name": "show", "arguments": {"value": ' + deep + "}}]}}"
-    with pytest.raises(InvalidOutput, match="the turn cannot be read: maximum recursion"):
-        chat(Scripted([call]), "Go on.", tools=[show])
+    model = Scripted([call, '{"turn": {"answer": "done"}}'])
+    try:
+        found = chat(model, "Go on.", tools=[show])
+    except InvalidOutput as error:
+        assert "the turn cannot be read: maximum recursion" in str(error)
+    else:  # Python 3.14 reads deeper than 3.11 does.
+        assert sys.version_info >= (3, 12) and depth < 1_000
+        assert json.dumps(found.results[0].call.arguments["value"]) == deep
 
 
 def test_the_tiny_model_ends_with_a_valid_answer() -> None:
