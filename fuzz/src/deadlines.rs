@@ -122,7 +122,7 @@ fn matching(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -
     for &token in &tokens {
         assert!(other.accept_token(token)?, "after an interrupt: {what}");
     }
-    assert_eq!(state(&mut other), state(&mut matcher), "after an interrupt: {what}");
+    assert_eq!(state(&mut other)?, state(&mut matcher)?, "after an interrupt: {what}");
     counts.masks += 1;
     Ok(())
 }

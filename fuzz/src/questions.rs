@@ -53,7 +53,7 @@ fn forced_by_trying(matcher: &GrammarMatcher) -> Result<Vec<u8>, Ended> {
 /// Which tokens fit, which bytes of a text, and why others do not.
 pub fn queries(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
-    let before = state(&mut matcher);
+    let before = state(&mut matcher)?;
     let vocabulary = &setting.vocabulary;
 
     // Texts made of tokens are mostly nearly right.
@@ -105,7 +105,7 @@ pub fn queries(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
         counts.masks += 1;
     }
     matcher.candidates(choices.below(20))?;
-    assert_eq!(state(&mut matcher), before, "{what}");
+    assert_eq!(state(&mut matcher)?, before, "{what}");
     Ok(())
 }
 
@@ -117,7 +117,7 @@ pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
         let text: Vec<u8> = (0..choices.below(3)).map(|_| *choices.pick(b"\"a{(b")).collect();
         matcher.accept_bytes(&text)?;
     }
-    let before = state(&mut matcher);
+    let before = state(&mut matcher)?;
     match matcher.shortest_completion(MOST) {
         Ok(text) => {
             counts.texts += 1;
@@ -141,20 +141,20 @@ pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
         Err(MatcherError::CompletionTooLong { bytes, max_bytes: MOST }) => assert!(bytes > MOST as u64, "{what}"),
         Err(error) => panic!("{error}: {what}"),
     }
-    assert_eq!(state(&mut matcher), before, "{what}");
+    assert_eq!(state(&mut matcher)?, before, "{what}");
     Ok(())
 }
 
 /// A text whose tokens come from the masks is complete within its budget, of whatever size and wherever it begins.
 pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut plain, what) = (setting.walked(choices)?, &setting.what);
-    let before = state(&mut plain);
+    let before = state(&mut plain)?;
     let needed = match plain.tokens_to_end() {
         Ok(needed) => needed,
         Err(MatcherError::NoTokensComplete | MatcherError::Engine(_)) => return Ok(()),
         Err(error) => panic!("{error}: {what}"),
     };
-    assert_eq!(state(&mut plain), before, "{what}");
+    assert_eq!(state(&mut plain)?, before, "{what}");
     if plain.is_terminated() || needed > 100 {
         return Ok(());
     }
@@ -220,7 +220,7 @@ pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     if matcher.is_terminated() {
         return Ok(());
     }
-    let before = state(&mut matcher);
+    let before = state(&mut matcher)?;
     let vocabulary = &setting.vocabulary;
     let forced = matcher.forced_bytes()?;
     let tried = forced_by_trying(&matcher)?;
@@ -257,14 +257,14 @@ pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
             counts.decisions += vocabulary.vocab_size() as u64;
         }
     }
-    assert_eq!(state(&mut matcher), before, "{what}");
+    assert_eq!(state(&mut matcher)?, before, "{what}");
     Ok(())
 }
 
 /// The rows of a draft tree are the masks behind its nodes.
 pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
-    let before = state(&mut matcher);
+    let before = state(&mut matcher)?;
     let words = setting.vocabulary.mask_words();
     // A random tree: each node but the first has an earlier one as its parent.
     let count = 1 + choices.below(12);
@@ -300,7 +300,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     let is_done = matcher.traverse_draft_tree(&tree, &mut rows, None)?;
     assert!(is_done && rows == expected, "rows of {tokens:?} below {parents:?}: {what}");
     counts.masks += count as u64;
-    assert_eq!(state(&mut matcher), before, "{what}");
+    assert_eq!(state(&mut matcher)?, before, "{what}");
     Ok(())
 }
 

@@ -49,7 +49,7 @@ pub fn forks(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) 
         for &token in &*tokens {
             assert!(straight.accept_token(token)?, "token {token} of {tokens:?}: {what}");
         }
-        assert_eq!(state(matcher), state(&mut straight), "after {tokens:?}: {what}");
+        assert_eq!(state(matcher)?, state(&mut straight)?, "after {tokens:?}: {what}");
         counts.masks += 1;
     }
     Ok(())

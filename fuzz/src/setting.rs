@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary};
+use stencilm_engine::{
+    CompiledGrammar, EngineError, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary,
+};
 use stencilm_grammar::{Grammar, Node};
+use stencilm_regex::LimitExceeded;
 
 use crate::Counts;
 use crate::choices::{Choices, random_bytes};
@@ -118,9 +121,37 @@ pub fn allowed(matcher: &mut GrammarMatcher) -> Result<Vec<u32>, Ended> {
 }
 
 /// Everything that a question could have changed.
-pub fn state(matcher: &mut GrammarMatcher) -> (usize, bool, bool, Option<Vec<u32>>) {
-    let allowed = if matcher.is_terminated() { None } else { allowed(matcher).ok() };
-    (matcher.num_accepted_tokens(), matcher.is_completed(), matcher.is_terminated(), allowed)
+#[derive(PartialEq, Eq, Debug)]
+pub struct State {
+    num_accepted_tokens: usize,
+    is_completed: bool,
+    is_terminated: bool,
+    /// `None` where there is no mask.
+    pub allowed: Option<Vec<u32>>,
+}
+
+/// The state of a matcher. That the time of the case is over says nothing of it.
+pub fn state(matcher: &mut GrammarMatcher) -> Result<State, Ended> {
+    let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
+    let allowed = match matcher.is_terminated() {
+        true => None,
+        false => match matcher.fill_mask(mask.words_mut()) {
+            Ok(_) => Some(mask.iter().collect()),
+            Err(MatcherError::Engine(EngineError::Limit(LimitExceeded::Time(_) | LimitExceeded::Interrupted))) => {
+                return Err(Ended);
+            }
+            Err(error) => {
+                let _ = Ended::from(error);
+                None
+            }
+        },
+    };
+    Ok(State {
+        num_accepted_tokens: matcher.num_accepted_tokens(),
+        is_completed: matcher.is_completed(),
+        is_terminated: matcher.is_terminated(),
+        allowed,
+    })
 }
 
 /// Asks a question about a grammar, and counts.
