@@ -193,6 +193,24 @@ def test_templates_of_ones_own_in_odd_shapes(compiler: GrammarCompiler, template
             assert parser.answer == answer
 
 
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"call": " <a>$name($arguments)", "trigger": " "}, "trigger ' ' is blank"),
+        ({"response": (" ", "</r>")}, "response is .* blank"),
+        ({"response": ("<r>", "")}, "response is .* blank"),
+        ({"think": ("<t>", " ")}, "think is .* blank"),
+        ({"call": "<a>$id $id $name($arguments)"}, r"\$id once at most"),
+    ],
+)
+def test_a_template_whose_markers_are_in_every_text(parts: Any, words: str) -> None:
+    template = ToolTemplate(**{"call": "<a>$name($arguments)", "trigger": "<a>", **parts})
+    with pytest.raises(ValueError, match=words):
+        stencilm.tools(template, TOOLS)
+    with pytest.raises(ValueError, match=words):
+        stencilm.register_model_structural_tag("odd", template)
+
+
 def test_tokens_may_be_an_array_or_a_tensor() -> None:
     torch = pytest.importorskip("torch")
     info = TokenizerInfo([b"He", b"llo", b"</s>"], stop_token_ids=[2])

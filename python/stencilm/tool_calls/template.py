@@ -116,10 +116,17 @@ class ToolTemplate:
 
     def problem(self) -> str | None:
         """Why this is no template, or None."""
+        if not self.trigger.strip():
+            return f"the trigger {self.trigger!r} is blank, and so in every text"
+        for name, around in (("think", self.think), ("response", self.response)):
+            if around is not None and not all(part.strip() for part in around):
+                return f"{name} is {around!r}, of which a part is blank, and so in every text"
         for way in self.ways():
             for part in ("$arguments", "$json_name" if "$json_name" in way.call else "$name"):
                 if way.call.count(part) != 1:
                     return f"the call {way.call!r} must hold {part} exactly once"
+            if way.call.count("$id") > 1:
+                return f"the call {way.call!r} must hold $id once at most"
             begin = (way.section[0] + way.call).replace("$json_name", '"')
             if not begin.startswith(self.trigger):
                 return f"the trigger {self.trigger!r} begins neither section nor call"
