@@ -32,6 +32,9 @@ def compiler() -> GrammarCompiler:
 # What the template of a model gets wrong.
 UNREADABLE = {("LFM2.5-8B-A1B", "signs"): "it does not escape quotes"}
 
+# Their templates change lists, which the sandbox of transformers refuses, too.
+UNSAFE = ("Kimi-K2-Instruct", "Kimi-K2-Thinking")
+
 # What is read, and not asked for: lists and dicts as Python prints them.
 NOT_WRITTEN = {
     (model, kind)
@@ -107,6 +110,10 @@ class TestRealTemplates:
         if hashlib.sha256(source.encode()).hexdigest() != TABLE[model]["sha256"]:
             pytest.skip(f"another version of {model} is there")
         renderer = Renderer(source, {"eos_token": "<|eos|>", "bos_token": ""})
+        if model in UNSAFE:
+            with pytest.raises(ValueError, match="attribute 'append' of 'list' object is unsafe"):
+                rendered.answer(renderer, CALLS["one"])
+            return
         for kind, text in TABLE[model]["answers"].items():
             assert rendered.answer(renderer, CALLS[kind]) == text
 
