@@ -77,7 +77,7 @@ fn captures_are_parts_of_the_text_however_it_was_cut() {
 
 #[test]
 fn what_is_interrupted_leaves_no_trace() {
-    let counts = run("deadlines", 300);
+    let counts = run("deadlines", 350);
     assert!(counts.masks > 100 && counts.decisions > 0, "{counts:?}");
 }
 
