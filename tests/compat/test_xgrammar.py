@@ -359,3 +359,18 @@ def test_a_batch_with_a_wrong_argument_changes_no_matcher() -> None:
     with pytest.raises(TypeError, match="num_tokens has None at 1, but must hold integers"):
         batch.batch_rollback(both, [1, None])
     batch.batch_rollback(both, 1)
+
+
+def test_rows_beside_a_matcher_that_has_terminated_have_no_stop_token() -> None:
+    compiled = _compiler().compile_grammar('root ::= "a" "b"?')
+    ended = xgr.GrammarMatcher(compiled)
+    assert ended.accept_string("a") and ended.accept_token(257)
+    by_itself = xgr.GrammarMatcher(compiled, terminate_without_stop_token=True)
+    assert by_itself.accept_string("a")
+    bitmask = xgr.allocate_token_bitmask(2, len(TOKENS))
+    with pytest.raises(RuntimeError, match="has terminated"):
+        xgr.BatchGrammarMatcher().batch_fill_next_token_bitmask([by_itself, ended], bitmask)
+    alone = xgr.allocate_token_bitmask(1, len(TOKENS))
+    by_itself.fill_next_token_bitmask(alone)
+    assert bitmask[0].tolist() == alone[0].tolist()
+    assert not bitmask[0, 257 // 32] >> 257 % 32 & 1

@@ -53,11 +53,13 @@ class BatchGrammarMatcher:
             self._batch.batch_fill_next_token_bitmask(
                 [matcher._matcher for matcher in given], bitmask, indices
             )
-            rows = range(len(given)) if indices is None else indices
-            for row, matcher in zip(rows, given, strict=True):
-                matcher._without_stops(bitmask, row)
-        except (StencilError, ValueError, TypeError, IndexError) as error:
+        except StencilError as error:
+            # The arguments fit, and the rows of the other matchers are filled.
+            _without_stops(given, bitmask, indices)
             raise RuntimeError(str(error)) from error
+        except (ValueError, TypeError, IndexError) as error:
+            raise RuntimeError(str(error)) from error
+        _without_stops(given, bitmask, indices)
 
     @staticmethod
     def batch_fill_temperature(
@@ -137,6 +139,15 @@ class BatchGrammarMatcher:
 
 def _matchers(matchers: Any) -> list[GrammarMatcher]:
     return check_kinds("matchers", matchers, GrammarMatcher, "GrammarMatcher objects")
+
+
+def _without_stops(matchers: list[GrammarMatcher], bitmask: Any, indices: list[int] | None) -> None:
+    """Take the stop tokens from the rows of texts that have ended by themselves."""
+    if not any(matcher._ends_by_itself for matcher in matchers):
+        return
+    rows = range(len(matchers)) if indices is None else indices
+    for row, matcher in zip(rows, matchers, strict=True):
+        matcher._without_stops(bitmask, row)
 
 
 def _check_numbers(matchers: Sequence[Any], values: Sequence[Any], name: str) -> None:

@@ -6,6 +6,7 @@ token ends free text, that is free tokens. What has no form as tokens is named, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -48,6 +49,7 @@ class _Markers:
 
     def __init__(self, markers: Sequence[str]) -> None:
         self._known = sorted({marker for marker in markers if marker}, key=len, reverse=True)
+        self._markers = re.compile(f"({'|'.join(map(re.escape, self._known))})")
 
     def bound(self, given: Any) -> Any:
         """The format with tokens for its markers."""
@@ -68,17 +70,15 @@ class _Markers:
 
     def _pieces(self, text: str) -> list[Any]:
         """A text cut at its markers; itself where it has none."""
-        pieces: list[Any] = []
-        rest = text
-        while rest:
-            # Of two that begin at one place, the longer one is found: it is looked for first.
-            found = [(rest.find(marker), marker) for marker in self._known if marker in rest]
-            at, marker = min(found, key=lambda pair: pair[0], default=(len(rest), ""))
-            if at:
-                pieces.append(ConstStringFormat(value=rest[:at]))
-            if marker:
-                pieces.append(TokenFormat(token=marker))
-            rest = rest[at + len(marker) :]
+        if not self._known:
+            return [ConstStringFormat(value=text)]
+        # Every second part is a marker.
+        parts = enumerate(self._markers.split(text))
+        pieces: list[Any] = [
+            TokenFormat(token=part) if number % 2 else ConstStringFormat(value=part)
+            for number, part in parts
+            if part
+        ]
         return pieces or [ConstStringFormat(value=text)]
 
     def _leading(self, text: str) -> str | None:
