@@ -149,13 +149,41 @@ def test_masks_are_those_of_the_engine(session: Session, example: Any) -> None:
             {
                 "notation": "sql",
                 "grammar": "CREATE TABLE a (b); "
-                + "INSERT INTO a SELECT 1 UNION ALL SELECT b FROM a; " * 60
+                + "INSERT INTO a SELECT 1 UNION ALL SELECT b FROM a; " * 12
                 + "CREATE TABLE c AS SELECT count(*) FROM a, a AS b, a AS d",
             },
             "took more than",
         ),
+        (
+            {
+                "notation": "sql",
+                "grammar": "CREATE TABLE a (b); INSERT INTO a VALUES "
+                f"({'a' * 40_000!r} LIKE '%{'a' * 20_000}b')",
+            },
+            "pattern too complex",
+        ),
+        (
+            {
+                "notation": "sql",
+                "grammar": "CREATE TABLE a (b); CREATE TABLE c (d); INSERT INTO a VALUES (1), (2); "
+                + "INSERT INTO a SELECT b FROM a; " * 7
+                + "INSERT INTO c SELECT zeroblob(100000) FROM a, a AS b",
+            },
+            "is full",
+        ),
+        (
+            {
+                "notation": "sql",
+                "grammar": "CREATE TABLE v0 (x); "
+                + "".join(
+                    f"CREATE VIEW v{number + 1} AS SELECT * FROM v{number}; "
+                    for number in range(4_000)
+                ),
+            },
+            "making and reading the tables took more than",
+        ),
     ],
-    ids=repr,
+    ids=lambda value: f"{value!r:.80}",
 )
 def test_names_tables_and_holes_that_are_none_are_errors(
     session: Session, changes: dict[str, Any], message: str

@@ -365,10 +365,14 @@ class _Writer:
         ways: list[str] = []
         if _Scope(before, is_aliased) in alike:
             ways.append(f"t{alike[_Scope(before, is_aliased)]}")
-        for table in dict.fromkeys(scope.tables[at] for scope in alike if len(scope.tables) > at):
+        behind: dict[int, dict[_Scope, int]] = {}
+        for scope, number in alike.items():
+            if len(scope.tables) > at:
+                behind.setdefault(scope.tables[at], {})[scope] = number
+        for table, those in behind.items():
             scope = _Scope((*before, table), is_aliased)
             place = self._join(scope, at) if at else self._source(scope, 0)
-            ways.append(f"{place} ({self._tree(alike, is_aliased, scope.tables)})")
+            ways.append(f"{place} ({self._tree(those, is_aliased, scope.tables)})")
         return " | ".join(ways)
 
 

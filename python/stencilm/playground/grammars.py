@@ -2,7 +2,7 @@
 
 One idea: what stands in the editors is untrusted text, also where it is SQL. Tables are made in a
 database in memory by a connection that may do nothing else: it attaches no file, loads no code,
-and ends when its time is over.
+and ends when its time or its memory is over.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.holes import HOLE
 from stencilm.grammars.sql import sql
@@ -23,7 +23,11 @@ from stencilm.limits import Limits
 from stencilm.playground.questions import State
 
 SECONDS_FOR_TABLES = 2.0
-_MOST_VALUE_BYTES = 1 << 20
+# A row holds 2,000 values, and the authorizer is not asked while one function works: `instr` and
+# LIKE take time in proportion to the product of their texts.
+_MOST_VALUE_BYTES = 1 << 17
+_MOST_PATTERN_BYTES = 100
+_MOST_DATABASE_PAGES = 8 << 10  # of 4 KiB; each table takes one or more
 _STEPS_BETWEEN_LOOKS = 10_000
 _OF_TABLES = frozenset(
     {
@@ -54,10 +58,7 @@ def grammar_of(state: State, limits: Limits) -> Grammar:
 def _whole(state: State, limits: Limits) -> Grammar:
     if state.notation == "sql":
         with _tables(state.grammar) as connection:
-            try:
-                return sql(connection, limits=limits)
-            except ValueError as error:  # such as that there are no tables
-                raise GrammarSyntaxError(str(error)) from error
+            return sql(connection, limits=limits)
     symbols = _symbols(state.names)
     if state.notation == "json-schema":
         return Grammar.from_json_schema(
@@ -111,27 +112,45 @@ def _symbols(names: str) -> dict[str, SymbolTable] | None:
 
 @contextmanager
 def _tables(script: str) -> Iterator[sqlite3.Connection]:
-    """A database in memory that has the tables and views of a script."""
+    """A database in memory that has the tables and views of a script.
+
+    Reading them is under the same bounds, since views that name views take long to read; what fails
+    in it is told as what fails in making them.
+    """
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MOST_PATTERN_BYTES)
+        connection.execute(f"PRAGMA max_page_count = {_MOST_DATABASE_PAGES}")
         deadline = time.monotonic() + SECONDS_FOR_TABLES
-        connection.set_progress_handler(
-            lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_LOOKS
-        )
-        connection.set_authorizer(
-            lambda action, *_: sqlite3.SQLITE_OK if action in _OF_TABLES else sqlite3.SQLITE_DENY
-        )
+        allowed = _OF_TABLES
+
+        def is_over() -> bool:
+            return time.monotonic() > deadline
+
+        def may(action: int, *_: Any) -> int:
+            # SQLite asks for every part of a statement before it runs, and so ends in time there.
+            is_allowed = not is_over() and (allowed is None or action in allowed)
+            return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+        connection.set_progress_handler(is_over, _STEPS_BETWEEN_LOOKS)
+        connection.set_authorizer(may)
         try:
-            connection.executescript(script)
-        except sqlite3.OperationalError as error:
-            if time.monotonic() > deadline:
-                raise LimitExceeded(
-                    f"making the tables took more than {SECONDS_FOR_TABLES:.0f} s: leave out rows"
+            try:
+                connection.executescript(script)
+            except sqlite3.OperationalError as error:
+                raise GrammarSyntaxError(f"the tables cannot be made: {error}") from error
+            except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+                raise GrammarSyntaxError(
+                    f"the tables cannot be made ({error}): give CREATE TABLE and CREATE VIEW alone"
                 ) from error
-            raise GrammarSyntaxError(f"the tables cannot be made: {error}") from error
-        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
-            raise GrammarSyntaxError(
-                f"the tables cannot be made ({error}): give CREATE TABLE and CREATE VIEW alone"
-            ) from error
-        connection.set_authorizer(None)
-        yield connection
+            allowed = None
+            yield connection
+        except (StencilError, sqlite3.Error, ValueError) as error:
+            if is_over() and not isinstance(error, LimitExceeded):
+                raise LimitExceeded(
+                    f"making and reading the tables took more than {SECONDS_FOR_TABLES:.0f} s: "
+                    "leave out rows, or views that name views"
+                ) from error
+            if isinstance(error, StencilError):
+                raise
+            raise GrammarSyntaxError(str(error)) from error  # such as that there are no tables
