@@ -318,6 +318,8 @@ def test_what_cannot_be_is_told_by_name() -> None:
         index.to_dot(max_states=0)
     with pytest.raises(TypeError, match=r"text is a bytes, but must be the str of serialize_json"):
         TokenIndex.deserialize_json(b"12", info)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"tokenizer_info is a str, but must be a TokenizerInfo"):
+        TokenIndex.deserialize_json(index.serialize_json(), "gpt2")  # type: ignore[arg-type]
 
 
 def test_long_runs_are_kept_in_pieces() -> None:
@@ -443,6 +445,12 @@ def test_small_ones_are_drawn_state_by_state() -> None:
     assert r'label="a\nb\"\\"' in text
     assert r'label="\\n\n␣"' in text
     assert "doublecircle" in text
+
+
+def test_entities_of_html_are_drawn_as_they_are_spelled() -> None:
+    info = TokenizerInfo(["&lt;", "<", "&#65;", "</s>"], stop_token_ids=[3])
+    text = TokenIndex.from_regex("&lt;|<|&#65;", info).to_dot()
+    assert r'label="<\n&amp;lt;\n&amp;#65;"' in text
 
 
 def test_tokens_that_spell_the_same_are_one_line_of_a_label() -> None:

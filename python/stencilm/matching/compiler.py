@@ -131,7 +131,7 @@ class CompiledGrammar(_core.CompiledGrammar):
             LimitExceeded: The text is too large.
         """
         text = checked_text("text", text)
-        vocabulary = _checked_info(tokenizer_info).core
+        vocabulary = checked_info(tokenizer_info).core
         return CompiledGrammar(text, None, tokenizer_info, vocabulary, checked_limits(limits).core)
 
     def prepare(
@@ -233,7 +233,7 @@ class GrammarCompiler:
         self._cache_limit_bytes = whole_number(
             "cache_limit_bytes", cache_limit_bytes, least=0, most=None
         )
-        self._tokenizer_info = _checked_info(tokenizer_info)
+        self._tokenizer_info = checked_info(tokenizer_info)
         self._limits = checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
         self._cache = _Cache(self._cache_limit_bytes) if cache_enabled else None
@@ -398,7 +398,8 @@ def _warn_of_names(core: _core.Grammar, tokenizer_info: TokenizerInfo) -> None:
         )
 
 
-def _checked_info(tokenizer_info: Any) -> TokenizerInfo:
+def checked_info(tokenizer_info: Any) -> TokenizerInfo:
+    """The vocabulary that was given; raises TypeError for anything else."""
     if not isinstance(tokenizer_info, TokenizerInfo):
         raise TypeError(
             f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a "

@@ -18,7 +18,7 @@ from stencilm import _core
 from stencilm.errors import LimitExceeded, MatcherError, OperationCancelled, TokenizerError
 from stencilm.grammars.grammar import Grammar
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
-from stencilm.matching.compiler import GrammarCompiler
+from stencilm.matching.compiler import GrammarCompiler, checked_info
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.joint import MAX_SPANNING
 from stencilm.whole_numbers import as_real, shown, whole_number
@@ -329,12 +329,13 @@ class TokenIndex:
         Raises:
             MatcherError: The text was cut short, changed, or is something else.
             TokenizerError: It was built for another tokenizer.
-            TypeError: `text` is no str.
+            TypeError: `text` is no str, or `tokenizer_info` no TokenizerInfo.
         """
         if not isinstance(text, str):
             raise TypeError(
                 f"text is a {type(text).__name__}, but must be the str of serialize_json()"
             )
+        info = checked_info(tokenizer_info)
         body, found, rest = text.rpartition(_CHECKSUM)
         digest = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
         if not found or rest != f'{digest}"}}':
@@ -349,10 +350,10 @@ class TokenIndex:
                     f"this is {payload['format']!r} in version {payload['version']!r}, and this "
                     f"release reads {_FORMAT!r} in version {_VERSION}; write it again"
                 )
-            if payload["tokenizer"] != tokenizer_info.fingerprint:
+            if payload["tokenizer"] != info.fingerprint:
                 raise TokenizerError(
                     f"this index was built for the tokenizer with the fingerprint "
-                    f"{payload['tokenizer']!r}, and this one has {tokenizer_info.fingerprint!r}; "
+                    f"{payload['tokenizer']!r}, and this one has {info.fingerprint!r}; "
                     "give that tokenizer, or build the index for this one",
                     place="#/tokenizer",
                 )
@@ -367,7 +368,7 @@ class TokenIndex:
                 f"the fields of this TokenIndex are not those that serialize_json() writes "
                 f"({type(error).__name__}); write it again"
             ) from error
-        return cls(_core.TokenIndex.from_bytes(data, tokenizer_info.core), tokenizer_info)
+        return cls(_core.TokenIndex.from_bytes(data, info.core), info)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made anew from its text, with the vocabulary beside it."""

@@ -94,7 +94,8 @@ def _written(token: bytes) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    # Graphviz reads entities of HTML in every label.
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 
 
 def _layers(index: TokenIndex) -> list[str]:
