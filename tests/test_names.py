@@ -241,6 +241,16 @@ def test_wrong_arguments(arguments: dict[str, object], error: type, words: str) 
         stencilm.sql(SHOP, **arguments)  # type: ignore[arg-type]
 
 
+def test_databases_that_cannot_be_read(tmp_path: Path) -> None:
+    closed = sqlite3.connect(":memory:")
+    closed.close()
+    with pytest.raises(StencilError, match=r"cannot be read: Cannot operate on a closed database"):
+        stencilm.sql(closed)
+    (tmp_path / "text.db").write_text("no database " * 100)
+    with pytest.raises(StencilError, match="cannot be read: file is not a database"):
+        stencilm.sql(sqlite3.connect(tmp_path / "text.db"))
+
+
 def test_databases_without_a_grammar() -> None:
     with pytest.raises(TypeError, match=r"sqlite3\.Connection"):
         stencilm.sql("file.db")  # type: ignore[arg-type]

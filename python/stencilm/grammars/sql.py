@@ -82,7 +82,8 @@ def sql(
     Raises:
         TypeError: An argument is of another type.
         ValueError: The database has no tables, or none of a name; `max_depth` is out of range.
-        GrammarSyntaxError: A view or a virtual table cannot be read; says which.
+        GrammarSyntaxError: A view or a virtual table cannot be read; says which. Or the database
+            cannot: its connection is closed, or its file is none of SQLite.
         LimitExceeded: The schema is too large.
 
     Examples:

@@ -72,18 +72,24 @@ def read_schema(connection: sqlite3.Connection, names: Iterable[str] | None) -> 
     Raises:
         TypeError: It is no connection.
         ValueError: There is no table, or none of a name.
-        GrammarSyntaxError: A view or a virtual table cannot be read; says which.
+        GrammarSyntaxError: A view or a virtual table cannot be read; says which. Or the database
+            cannot: its connection is closed, or its file is none of SQLite.
     """
     if not isinstance(connection, sqlite3.Connection):
         raise TypeError(
             f"connection is a {type(connection).__name__}, but must be a sqlite3.Connection: "
             "sqlite3.connect('file.db')"
         )
-    cursor = connection.cursor()
-    cursor.row_factory = None
-
     def rows(query: str, *parameters: str) -> list[tuple[Any, ...]]:
-        return [tuple(map(_text, row)) for row in cursor.execute(query, parameters)]
+        try:
+            cursor = connection.cursor()
+            cursor.row_factory = None
+            return [tuple(map(_text, row)) for row in cursor.execute(query, parameters)]
+        except sqlite3.Error as error:
+            raise GrammarSyntaxError(
+                f"the schema of the database cannot be read: {error}; give an open connection to "
+                "a database of SQLite, in the thread that opened it"
+            ) from error
 
     # A temporary table hides one of the main database that has its name.
     there = {
@@ -109,7 +115,7 @@ def read_schema(connection: sqlite3.Connection, names: Iterable[str] | None) -> 
     tables: list[Table] = []
     for name in sorted(there.values()):
         try:
-            cursor.execute(f"EXPLAIN SELECT * FROM {identifier(name)}").fetchall()
+            connection.execute(f"EXPLAIN SELECT * FROM {identifier(name)}").fetchall()
         except sqlite3.Error as error:
             raise GrammarSyntaxError(
                 f"the table or view {name!r} cannot be read: {error}; mend it, or give `tables` "
