@@ -3,13 +3,17 @@
 One idea: nothing that goes wrong in a grammar may leave a call, because the engine would die of it,
 and all other requests with it. A request whose matcher fails is made to end: its masks allow only
 stop tokens, and the next token is refused, which vLLM answers with an error for this request alone.
+Where vLLM goes over drafts to fill a mask behind each, a refused token would end the engine, so there
+a request that has failed takes every token, until they are taken back.
 Nothing of vLLM is imported here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from stencilm.errors import BatchError, StencilError
@@ -17,6 +21,18 @@ from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher, closing_within
 
 logger = logging.getLogger("vllm.stencilm")
+
+_are_drafts: ContextVar[bool] = ContextVar("stencilm_vllm_drafts", default=False)
+
+
+@contextmanager
+def going_over_drafts() -> Iterator[None]:
+    """While this is open, accepted tokens are drafts, which are taken back before it closes."""
+    before = _are_drafts.set(True)
+    try:
+        yield
+    finally:
+        _are_drafts.reset(before)
 
 
 class RequestSequence:
@@ -30,7 +46,7 @@ class RequestSequence:
             the text.
     """
 
-    __slots__ = ("_failure", "_left", "_matcher")
+    __slots__ = ("_failure", "_left", "_matcher", "_passed")
 
     def __init__(
         self,
@@ -49,6 +65,8 @@ class RequestSequence:
             compiled, override_stop_tokens=stops, whitespace_budget=whitespace_budget
         )
         self._failure: StencilError | None = None
+        # Drafts that were taken behind a failure, and so are none of the matcher's.
+        self._passed = 0
         self._left: Callable[[], int] | None = None
 
     def close_within(self, left: Callable[[], int]) -> None:
@@ -65,12 +83,13 @@ class RequestSequence:
 
         Returns:
             False where a token does not fit or the matcher has failed; vLLM then ends the request
-            with an error.
+            with an error. Behind a failure all drafts are taken.
         """
         if self._failure is not None:
-            return False
+            return self._pass(len(tokens))
+        taken = 0
         try:
-            for token in tokens:
+            for taken, token in enumerate(tokens):
                 if not self._matcher.accept_token(token):
                     # Behind the end nothing counts, and a negative id pads a rejected draft.
                     if token < 0 or self._matcher.is_terminated():
@@ -79,7 +98,7 @@ class RequestSequence:
                     return False
         except StencilError as error:
             self._fail(error)
-            return False
+            return self._pass(len(tokens) - taken)
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
@@ -96,10 +115,14 @@ class RequestSequence:
         """Takes back the last tokens that were accepted, also over the end of the text."""
         if num_tokens <= 0:
             return
+        passed = min(num_tokens, self._passed)
+        self._passed -= passed
+        if self._passed:
+            return
         # What failed stood behind the tokens that are taken back.
         self._failure = None
         try:
-            self._matcher.rollback(num_tokens)
+            self._matcher.rollback(num_tokens - passed)
         except StencilError as error:
             self._fail(error)
 
@@ -122,6 +145,7 @@ class RequestSequence:
     def reset(self) -> None:
         """Back to the beginning of the text."""
         self._failure = None
+        self._passed = 0
         self._matcher.reset()
 
     def _begin(self) -> None:
@@ -133,6 +157,13 @@ class RequestSequence:
             self._matcher, _ = closing_within(self._matcher, max(left, 0))
         except StencilError as error:
             self._fail(error)
+
+    def _pass(self, count: int) -> bool:
+        """Whether tokens behind a failure are taken: drafts are."""
+        if not _are_drafts.get():
+            return False
+        self._passed += count
+        return True
 
     def _fail(self, error: StencilError) -> None:
         logger.error("stencilm: the request cannot go on and ends: %s", error)
