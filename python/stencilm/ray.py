@@ -139,6 +139,14 @@ def Generate(
         )
     if not isinstance(column, str) or not column:
         raise ValueError(f"column is {column!r}, but must be the name of a column")
+    if key is not None and not isinstance(key, str):
+        raise TypeError(f"key is {key!r:.60}, but must be the name of a column")
+    if resume is not None and not isinstance(resume, (str, Path)):
+        raise TypeError(f"resume is {resume!r:.60}, but must be a folder, or a URI of one")
+    if model_options is not None and not isinstance(model_options, Mapping):
+        raise TypeError(
+            f"model_options is {model_options!r:.60}, but must be a dict of keyword arguments"
+        )
     if resume is not None and key is None:
         raise ValueError(
             "resume needs key=, the column that tells rows apart: without it equal prompts would "

@@ -298,6 +298,20 @@ def test_a_seed_and_a_key_decide_a_text_whatever_batch_it_is_in() -> None:
     assert len(set(together)) == 4
 
 
+@pytest.mark.parametrize("damage", [r'"text": "[^"]*"', r'"prompt_tokens": \d+', r'"error": null'])
+def test_a_field_of_another_type_is_a_row_that_is_done_again(tmp_path: Path, damage: str) -> None:
+    rows = [{"id": 1, "text": "x"}]
+    options: dict[str, Any] = {"output_type": stencilm.Regex("[a-z]{3}"), "key": "id"}
+    answered(rows, **options, resume=tmp_path)
+    (file,) = tmp_path.iterdir()
+    name = damage.partition(":")[0]
+    changed = re.sub(damage, f"{name}: []", file.read_text(encoding="utf-8"))
+    assert changed != file.read_text(encoding="utf-8")
+    file.write_text(changed, encoding="utf-8")
+    (row,) = answered(rows, **options, resume=tmp_path)
+    assert row["output_error"] is None and not row["output_stats"]["resumed"]
+
+
 @pytest.mark.parametrize("form", ["numpy", "pandas"])
 def test_batches_may_have_any_form(form: str) -> None:
     pytest.importorskip("ray.data")
@@ -318,7 +332,12 @@ def test_batches_may_have_any_form(form: str) -> None:
         ({"prompt": 3}, TypeError, "prompt is 3"),
         ({"prompt": "{"}, ValueError, "no format string"),
         ({"prompt": "{}"}, ValueError, "named by their columns"),
+        ({"prompt": "{a:{}}"}, ValueError, "named by their columns"),
+        ({"prompt": "{a!z}"}, ValueError, "no format string: .* not by !z"),
         ({"resume": "folder"}, ValueError, "resume needs key="),
+        ({"resume": 5, "key": "id"}, TypeError, "resume is 5, but must be a folder"),
+        ({"key": 5}, TypeError, "key is 5, but must be the name of a column"),
+        ({"model_options": 5}, TypeError, "model_options is 5, but must be a dict"),
         ({"engine": "fast"}, ValueError, "'stencilm' or 'vllm'"),
         ({"model": None}, TypeError, "model is None"),
         ({"column": ""}, ValueError, "name of a column"),
@@ -343,6 +362,7 @@ def test_a_column_that_is_there_already_is_named() -> None:
     ("prompt", "expected"),
     [
         ("{a} {b!r:>5} {c[0]} {d.real} {{e}}", {"a", "b", "c", "d"}),
+        ("{a:>{b}.{c}}", {"a", "b", "c"}),
         ("no column", set()),
         (str, None),
     ],
@@ -360,6 +380,14 @@ def test_a_prompt_without_columns_has_all_rows() -> None:
 def test_the_prompt_names_a_column_that_is_missing() -> None:
     (row,) = answered([{"name": "x"}], output_type=bool)
     assert "the prompt names the column 'text', but the row has 'name'" in row["output_error"]
+    (row,) = answered([{"name": {"first": "x"}}], output_type=bool, prompt="{name[last]}")
+    assert "the prompt names 'last' within a column that lacks it" in row["output_error"]
+
+
+def test_the_format_of_a_field_may_name_columns() -> None:
+    rows = [{"text": "abc", "width": 5, "other": 1}]
+    (row,) = answered(rows, output_type=bool, prompt="{text:.{width}}")
+    assert row["output_error"] is None
 
 
 @pytest.mark.parametrize(

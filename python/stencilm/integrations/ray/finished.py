@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow.fs as pa_fs
 
-from stencilm.integrations.ray.rows import Answer
+from stencilm.integrations.ray.rows import COUNTS, Answer
 
 _LOG = logging.getLogger("stencilm.ray")
 _ENDING = ".rows.jsonl"
@@ -73,7 +73,7 @@ class FinishedRows:
         try:
             kept = json.loads(line)
             del kept["digest"]
-            return Answer(**kept)
+            return _checked(Answer(**kept))
         except (ValueError, KeyError, TypeError):
             _LOG.warning(_NO_ROW, place.file)
             return None
@@ -107,6 +107,17 @@ class FinishedRows:
             except (ValueError, KeyError, TypeError):
                 _LOG.warning(_NO_ROW, path)
             start += len(line)
+
+
+def _checked(answer: Answer) -> Answer:
+    """A finished row that was read; raises TypeError where a column could not hold it."""
+    counts = [getattr(answer, name) for name in COUNTS]
+    is_row = isinstance(answer.text, str) and answer.error is None
+    if not is_row or not all(type(count) is int for count in counts):
+        raise TypeError("a field of the row has another type")
+    if not isinstance(answer.seconds, (int, float)):
+        raise TypeError("its seconds are no number")
+    return answer
 
 
 def digest_of(*parts: Any) -> str:

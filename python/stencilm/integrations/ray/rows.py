@@ -70,7 +70,7 @@ def check_prompt(prompt: Any) -> PromptOfRow:
             "'Describe {name}.', or a function that takes a row"
         )
     try:
-        names = [name for _, name, _, _ in string.Formatter().parse(prompt) if name is not None]
+        names = _fields(prompt)
     except ValueError as error:
         raise ValueError(
             f"prompt is no format string: {error}; a brace of the text itself is written twice, "
@@ -89,8 +89,25 @@ def columns_of(prompt: PromptOfRow) -> set[str] | None:
     """The columns that a prompt is made of; None where a function may read any."""
     if not isinstance(prompt, str):
         return None
-    names = [name for _, name, _, _ in string.Formatter().parse(prompt) if name]
-    return {re.split(r"[.\[]", name)[0] for name in names}
+    return {re.split(r"[.\[]", name)[0] for name in _fields(prompt)}
+
+
+def _fields(text: str) -> list[str]:
+    """The fields of a format string, those within the format of another one among them.
+
+    Raises:
+        ValueError: It is no format string.
+    """
+    found: list[str] = []
+    for _, name, form, conversion in string.Formatter().parse(text):
+        if name is None:
+            continue
+        if conversion not in (None, "r", "s", "a"):
+            raise ValueError(f"a field is converted by !r, !s or !a, not by !{conversion}")
+        found.append(name)
+        if form:
+            found += _fields(form)
+    return found
 
 
 def prompt_of(prompt: PromptOfRow, row: Row) -> Prompt:
@@ -100,8 +117,13 @@ def prompt_of(prompt: PromptOfRow, row: Row) -> Prompt:
     try:
         return checked_prompt(string.Formatter().vformat(prompt, (), row))
     except KeyError as error:
+        missing = sorted((columns_of(prompt) or set()) - set(row))
+        if not missing:
+            raise ValueError(f"the prompt names {error} within a column that lacks it") from None
         shown = ", ".join(map(repr, row))
-        raise ValueError(f"the prompt names the column {error}, but the row has {shown}") from None
+        raise ValueError(
+            f"the prompt names the column {missing[0]!r}, but the row has {shown}"
+        ) from None
 
 
 def plain(prompt: Prompt) -> Any:
