@@ -22,7 +22,7 @@ pytest.importorskip("jsonschema")
 import stencilm
 from audit import toy_engines
 from stencilm import TokenizerInfo
-from stencilm.audit import Finding, Report, SchemaCase, audit, read_schemas, run
+from stencilm.audit import Finding, Report, SchemaCase, audit, find_engine, read_schemas, run
 from stencilm.audit import engines as given
 from stencilm.cli import main
 
@@ -334,12 +334,37 @@ def test_a_tokenizer_at_hand_will_do() -> None:
         ({"engines": []}, "at least one"),
         ({"engines": ["nothing.py:Engine"]}, "there is no file"),
         ({"tokenizer": "nowhere"}, "no tokenizer file or folder"),
+        ({"tokenizer": ""}, "no tokenizer file or folder ''"),
         ({"jobs": 0}, "must be positive"),
     ],
 )
 def test_bad_options_say_what_is_wrong(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         audit(**{"schemas": [True], **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"schemas": {"type": "integer"}}, r"schemas is a dict, .* a schema alone is \[schema\]"),
+        ({"schemas": 5}, "schemas is a int, but must be a list"),
+        ({"schemas": [True, {"const": object()}]}, "schema 1 cannot be written as JSON"),
+        ({"engines": "stencilm"}, "engines is 'stencilm', but must be a list"),
+        ({"engines": None}, "engines is None, but must be a list"),
+        ({"engines": [5]}, "an engine is 5, but must be a name or a class"),
+    ],
+)
+def test_what_is_of_another_type_is_told_by_name(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        audit(**{"schemas": [True], **options})
+    for call in (find_engine, read_schemas):
+        with pytest.raises(TypeError, match="is None, but must be"):
+            call(None)  # type: ignore[operator]
+
+
+def test_no_limit_of_time_is_none_that_judges_nothing() -> None:
+    report = audit([{"type": "integer"}], time_limit=float("inf"))
+    assert report.outcomes["schema 0"]["stencilm"].status == "clean"
 
 
 def test_an_engine_that_does_not_start_is_an_error(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from stencilm.cli.playground import _loader
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.holes import HOLE
 from stencilm.grammars.sql import sql
@@ -124,6 +126,7 @@ def test_masks_are_those_of_the_engine(session: Session, example: Any) -> None:
         ({"names": "{"}, "the names are no JSON"),
         ({"names": '{"people": "ada"}'}, "must be an object with a list for each table"),
         ({"names": '{"people": []}'}, "the names 'people'"),
+        ({"names": '{"people": ["ada"], "people": ["eve"]}'}, "'people' stands there twice"),
         ({"names": '{"other": ["ada"]}'}, "people"),
         ({"names": '{"people": ["ada"]}', "behind": "Dear eve"}, "hole"),
         ({"notation": "sql", "grammar": "CREATE TABEL a (b)"}, "cannot be made"),
@@ -192,6 +195,13 @@ def test_names_tables_and_holes_that_are_none_are_errors(
     answer = session.read(state(**{**usual, **changes}))
     assert not answer["ok"]
     assert message in answer["error"]["message"]
+
+
+def test_a_tokenizer_that_is_gone_when_it_is_asked_for_is_an_error(tmp_path: Path) -> None:
+    session = Session({"gone": _loader(str(tmp_path / "gone.json"))})
+    answer = session.read(state(tokenizer="gone"))
+    assert answer["error"]["kind"] == "TokenizerError"
+    assert "there is no tokenizer file or folder" in answer["error"]["message"]
 
 
 def test_every_notation_has_an_example() -> None:

@@ -334,8 +334,11 @@ def find_engine(name: str) -> type[Engine]:
     """The class of an engine: one that is given, `module:Class`, or `file.py:Class`.
 
     Raises:
+        TypeError: `name` is no str.
         ValueError: There is no such class.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name is {name!r:.80}, but must be a str, such as 'stencilm'")
     if name in GIVEN:
         found: type[Engine] = GIVEN[name]
         return found

@@ -33,6 +33,8 @@ from stencilm.whole_numbers import as_real, as_whole, count, plain, shown
 _STARTING_SECONDS = 300.0
 _POLLED_SECONDS = 0.2
 _TEXTS_OF_OTHERS = 12
+_LONGEST = 1e9
+"""Seconds that no audit takes, and timers still hold."""
 _MOST_WAITED = 5
 """So many times the seconds of processor time are waited for an answer."""
 
@@ -70,6 +72,7 @@ def audit(
         progress: Called with the number of schemas that are done, and that of all.
 
     Raises:
+        TypeError: `schemas` or `engines` is no list, or a schema is no JSON.
         ValueError: There is no such schema, engine or tokenizer, or an option is out of range.
         ModuleNotFoundError: A package is missing: that of the validator, or of an engine.
         RuntimeError: An engine does not start.
@@ -87,12 +90,17 @@ def audit(
             f"jobs ({shown(jobs)}), time_limit ({shown(time_limit)}) and sample ({shown(sample)}) "
             "must be positive"
         )
-    jobs, time_limit, sample = plain(jobs), plain(time_limit), plain(sample)
+    jobs, time_limit, sample = plain(jobs), min(plain(time_limit), _LONGEST), plain(sample)
     memory_limit = count("memory_limit", memory_limit, least=1)
     seed = count("seed", seed, least=0)
     if find_spec("jsonschema") is None:
         raise ModuleNotFoundError(
             "the audit needs jsonschema: pip install 'stencilm[audit]'", name="jsonschema"
+        )
+    if isinstance(engines, str) or not isinstance(engines, Iterable):
+        raise TypeError(
+            f"engines is {engines!r:.80}, but must be a list of names or classes, such as "
+            "['stencilm']"
         )
     names = [_name_of(engine) for engine in engines]
     if not names or len(set(names)) < len(names):
@@ -112,7 +120,7 @@ def audit(
         if isinstance(tokenizer, TokenizerInfo):
             source = str(Path(folder, f"given{SERIALIZED}"))
             Path(source).write_text(tokenizer.serialize_json(), encoding="utf-8")
-        elif source != EMBEDDED and not Path(source).exists():
+        elif not source or (source != EMBEDDED and not Path(source).exists()):
             raise ValueError(f"there is no tokenizer file or folder {source!r}")
         teams = [_Team(names, source, memory_limit) for _ in range(min(jobs, len(cases)))]
         try:
@@ -134,6 +142,8 @@ def _name_of(engine: str | type[Any]) -> str:
             )
         find_engine(engine)
         return engine
+    if not isinstance(engine, type):
+        raise TypeError(f"an engine is {engine!r:.80}, but must be a name or a class")
     module = sys.modules.get(engine.__module__)
     if "<locals>" in engine.__qualname__ or module is None:
         raise ValueError(f"{engine.__qualname__} cannot be imported by its name in a process")

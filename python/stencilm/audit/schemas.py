@@ -7,7 +7,7 @@ import hashlib
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,8 +30,11 @@ def read_schemas(source: str | Path) -> list[SchemaCase]:
     has `data`; what it says of the data being valid is not looked at.
 
     Raises:
+        TypeError: `source` is no name.
         ValueError: There is no such file, it cannot be read, is not JSON, or has no schema in it.
     """
+    if not isinstance(source, str | Path):
+        raise TypeError(f"source is {source!r:.80}, but must be the name of a file or a folder")
     path = Path(source)
     if path.is_dir():
         files = [file for file in sorted(path.rglob("*")) if file.name.endswith(_ENDINGS)]
@@ -80,13 +83,25 @@ def _of_row(line: str, number: int) -> SchemaCase:
 
 
 def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:
-    """Schemas that are at hand: dictionaries, booleans, JSON texts or cases."""
+    """Schemas that are at hand: dictionaries, booleans, JSON texts or cases.
+
+    Raises:
+        TypeError: They are no list, or one of them is no JSON.
+    """
+    if isinstance(schemas, Mapping) or not isinstance(schemas, Iterable):
+        raise TypeError(
+            f"schemas is a {type(schemas).__name__}, but must be a list of schemas, or the name of "
+            "a file or a folder: a schema alone is [schema]"
+        )
     found = []
     for number, schema in enumerate(schemas):
         if isinstance(schema, SchemaCase):
             found.append(schema)
         else:
-            text = schema if isinstance(schema, str) else _dump(schema)
+            try:
+                text = schema if isinstance(schema, str) else _dump(schema)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise TypeError(f"schema {number} cannot be written as JSON: {error}") from error
             found.append(SchemaCase(f"schema {number}", text))
     return found
 

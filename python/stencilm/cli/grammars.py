@@ -25,6 +25,6 @@ def read_tokenizer(source: str) -> Any:
 
     if source == EMBEDDED:
         return embedded_tokenizer()
-    if not Path(source).exists():
+    if not source or not Path(source).exists():
         raise Failure(f"there is no tokenizer file or folder {source!r}")
     return TokenizerInfo.from_file(source)

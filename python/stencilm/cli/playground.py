@@ -11,6 +11,7 @@ import typer
 
 from stencilm.cli.failure import Failure
 from stencilm.cli.grammars import EMBEDDED, read_tokenizer
+from stencilm.errors import TokenizerError
 
 if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
@@ -41,7 +42,7 @@ def playground(
     for source in tokenizer or ():
         if source == EMBEDDED:
             continue
-        if not Path(source).exists():
+        if not source or not Path(source).exists():
             raise Failure(f"there is no tokenizer file or folder {source!r}")
         loaders[_name(source, loaders)] = _loader(source)
     try:
@@ -83,8 +84,16 @@ def _name(source: str, taken: Any) -> str:
     return source
 
 
-def _loader(source: str) -> Any:
-    return lambda: read_tokenizer(source)
+def _loader(source: str) -> Callable[[], TokenizerInfo]:
+    def load() -> TokenizerInfo:
+        """Reads it when the page first asks; it may be gone by then."""
+        try:
+            info: TokenizerInfo = read_tokenizer(source)
+        except (Failure, OSError) as error:
+            raise TokenizerError(str(error)) from error
+        return info
+
+    return load
 
 
 def _is_loopback(host: str) -> bool:

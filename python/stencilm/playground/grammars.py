@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -88,7 +89,7 @@ def _symbols(names: str) -> dict[str, SymbolTable] | None:
     if not names.strip():
         return None
     try:
-        found: Any = json.loads(names)
+        found: Any = json.loads(names, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise GrammarSyntaxError(
             f'the names are no JSON ({error}): write them like {{"people": ["ada", "grace"]}}'
@@ -108,6 +109,15 @@ def _symbols(names: str) -> dict[str, SymbolTable] | None:
         except (TypeError, ValueError) as error:
             raise GrammarSyntaxError(f"the names {name!r}: {error}") from error
     return tables
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; raises ValueError where a name stands in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{twice!r:.80} stands there twice")
+    return found
 
 
 @contextmanager
