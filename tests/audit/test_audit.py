@@ -357,9 +357,10 @@ def test_bad_options_say_what_is_wrong(options: dict[str, Any], words: str) -> N
 def test_what_is_of_another_type_is_told_by_name(options: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         audit(**{"schemas": [True], **options})
-    for call in (find_engine, read_schemas):
+    calls: tuple[Any, ...] = (find_engine, read_schemas)
+    for call in calls:
         with pytest.raises(TypeError, match="is None, but must be"):
-            call(None)  # type: ignore[operator]
+            call(None)
 
 
 def test_no_limit_of_time_is_none_that_judges_nothing() -> None:

@@ -80,6 +80,7 @@ def read_schema(connection: sqlite3.Connection, names: Iterable[str] | None) -> 
             f"connection is a {type(connection).__name__}, but must be a sqlite3.Connection: "
             "sqlite3.connect('file.db')"
         )
+
     def rows(query: str, *parameters: str) -> list[tuple[Any, ...]]:
         try:
             cursor = connection.cursor()

@@ -132,7 +132,7 @@ def _tables(script: str) -> Iterator[sqlite3.Connection]:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MOST_PATTERN_BYTES)
         connection.execute(f"PRAGMA max_page_count = {_MOST_DATABASE_PAGES}")
         deadline = time.monotonic() + SECONDS_FOR_TABLES
-        allowed = _OF_TABLES
+        allowed: frozenset[int] | None = _OF_TABLES
 
         def is_over() -> bool:
             return time.monotonic() > deadline

@@ -180,7 +180,7 @@ class Closing:
 
 
 class Drafts:
-    """Says of the tokens that are accepted while vLLM fills the masks of a step that they are drafts.
+    """Says of tokens that are accepted while vLLM fills the masks of a step that they are drafts.
 
     A mask may fail behind a draft, and vLLM holds that what it has checked before is accepted: it
     would end the engine.

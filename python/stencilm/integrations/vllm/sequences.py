@@ -3,8 +3,8 @@
 One idea: nothing that goes wrong in a grammar may leave a call, because the engine would die of it,
 and all other requests with it. A request whose matcher fails is made to end: its masks allow only
 stop tokens, and the next token is refused, which vLLM answers with an error for this request alone.
-Where vLLM goes over drafts to fill a mask behind each, a refused token would end the engine, so there
-a request that has failed takes every token, until they are taken back.
+Where vLLM goes over drafts to fill a mask behind each, a refused token would end the engine, so a
+request that has failed there takes every token, until they are taken back.
 Nothing of vLLM is imported here.
 """
 
@@ -87,18 +87,19 @@ class RequestSequence:
         """
         if self._failure is not None:
             return self._pass(len(tokens))
-        taken = 0
+        accepted = 0
         try:
-            for taken, token in enumerate(tokens):
+            for token in tokens:
                 if not self._matcher.accept_token(token):
                     # Behind the end nothing counts, and a negative id pads a rejected draft.
                     if token < 0 or self._matcher.is_terminated():
                         return True
                     logger.error("stencilm: token %d of request %s does not fit", token, request_id)
                     return False
+                accepted += 1
         except StencilError as error:
             self._fail(error)
-            return self._pass(len(tokens) - taken)
+            return self._pass(len(tokens) - accepted)
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
