@@ -224,6 +224,44 @@ def test_drafted_trees_are_walked_as_the_engine_walks_them(
     written(grammar, tokenizer, "no")  # it stands where it stood
 
 
+def test_a_draft_that_costs_too_much_ends_no_walk(backend: StencilmBackend, tokenizer: Any) -> None:
+    """The engine takes no exception there, so that one request ended the server."""
+    from sglang.srt.speculative.spec_utils import traverse_tree
+
+    tight = stencilm.GrammarCompiler(backend._info, limits=stencilm.Limits(stack_bytes=4_000))
+    compiled = tight.compile_grammar('root ::= "(" root ")" | ""')
+    grammar = StencilmGrammar(compiled, no_text_token(backend._info), None)
+    (opened,) = tokenizer.encode("(", add_special_tokens=False)
+    tokens = torch.tensor([0, *[opened] * 60])
+    following = torch.tensor([*range(1, 61), -1])
+    mask = backend.allocate_vocab_mask(WIDTH, len(tokens), "cpu")
+    mask.fill_(0)
+    traverse_tree(following, torch.full((61,), -1), tokens, grammar, mask, vocab_size=WIDTH)
+    rows = [allowed(mask, row) for row in range(len(tokens))]
+    failed = rows.index({grammar._no_text})
+    assert failed > 1 and all(opened in row for row in rows[:failed])
+    assert not any(rows[failed + 1 :])
+    assert opened in allowed_by(backend, grammar), "it stands where it stood"
+    # A text that comes there fails at the next token.
+    grammar = grammar.copy()
+    with pytest.raises(ValueError, match="bytes of stacks"):
+        for _ in range(100):
+            grammar.accept_token(opened)
+    assert allowed_by(backend, grammar) == {grammar._no_text}
+    batch = backend.allocate_vocab_mask(WIDTH, 1, "cpu")
+    StencilmGrammar.fill_vocab_mask_batched([GrammarRow(row=0, grammar=grammar)], batch)
+    assert allowed(batch, 0) == {grammar._no_text}
+    grammar.rollback(2)
+    assert opened in allowed_by(backend, grammar)
+
+
+def allowed_by(backend: StencilmBackend, grammar: StencilmGrammar) -> set[int]:
+    """What one grammar allows."""
+    mask = backend.allocate_vocab_mask(WIDTH, 1, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    return allowed(mask, 0)
+
+
 def test_what_is_forced_comes_as_the_tokenizer_writes_it(
     backend: StencilmBackend, tokenizer: Any
 ) -> None:

@@ -1,8 +1,9 @@
 """What one request of SGLang has written, and which tokens may come next.
 
 One idea: SGLang calls a grammar from the loop that serves all requests, where any exception but a
-refused token would end the server. So a grammar that cannot go on, because a limit was reached,
-remembers why, lets no token of a text through, and has its own request fail at the next token.
+refused token would end the server; and where it walks over drafts, that would, too. So a grammar
+that cannot go on, because a limit was reached, remembers why, lets no token of a text through, and
+has its own request fail at the next token.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         # Tokens after the end: SGLang may go on for a step, and takes them back one by one, too.
         self._after_end = 0
         self._fault: str | None = None
+        # Whether the last token is one that the matcher could not read.
+        self._is_unread = False
 
     @property
     def compiled(self) -> stencilm.CompiledGrammar:
@@ -81,6 +84,8 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def accept_token(self, token: int) -> None:
         """Takes one token; those after the end change nothing.
+
+        So does one that the mask allows and that costs too much to read: the next one is refused.
 
         Raises:
             ValueError: The grammar refuses it, or could not go on before it.
@@ -95,6 +100,11 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
             if self._matcher.accept_token(token):
                 return
             reason = self._matcher.explain(token)
+        except stencilm.LimitExceeded as error:
+            # A walk over drafts takes what the mask allows for accepted.
+            self._set_fault(error)
+            self._is_unread = True
+            return
         except stencilm.StencilError as error:
             raise ValueError(str(error)) from error
         raise ValueError(f"the grammar refuses token {token}: {reason}")
@@ -103,9 +113,12 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         """Takes back the last k tokens, those after the end among them."""
         after_end = min(k, self._after_end)
         self._after_end -= after_end
-        if k > after_end:
+        k -= after_end
+        if k > 0:
             self._fault = None  # it stood at a later place
-            self._matcher.rollback(k - after_end)
+            read = k - self._is_unread
+            self._is_unread = False
+            self._matcher.rollback(read)
 
     def is_terminated(self) -> bool:
         """The text has come to its end."""
@@ -119,6 +132,9 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         """Writes row `idx` whole."""
         if self._matcher.is_terminated():
             vocab_mask[idx] = -1  # nothing after the end is looked at
+            return
+        if self._fault is not None:
+            self._close(vocab_mask, idx)
             return
         try:
             if not self._matcher.fill_next_token_bitmask(vocab_mask, idx):
@@ -190,8 +206,15 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
     def _cannot_go_on(
         self, error: stencilm.StencilError, vocab_mask: torch.Tensor, row: int
     ) -> None:
-        logger.warning("a request fails, because its next mask cannot be computed: %s", error)
+        self._set_fault(error)
+        self._close(vocab_mask, row)
+
+    def _set_fault(self, error: stencilm.StencilError) -> None:
+        logger.warning("a request fails, because its text cannot be read on: %s", error)
         self._fault = str(error)
+
+    def _close(self, vocab_mask: torch.Tensor, row: int) -> None:
+        """Allows no token of a text."""
         # Not all closed, which sampling cannot take, and nothing that the model would go on with.
         vocab_mask[row] = 0
         word, bit = divmod(self._no_text, 32)
@@ -228,7 +251,7 @@ def fill_rows(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
     ours, rows = [], []
     for entry in entries:
         grammar = _written_now(entry.grammar)
-        if grammar is not None and not grammar.is_terminated():
+        if grammar is not None and grammar._fault is None and not grammar.is_terminated():
             ours.append(grammar)
             rows.append(entry.row)
         else:
