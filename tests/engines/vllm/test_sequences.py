@@ -19,12 +19,11 @@ from stencilm.integrations.vllm.requests import Kind, grammar_of
 from stencilm.integrations.vllm.sequences import (
     RequestSequence,
     fill_bitmasks,
-    going_over_drafts,
     tokens_left,
 )
 from stencilm.integrations.vllm.settings import Options
 from stencilm.matching.compiler import GrammarCompiler
-from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher
+from stencilm.matching.matcher import BatchGrammarMatcher
 
 STOP, TOOL, END_OF_THINKING = 256, 257, 258
 SPECIAL = ["<stop>", "<tool>", "</think>"]
@@ -469,58 +468,6 @@ def test_a_matcher_that_fails_ends_its_request_and_nothing_else(info: TokenizerI
     assert int(rows[1][ord("a") // 32]) == 1 << (ord("a") % 32)
     sequence.rollback(1)
     assert ord(")") in allowed(sequence), "before what failed it is as it was"
-
-
-def test_a_mask_that_fails_behind_a_draft_ends_no_engine(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """vLLM asserts that drafts which were checked before are accepted while it fills masks."""
-    sequence = begin(Kind.JSON_SCHEMA, {"enum": ["abc", "abd"]})
-    fill = GrammarMatcher.fill_next_token_bitmask
-    asked = 0
-
-    def fill_twice(matcher: GrammarMatcher, bitmask: Any, index: int = 0) -> bool:
-        nonlocal asked
-        asked += 1
-        if asked > 2:
-            raise LimitExceeded("the mask takes too long")
-        return fill(matcher, bitmask, index)
-
-    drafts = sequence.validate_tokens(list(b'"abc'))
-    rows: Any = allocate_token_bitmask(5, VOCABULARY)
-    with monkeypatch.context() as patched, going_over_drafts():
-        patched.setattr(GrammarMatcher, "fill_next_token_bitmask", fill_twice)
-        for place, token in enumerate(drafts):
-            sequence.fill_bitmask(rows, place)
-            assert sequence.accept_tokens("r", [token])
-        sequence.fill_bitmask(rows, len(drafts))
-        sequence.rollback(len(drafts))
-    only_the_end = [0] * 8 + [1]
-    assert [row.tolist() == only_the_end for row in np.asarray(rows)] == [False] * 2 + [True] * 3
-    # The first two drafts are kept, behind which the masks leave only the end: an error.
-    assert not sequence.accept_tokens("r", [*b'"a', STOP])
-    sequence.reset()
-    assert reads(sequence, '"abd"')
-
-
-def test_a_draft_that_cannot_be_accepted_ends_no_engine(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is taken back is what was accepted, not what was taken behind the failure."""
-    sequence = begin(Kind.REGEX, "ab(c|d)")
-    accept = GrammarMatcher.accept_token
-
-    def accept_no_c(matcher: GrammarMatcher, token_id: int) -> bool:
-        if token_id == ord("c"):
-            raise LimitExceeded("the matcher is full")
-        return accept(matcher, token_id)
-
-    with monkeypatch.context() as patched, going_over_drafts():
-        patched.setattr(GrammarMatcher, "accept_token", accept_no_c)
-        assert sequence.accept_tokens("r", list(b"abcd"))
-        assert sequence.accept_tokens("r", [STOP])
-        sequence.rollback(4)
-    assert reads(sequence, "bd")
 
 
 def test_a_stop_token_in_the_sign_bit(compiler: GrammarCompiler) -> None:

@@ -20,12 +20,7 @@ from vllm.v1.structured_output.utils import grammar_is_likely_lark
 import stencilm
 from stencilm.bitmask.arrays import allocate_token_bitmask
 from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json
-from stencilm.integrations.vllm.sequences import (
-    RequestSequence,
-    fill_bitmasks,
-    going_over_drafts,
-    tokens_left,
-)
+from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks, tokens_left
 from stencilm.integrations.vllm.settings import Options
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import BatchGrammarMatcher
@@ -177,25 +172,6 @@ class Closing:
 
         manager._create_grammar = create_and_tell
         return True
-
-
-class Drafts:
-    """Says of tokens that are accepted while vLLM fills the masks of a step that they are drafts.
-
-    A mask may fail behind a draft, and vLLM holds that what it has checked before is accepted: it
-    would end the engine.
-    """
-
-    @staticmethod
-    def install(manager: StructuredOutputManager) -> None:
-        """Says so in this engine."""
-        fill = manager.grammar_bitmask
-
-        def fill_over_drafts(*arguments: Any, **named: Any) -> Any:
-            with going_over_drafts():
-                return fill(*arguments, **named)
-
-        manager.grammar_bitmask = fill_over_drafts
 
 
 class _AtOnce:

@@ -27,7 +27,7 @@ def install() -> None:
     from vllm.sampling_params import SamplingParams
 
     from stencilm.integrations.vllm.admission import SERVED_AS, Admission
-    from stencilm.integrations.vllm.backend import BatchFill, Closing, Drafts, StencilmBackend
+    from stencilm.integrations.vllm.backend import BatchFill, Closing, StencilmBackend
     from stencilm.integrations.vllm.settings import Options
 
     if engine.XgrammarBackend is StencilmBackend:
@@ -51,7 +51,6 @@ def install() -> None:
                 f"backend {backend!r}: leave the backend out, or unset STENCILM_VLLM"
             )
         begin(self, vllm_config)
-        Drafts.install(self)
         if not BatchFill.install(self):
             logger.warning("stencilm: this vLLM fills masks one by one")
         if Options.from_environment().finish == "valid" and not Closing.install(self):

@@ -3,17 +3,13 @@
 One idea: nothing that goes wrong in a grammar may leave a call, because the engine would die of it,
 and all other requests with it. A request whose matcher fails is made to end: its masks allow only
 stop tokens, and the next token is refused, which vLLM answers with an error for this request alone.
-Where vLLM goes over drafts to fill a mask behind each, a refused token would end the engine, so a
-request that has failed there takes every token, until they are taken back.
 Nothing of vLLM is imported here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stencilm.errors import BatchError, StencilError
@@ -21,18 +17,6 @@ from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher, closing_within
 
 logger = logging.getLogger("vllm.stencilm")
-
-_are_drafts: ContextVar[bool] = ContextVar("stencilm_vllm_drafts", default=False)
-
-
-@contextmanager
-def going_over_drafts() -> Iterator[None]:
-    """While this is open, accepted tokens are drafts, which are taken back before it closes."""
-    before = _are_drafts.set(True)
-    try:
-        yield
-    finally:
-        _are_drafts.reset(before)
 
 
 class RequestSequence:
@@ -46,7 +30,7 @@ class RequestSequence:
             the text.
     """
 
-    __slots__ = ("_failure", "_left", "_matcher", "_passed")
+    __slots__ = ("_failure", "_left", "_matcher")
 
     def __init__(
         self,
@@ -65,8 +49,6 @@ class RequestSequence:
             compiled, override_stop_tokens=stops, whitespace_budget=whitespace_budget
         )
         self._failure: StencilError | None = None
-        # Drafts that were taken behind a failure, and so are none of the matcher's.
-        self._passed = 0
         self._left: Callable[[], int] | None = None
 
     def close_within(self, left: Callable[[], int]) -> None:
@@ -83,11 +65,10 @@ class RequestSequence:
 
         Returns:
             False where a token does not fit or the matcher has failed; vLLM then ends the request
-            with an error. Behind a failure all drafts are taken.
+            with an error.
         """
         if self._failure is not None:
-            return self._pass(len(tokens))
-        accepted = 0
+            return False
         try:
             for token in tokens:
                 if not self._matcher.accept_token(token):
@@ -96,10 +77,9 @@ class RequestSequence:
                         return True
                     logger.error("stencilm: token %d of request %s does not fit", token, request_id)
                     return False
-                accepted += 1
         except StencilError as error:
             self._fail(error)
-            return self._pass(len(tokens) - accepted)
+            return False
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
@@ -116,14 +96,10 @@ class RequestSequence:
         """Takes back the last tokens that were accepted, also over the end of the text."""
         if num_tokens <= 0:
             return
-        passed = min(num_tokens, self._passed)
-        self._passed -= passed
-        if self._passed:
-            return
         # What failed stood behind the tokens that are taken back.
         self._failure = None
         try:
-            self._matcher.rollback(num_tokens - passed)
+            self._matcher.rollback(num_tokens)
         except StencilError as error:
             self._fail(error)
 
@@ -146,7 +122,6 @@ class RequestSequence:
     def reset(self) -> None:
         """Back to the beginning of the text."""
         self._failure = None
-        self._passed = 0
         self._matcher.reset()
 
     def _begin(self) -> None:
@@ -158,13 +133,6 @@ class RequestSequence:
             self._matcher, _ = closing_within(self._matcher, max(left, 0))
         except StencilError as error:
             self._fail(error)
-
-    def _pass(self, count: int) -> bool:
-        """Whether tokens behind a failure are taken: drafts are."""
-        if not _are_drafts.get():
-            return False
-        self._passed += count
-        return True
 
     def _fail(self, error: StencilError) -> None:
         logger.error("stencilm: the request cannot go on and ends: %s", error)

@@ -58,7 +58,6 @@ REQUIRED = (
     Name("vllm.sampling_params", "StructuredOutputsParams"),
     Name(_MANAGER, "XgrammarBackend"),
     Name(_MANAGER, "StructuredOutputManager.__init__", ("self", "vllm_config")),
-    Name(_MANAGER, "StructuredOutputManager.grammar_bitmask"),
     Name(f"{_MANAGER}.backend_xgrammar", "validate_xgrammar_grammar", ("sampling_params",)),
     Name(f"{_MANAGER}.request", "get_structured_output_key", ("params",)),
     Name(f"{_MANAGER}.utils", "grammar_is_likely_lark", ("grammar_str",)),
