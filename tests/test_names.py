@@ -249,6 +249,15 @@ def test_databases_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("no database " * 100)
     with pytest.raises(StencilError, match="cannot be read: file is not a database"):
         stencilm.sql(sqlite3.connect(tmp_path / "text.db"))
+    # A name that is no UTF-8, as only a damaged file has it.
+    damaged = connected(["CREATE TABLE a (b)", "PRAGMA writable_schema = ON"])
+    damaged.execute(
+        "UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), tbl_name = CAST(x'ff' AS TEXT)"
+    )
+    for reads in (str, bytes):
+        damaged.text_factory = reads
+        with pytest.raises(StencilError, match="the schema of the database cannot be read"):
+            stencilm.sql(damaged)
 
 
 def test_databases_without_a_grammar() -> None:

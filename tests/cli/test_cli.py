@@ -288,6 +288,8 @@ WRONG_INPUTS = [
     (["check", "missing.json"], "", 1, "there is no file 'missing.json'"),
     (["generate", "--schema", "missing.json", "-p", "x"], "", 1, "no file 'missing.json'"),
     (["check", "."], "", 1, "cannot read '.'"),
+    (["generate", "--regex", "a", "-p", "x", "--html", "no/x.html"], "", 1, "no/x.html': No such"),
+    (["mask", "--regex", "a", "--tokenizer", ""], "", 1, "no tokenizer file or folder ''"),
     (["check", "cut.json"], "", 1, "cut.json:2:16: this is not JSON"),
     (["generate", "--schema", "cut.json", "-p", "x"], "", 1, "cut.json:2:16: this is not JSON"),
     (["check", "-"], "", 1, "standard input:1:1: this is not JSON"),

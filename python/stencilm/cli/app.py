@@ -21,7 +21,7 @@ from stencilm.cli.check import check
 from stencilm.cli.convert import convert
 from stencilm.cli.examples import EXAMPLES
 from stencilm.cli.explain import explain
-from stencilm.cli.failure import INTERRUPTED, Failure, sentence_of
+from stencilm.cli.failure import INTERRUPTED, Failure, sentence_of, sentence_of_system
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.mask import mask
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         _drop_output()
         return 1
     except OSError as error:
-        return _report(error, 1)
+        return _report(sentence_of_system(error), 1)
     except typer.Abort:
         return _report("interrupted", INTERRUPTED)
     except Exception as error:

@@ -20,3 +20,10 @@ class Failure(Exception):
 def sentence_of(error: Exception) -> str:
     """The sentence, with the option of the shell in place of the argument of a call."""
     return re.sub(r"raise `(\w+)` of the limits", r"raise it by --limits \1=NUMBER", str(error))
+
+
+def sentence_of_system(error: OSError) -> str:
+    """What the system says, with the file that it says it of, and without its number."""
+    if error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename!r}: {error.strerror}"

@@ -86,7 +86,7 @@ def read_schema(connection: sqlite3.Connection, names: Iterable[str] | None) -> 
             cursor = connection.cursor()
             cursor.row_factory = None
             return [tuple(map(_text, row)) for row in cursor.execute(query, parameters)]
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise GrammarSyntaxError(
                 f"the schema of the database cannot be read: {error}; give an open connection to "
                 "a database of SQLite, in the thread that opened it"
