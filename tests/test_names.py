@@ -12,7 +12,7 @@ import pytest
 import stencilm
 from bench.sql import Walker, connected, database, problem
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, SymbolTable, TokenizerInfo
-from stencilm.errors import GrammarSyntaxError, StencilError
+from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError
 
 BYTES = TokenizerInfo([bytes([byte]) for byte in range(256)] + ["</s>"], stop_token_ids=[256])
 COMPILER = GrammarCompiler(BYTES)
@@ -239,6 +239,13 @@ def test_a_schema_is_read_as_the_database_reads_it() -> None:
 def test_wrong_arguments(arguments: dict[str, object], error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         stencilm.sql(SHOP, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_schema_that_is_too_large_says_the_way_out() -> None:
+    many = connected([f"CREATE TABLE t{number} (x)" for number in range(2_000)])
+    with pytest.raises(LimitExceeded, match=r"grammar of 2,000 tables is too large: .*`tables`"):
+        stencilm.sql(many)
+    assert stencilm.sql(many, tables=["t7", "t8"])
 
 
 def test_databases_that_cannot_be_read(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from stencilm.errors import LimitExceeded, OperationCancelled
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sqlite_schema import Kind, Table, folded, identifier, read_schema
 from stencilm.grammars.symbols import SymbolTable
@@ -130,7 +131,16 @@ class _Writer:
         for number, scope in enumerate(scopes):
             self._scope(number, scope)
         self._root(scopes)
-        return Grammar.from_ebnf("\n".join(self.rules), symbols=self.symbols, limits=limits)
+        text = "\n".join(self.rules)
+        try:
+            return Grammar.from_ebnf(text, symbols=self.symbols, limits=limits)
+        except OperationCancelled:
+            raise
+        except LimitExceeded as error:
+            raise LimitExceeded(
+                f"the grammar of {len(self.tables):,} tables is too large: {error}; give `tables` "
+                "with the names of those that a query may read"
+            ) from error
 
     def _rule(self, name: str, *ways: str) -> str:
         self.rules.append(f"{name} ::= {' | '.join(ways)}")
