@@ -108,6 +108,20 @@ def test_a_text_that_no_limit_lets_in_is_not_told_to_raise_one(made: Any) -> Non
         compiler(schema_bytes=10).compile_grammar(text)
 
 
+@pytest.mark.parametrize("back", [1, 2, 20])
+def test_a_matcher_that_was_full_goes_on_where_it_is_rolled_back_to(back: int) -> None:
+    compiled = compiler(stack_bytes=20_000).compile_grammar('root ::= "(" root ")" | ""')
+    matcher, read = GrammarMatcher(compiled), 0
+    with pytest.raises(LimitExceeded, match="stack_bytes"):
+        while matcher.accept_string("("):
+            read += 1
+    assert read > 50
+    matcher.rollback(back)
+    for _ in range(read - back):
+        assert matcher.accept_string(")")
+    assert matcher.is_completed()
+
+
 def test_what_only_bounds_what_is_kept_changes_no_mask() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}}
     text = '{"a": "xyz", "b": [1, {"c": null}]}'

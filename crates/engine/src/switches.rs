@@ -27,6 +27,7 @@ macro_rules! switches {
 
 switches! {
     LexemeNear "lexeme: masks from those of a larger language",
+    LexemeAlternatives "lexeme: alternatives one by one",
     LexemeLoops "lexeme: loops of walks",
     CanonicalUnmergeable "canonical: beginnings of unmergeable tokens by the cursor without",
     CanonicalIndependent "canonical: context-independent tokens of lexeme masks",

@@ -94,14 +94,12 @@ impl Run<'_> {
         if threads.iter().any(|&thread| self.is_towards_repeat(thread)) {
             return Ok(None);
         }
+        if !self.may_all_go_on(&threads)? {
+            return Ok(None);
+        }
         let mut arrays = Vec::new();
         for &thread in &threads {
             self.arrays_around(thread, Machine::unique_items, &mut arrays);
-        }
-        for &(frame, register) in &arrays {
-            if !self.is_frame_rich(frame, register)? {
-                return Ok(None);
-            }
         }
         let states = arrays.iter().map(|&(_, register)| self.stacks.items(register));
         let pending: Vec<ItemsState> = states.filter(|state| state.seen != NIL).collect();
@@ -316,6 +314,36 @@ impl Run<'_> {
         !self.seen_strings(pending).have(&string)
     }
 
+    /// Whether every element under way already has a string that no element seen before has at any place: then whatever comes of it is
+    /// new.
+    fn has_new_string(&mut self, text: u32, pending: &[ItemsState]) -> bool {
+        if pending.iter().any(|state| matches!(state.start, NIL | UNKNOWN_TEXT)) {
+            return false;
+        }
+        // The innermost element is a part of the others.
+        let written = pending.iter().map(|state| self.stacks.since(text, state.start)).min_by_key(Vec::len);
+        let Some(written) = written else { return false };
+        let seen = self.seen_strings(pending);
+        closed_strings(&written).any(|string| match string.contains(&b'\\') {
+            true => !seen.have(&canonical_json(string)),
+            false => !seen.have(string),
+        })
+    }
+
+    /// Whether endlessly many values may still come in every array with unique elements that these threads are in.
+    fn may_all_go_on(&mut self, threads: &[Entry]) -> Result<bool, EngineError> {
+        let mut arrays = Vec::new();
+        for &thread in threads {
+            self.arrays_around(thread, Machine::unique_items, &mut arrays);
+        }
+        for (frame, register) in arrays {
+            if !self.is_frame_rich(frame, register)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether a text is within a string, as far as the elements go that are under way.
     pub(crate) fn quoting(&self, text: u32, pending: &[ItemsState]) -> Quoting {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
@@ -375,6 +403,9 @@ impl Run<'_> {
             self.pending(thread, &mut pending);
         }
         if pending.is_empty() || self.is_new_string(text, &pending) {
+            return Ok(());
+        }
+        if self.has_new_string(text, &pending) && self.may_all_go_on(&threads)? {
             return Ok(());
         }
         let mut lasting = Lasting::LONGEST;
@@ -592,6 +623,23 @@ pub(crate) fn open_string(written: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     canonical_beginning(&written[from.min(written.len())..])
+}
+
+/// The strings that are closed in what is written of an element, each with its quotes.
+fn closed_strings(written: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut string, mut from) = (Quoting::Outside, 0);
+    written.iter().enumerate().filter_map(move |(at, &byte)| {
+        let before = string;
+        string = string.after(byte);
+        match (before, string) {
+            (Quoting::Outside, Quoting::Within) => {
+                from = at;
+                None
+            }
+            (Quoting::Within, Quoting::Outside) => Some(&written[from..=at]),
+            _ => None,
+        }
+    })
 }
 
 /// How canonical text spells what a backslash and a letter stand for; `None` where more than a letter belongs to it.

@@ -150,6 +150,8 @@ pub struct Stacks {
     work_left: usize,
     /// So many bytes it may hold.
     max_bytes: usize,
+    /// Whether something was given up since memory that is held was last made to fit.
+    is_rewound: bool,
 }
 
 /// In place of a list of names: one was declared that is not known.
@@ -176,6 +178,7 @@ impl Stacks {
             thin: false,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
+            is_rewound: false,
         };
         let empty = stacks.intern(&[]);
         let bottom = stacks.intern(&[Entry::BOTTOM]);
@@ -198,6 +201,10 @@ impl Stacks {
 
     /// Begins an operation, which may work so much and no more, and hold so many bytes.
     pub fn begin(&mut self, max_bytes: usize) {
+        if std::mem::take(&mut self.is_rewound) && self.memory_bytes() > max_bytes {
+            // Room for what is no longer there counts, too; a copy has none.
+            *self = self.clone();
+        }
         self.max_bytes = max_bytes;
         self.work_left = MAX_WORK;
     }
@@ -535,6 +542,7 @@ impl Stacks {
 
     /// Forgets what came after the mark.
     pub fn rewind(&mut self, mark: Mark) {
+        self.is_rewound = true;
         self.forget_sets(mark.sets as u32);
         self.unions.truncate(mark.unions);
         for set in self.started.drain(mark.starts..) {

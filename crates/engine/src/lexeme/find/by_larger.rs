@@ -49,11 +49,13 @@ impl LexemeCache {
     }
 
     fn after_most(&mut self, residual: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
+        // Other bytes are characters only with those behind them, and lead elsewhere whatever they are.
         let derivatives = self.deriver.derivatives(residual)?;
         let living = derivatives.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
-        let all: usize = living.clone().map(|(bytes, _)| bytes.len()).sum();
-        let most = living.max_by_key(|(bytes, _)| bytes.len());
-        Ok(most.filter(|(bytes, _)| 2 * bytes.len() >= all).map(|&(_, rest)| rest))
+        let living = living.map(|&(bytes, rest)| (bytes.intersect(&ByteSet::ASCII).len(), rest));
+        let all: usize = living.clone().map(|(count, _)| count).sum();
+        let most = living.max_by_key(|&(count, _)| count);
+        Ok(most.filter(|&(count, _)| count > 0 && 2 * count >= all).map(|(_, rest)| rest))
     }
 
     /// The row of a residual from that of a larger language: both are walked together, and no further than they may

@@ -2,7 +2,7 @@
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
 //! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and mends the
-//! difference ([`by_larger`], [`bounded_patterns`], [`limits`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
+//! difference ([`by_larger`], [`bounded_patterns`], [`limits`]); alternatives are found one by one ([`alternatives`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
 //! hold.
 //!
 //! Entry point: [`order`].
@@ -10,6 +10,7 @@
 //! # Example
 //! The integer of the example is tiny, so the walk finds its mask: it enters the subtrees of `1` and `2` and skips all others.
 
+pub(crate) mod alternatives;
 pub(crate) mod bounded_patterns;
 pub(crate) mod by_larger;
 pub(crate) mod by_runs;

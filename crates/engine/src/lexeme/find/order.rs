@@ -43,7 +43,7 @@ impl LexemeCache {
             return Ok(RowHere { row: self.keep(key, row), tags });
         };
         let mut waiting: Vec<(Unfinished, Larger)> = Vec::new();
-        let mut current = Unfinished { residual, from };
+        let mut current = Unfinished { residual, from, is_pruned: false };
         let mut next = self.row_of_one(vocabulary, current)?;
         loop {
             let row = match next {
@@ -58,6 +58,7 @@ impl LexemeCache {
                 Next::After(larger) => {
                     let expr = larger.expr();
                     let is_limited = matches!(larger, Larger::Limited(_));
+                    let is_same = matches!(larger, Larger::Same(_));
                     waiting.push((current, larger));
                     match self.rows.get(&(Box::from([expr]), None)) {
                         Some(known) => known.clone(),
@@ -66,7 +67,11 @@ impl LexemeCache {
                                 true => self.start_unlimited(expr)?,
                                 false => (self.dfa(&[expr])?, StateId::START),
                             };
-                            current = Unfinished { residual: expr, from: Start { dfa, state, one: true } };
+                            current = Unfinished {
+                                residual: expr,
+                                from: Start { dfa, state, one: true },
+                                is_pruned: current.is_pruned || is_same,
+                            };
                             next = self.row_of_one(vocabulary, current)?;
                             continue;
                         }
@@ -76,6 +81,7 @@ impl LexemeCache {
             let Some((unfinished, larger)) = waiting.pop() else { return Ok(RowHere { row, tags }) };
             current = unfinished;
             next = match larger {
+                Larger::Same(_) => Next::Found(row),
                 Larger::Bounded(bounded) => match self.finish_bounded(vocabulary, &bounded, &row)? {
                     Some(row) => Next::Found(row),
                     None => self.row_of_unbounded(vocabulary, current)?,
@@ -109,7 +115,7 @@ impl LexemeCache {
 
     /// The same, in the ways that do not ask for a greatest length; the cheapest one first.
     fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
-        let Unfinished { residual, from } = this;
+        let Unfinished { residual, from, is_pruned } = this;
         let found = |row| Ok(Next::Found(Arc::new(row)));
         if let Some(row) = self.row_of_language(vocabulary, residual)? {
             return found(row);
@@ -118,6 +124,18 @@ impl LexemeCache {
             return found(row);
         }
         if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
+            return found(row);
+        }
+        let trie = vocabulary.trie();
+        let is_wide = Switch::LexemeAlternatives.is_on()
+            && trie.nodes_behind(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF;
+        if is_wide && !is_pruned {
+            let same = self.without_redundant(residual)?;
+            if same != residual {
+                return Ok(Next::After(Larger::Same(same)));
+            }
+        }
+        if is_wide && let Some(row) = self.row_of_alternatives(vocabulary, residual)? {
             return found(row);
         }
         if !Switch::LexemeNear.is_on() {
@@ -296,10 +314,14 @@ struct Unfinished {
     residual: ExprId,
     /// The state that it is what is left of.
     from: Start,
+    /// Whether what says nothing was left out already.
+    is_pruned: bool,
 }
 
 /// The larger language whose row another row is made from.
 enum Larger {
+    /// The same, said with less.
+    Same(ExprId),
     /// The same without a greatest length.
     Bounded(Bounded),
     /// The same without limits of length.
@@ -315,7 +337,7 @@ impl Larger {
         match *self {
             Larger::Bounded(ref bounded) => bounded.other,
             Larger::Limited(ref limited) => limited.without,
-            Larger::Near(base) | Larger::Apart(base) => base,
+            Larger::Same(expr) | Larger::Near(expr) | Larger::Apart(expr) => expr,
         }
     }
 }

@@ -358,3 +358,61 @@ fn the_row_of_a_text_without_something_is_that_of_a_walk() {
     }
     assert!(apart > 10 && near > 10, "{apart} texts at where they usually are, {near} elsewhere");
 }
+
+/// Alternatives of which one is a run of characters, and such runs beside what says all that they say.
+#[test]
+fn the_row_of_alternatives_is_that_of_a_walk() {
+    let vocabulary = vocabulary_of(&["a", "b", "1", "-", "\"", "\",", "\n", "é", "xyz", "日本"], 4);
+    let patterns = [
+        r#"[^"]*"|a1-[^"]*"|[^"]*a1[^"]*""#,
+        r#"(?:[^"]*|[^"\n]*a1b?-[a-z]*[^"]*|[^"]+é)""#,
+        r#"[^"\n]*a1[^"]*"|[^"]*-b""#,
+        r#"(?:[^"\n]*(?:a1|é)[^"]*|-[^"]*|[a-z]*日)""#,
+        r#"[a-z]*-[^"]*"|[^"]*b1{2,3}""#,
+        r#"(?:xyz|[a-z1]*a-[^"]*|[^"]*(?:xyz|日本)a1?)""#,
+        r#"[^"]*ab[a1]*[^"]*"|(?:a[^"]*1|b[^"]*日)"|1"-a"#,
+    ];
+    let beside = [None, Some(r#"[^"]*""#), Some(r#"[^"\n]*""#)];
+    let (mut fewer, mut found) = (0, 0);
+    for (pattern, beside) in patterns.iter().flat_map(|pattern| beside.iter().map(move |beside| (pattern, beside))) {
+        let options = PatternOptions { anchoring: Anchoring::Whole, ..PatternOptions::default() };
+        let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+        let exprs = &mut lexeme_cache.deriver.exprs;
+        let parsed = |exprs: &mut _, pattern: &str| parse_pattern(exprs, pattern, &options, &mut Utf8).unwrap();
+        let mut expr = parsed(exprs, pattern);
+        if let Some(beside) = beside {
+            let beside = parsed(exprs, beside);
+            expr = exprs.and(&[expr, beside]);
+        }
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        for text in
+            ["", "a", "a1", "a1-", "a1b", "xyz", "-", "xyza", "b11", "ab", "日", "\u{E6}\u{97}", "xy", "\n", "é"]
+        {
+            let mut state = StateId::START;
+            for &byte in text.as_bytes() {
+                state = lexeme_cache.step(dfa, state, byte).unwrap().0;
+            }
+            let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let same = lexeme_cache.without_redundant(residual).unwrap();
+            fewer += u32::from(same != residual);
+            for expr in [residual, same] {
+                let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+                let from = Start { dfa, state: StateId::START, one: true };
+                let again = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+                let alternatives = lexeme_cache.row_of_alternatives(&vocabulary, expr).unwrap();
+                found += u32::from(alternatives.is_some());
+                for row in [again].into_iter().chain(alternatives) {
+                    assert!(
+                        said(&row, &vocabulary) == said(&walked, &vocabulary),
+                        "{pattern} {beside:?} behind {text}"
+                    );
+                }
+            }
+            let RowHere { row, .. } = lexeme_cache.row(&vocabulary, dfa, state).unwrap();
+            assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{pattern} {beside:?} behind {text}");
+        }
+    }
+    assert!(fewer > 40 && found > 60, "{fewer} were said with less, {found} found by alternatives");
+}

@@ -1,0 +1,166 @@
+//! Alternatives: what says nothing beside a run of characters is left out, and what is left is found one by one.
+//!
+//! Any text that has a quote behind it reads whatever a text with a pattern in it reads. So that says nothing as another
+//! alternative, and any text says nothing in an intersection with it. Of the alternatives that are left, each alone is often a run of
+//! characters, or reads few tokens, where all together are neither. A token is read by some of them exactly when it is read by one.
+
+use std::sync::Arc;
+
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+
+use crate::bounded::{FEW, LOOKED_AT};
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::find::char_runs::Run;
+use crate::lexeme::find::order::{Ends, Inside, Start};
+use crate::lexeme::find::unbounded_runs::RunsOf;
+use crate::lexeme::mask::Row;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+
+/// So deep below each other parts of an expression are looked at.
+const MAX_DEPTH: usize = 8;
+
+/// Any number of a character, and one of some bytes behind them; no byte where the expression is not the end of a lexeme.
+struct AnyRun {
+    characters: DfaId,
+    character: ExprId,
+    end: Option<ByteSet>,
+}
+
+impl LexemeCache {
+    /// The same language without the parts that say nothing beside a run of characters.
+    pub(crate) fn without_redundant(&mut self, residual: ExprId) -> Result<ExprId, LimitExceeded> {
+        self.without_redundant_parts(residual, true, 0)
+    }
+
+    fn without_redundant_parts(&mut self, expr: ExprId, is_ended: bool, depth: usize) -> Result<ExprId, LimitExceeded> {
+        let is_end = |exprs: &ExprSet, tail| is_ended && matches!(exprs.get(tail), Expr::Bytes(_));
+        let exprs = &self.deriver.exprs;
+        let (parts, is_and) = match exprs.get(expr) {
+            Expr::Or(parts) => (parts.to_vec(), false),
+            Expr::And(parts) => (parts.to_vec(), true),
+            &Expr::Concat { head, tail } if is_end(exprs, tail) && depth < MAX_DEPTH => {
+                let head = self.without_redundant_parts(head, false, depth + 1)?;
+                return Ok(self.deriver.exprs.concat(head, tail));
+            }
+            _ => return Ok(expr),
+        };
+        if depth >= MAX_DEPTH || parts.len() > FEW {
+            return Ok(expr);
+        }
+        let mut kept = Vec::with_capacity(parts.len());
+        for &part in &parts {
+            kept.push(self.without_redundant_parts(part, is_ended, depth + 1)?);
+        }
+        for part in kept.clone() {
+            let Some(run) = self.any_run(part, is_ended)? else { continue };
+            let mut others = Vec::with_capacity(kept.len());
+            let mut is_needed = true;
+            for &other in &kept {
+                if other == part || !self.is_run(other, &run)? {
+                    others.push(other);
+                } else if is_and {
+                    is_needed = false;
+                    break;
+                }
+            }
+            match is_needed {
+                true => kept = others,
+                false => kept.retain(|&other| other != part),
+            }
+        }
+        if kept == parts {
+            return Ok(expr);
+        }
+        let exprs = &mut self.deriver.exprs;
+        Ok(if is_and { exprs.and(&kept) } else { exprs.or(&kept) })
+    }
+
+    fn any_run(&mut self, expr: ExprId, is_ended: bool) -> Result<Option<AnyRun>, LimitExceeded> {
+        let exprs = &self.deriver.exprs;
+        let (character, end) = match (is_ended, exprs.get(expr)) {
+            (true, _) => match Run::of(exprs, expr) {
+                Some(Run { character, min: 0, max: None, tail }) => match *exprs.get(tail) {
+                    Expr::Bytes(end) => (character, Some(end)),
+                    _ => return Ok(None),
+                },
+                _ => return Ok(None),
+            },
+            (false, &Expr::Repeat { body, min: 0, max: None })
+                if !exprs.is_nullable(body) && !exprs.has_boolean(body) =>
+            {
+                (body, None)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(AnyRun { characters: self.dfa(&[character])?, character, end }))
+    }
+
+    /// Whether all that an expression matches is such a run.
+    fn is_run(&mut self, expr: ExprId, run: &AnyRun) -> Result<bool, LimitExceeded> {
+        let runs = RunsOf::new(self, run.characters, run.character);
+        match run.end {
+            None => runs.hold(expr),
+            Some(end) => Ok(runs.then_a_byte(expr)?.is_some_and(|ends| ends.intersect(&end.complement()).is_empty())),
+        }
+    }
+
+    /// The row of some alternatives from that of each; `None` where these are not plain to see.
+    pub(crate) fn row_of_alternatives(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+    ) -> Result<Option<Row>, LimitExceeded> {
+        let Some(alternatives) = alternatives(&mut self.deriver.exprs, residual) else { return Ok(None) };
+        let mut inside = TokenSet::empty(vocabulary.vocab_size());
+        let mut nodes: Vec<u32> = Vec::new();
+        for alternative in alternatives {
+            let Some(row) = self.row_of_alternative(vocabulary, alternative)? else { return Ok(None) };
+            if row.crossings.is_none() || !row.unkept.is_empty() {
+                return Ok(None);
+            }
+            row.add_inside(inside.words_mut());
+            nodes.extend_from_slice(&row.ends);
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        let from = Start { dfa: self.dfa(&[residual])?, state: StateId::START, one: true };
+        let mut ends = Ends::default();
+        nodes.into_iter().for_each(|node| ends.push(vocabulary, node as usize, from.state));
+        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+    }
+
+    /// The row of an alternative that is a run of characters or reads few tokens; `None` otherwise.
+    fn row_of_alternative(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        let key = (Box::from([residual]), None);
+        if let Some(known) = self.rows.get(&key) {
+            return Ok(Some(known.clone()));
+        }
+        if let Some(row) = self.row_of_run(vocabulary, residual)? {
+            return Ok(Some(self.keep(key, row)));
+        }
+        let from = Start { dfa: self.dfa(&[residual])?, state: StateId::START, one: true };
+        if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
+            return Ok(Some(self.keep(key, row)));
+        }
+        let row = self.row_by_walk(vocabulary, from, LOOKED_AT)?;
+        Ok(row.map(|row| self.keep(key, row)))
+    }
+}
+
+/// The alternatives of an expression, or of what comes first in it.
+fn alternatives(exprs: &mut ExprSet, residual: ExprId) -> Option<Vec<ExprId>> {
+    let (parts, tail) = match *exprs.get(residual) {
+        Expr::Or(ref parts) => (parts.to_vec(), None),
+        Expr::Concat { head, tail } => match exprs.get(head) {
+            Expr::Or(parts) => (parts.to_vec(), Some(tail)),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    if parts.len() > FEW {
+        return None;
+    }
+    let with_tail = |part| tail.map_or(part, |tail| exprs.concat(part, tail));
+    Some(parts.into_iter().map(with_tail).collect())
+}
