@@ -108,16 +108,16 @@ def test_a_text_that_no_limit_lets_in_is_not_told_to_raise_one(made: Any) -> Non
         compiler(schema_bytes=10).compile_grammar(text)
 
 
-@pytest.mark.parametrize("back", [1, 2, 20])
-def test_a_matcher_that_was_full_goes_on_where_it_is_rolled_back_to(back: int) -> None:
+def test_a_matcher_that_was_full_goes_on_where_it_is_rolled_back_to() -> None:
     compiled = compiler(stack_bytes=20_000).compile_grammar('root ::= "(" root ")" | ""')
     matcher, read = GrammarMatcher(compiled), 0
     with pytest.raises(LimitExceeded, match="stack_bytes"):
         while matcher.accept_string("("):
             read += 1
-    assert read > 50
-    matcher.rollback(back)
-    for _ in range(read - back):
+    assert read > 100
+    # What it gave up does not count.
+    matcher.rollback(3 * read // 4)
+    for _ in range(read - 3 * read // 4):
         assert matcher.accept_string(")")
     assert matcher.is_completed()
 
