@@ -29,6 +29,7 @@ from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.trace import Event
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.outputs import Output
 from stencilm.limits import Limits, checked_limits
@@ -488,7 +489,7 @@ class TypedModel(ABC):
 
     def dump(self, value: Any, output_type: Any, *, limits: Limits | None = None) -> Any:
         """A value of `output_type` as JSON-ready data."""
-        return self._prepare(output_type, limits)[0].dump(value)
+        return finite_json(self._prepare(output_type, limits)[0].dump(value))
 
     def chat(
         self,
