@@ -62,7 +62,7 @@ def test_logprobs_that_json_does_not_have_are_read_back() -> None:
     assert html.page(read) == html.page(trace)
     # Words are numbers where a number is declared, and in this spelling alone.
     for wrong in (trace.dumps().replace(": 1,", ': "NaN",'), trace.dumps().replace("-Inf", "-inf")):
-        with pytest.raises(TraceError, match="as its (token_id|logprob), which is not what"):
+        with pytest.raises(TraceError, match=r"as its (token_id|logprob), which is not what"):
             Trace.loads(wrong)
 
 

@@ -307,6 +307,15 @@ class Trace(Shown):
         return cls(map(_event, range(len(records)), records))
 
 
+def checked_listener(on_event: Any) -> Any:
+    """The function to call with each event, or None. Raises TypeError for what is neither."""
+    if on_event is not None and not callable(on_event):
+        raise TypeError(
+            f"on_event is {on_event!r:.60}, but must be a function of an event, or None"
+        )
+    return on_event
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):

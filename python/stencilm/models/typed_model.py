@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.generation.trace import Event
+from stencilm.generation.trace import Event, checked_listener
 from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import finite_json
@@ -242,7 +242,7 @@ class TypedModel(ABC):
         that was cut, or that the type's own validators refuse, comes back with `value` None and
         the reason in `error`. `on_event` is called with each event of the trace as it happens.
         """
-        return self._run([prompt], output_type, options, on_event)[0]
+        return self._run([prompt], output_type, options, checked_listener(on_event))[0]
 
     @overload
     def batch(  # type: ignore[overload-overlap]
