@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.trace import Event, checked_listener
-from stencilm.generation.typed import Known
+from stencilm.generation.typed import Known, raise_with_text
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
@@ -852,8 +852,11 @@ class Partials:
         if self._reader is None:
             self._text += piece
             return self._text if piece else MISSING
-        self._reader.feed(piece)
-        return self._reader.value() if self._reader.has_changed() else MISSING
+        try:
+            self._reader.feed(piece)
+            return self._reader.value() if self._reader.has_changed() else MISSING
+        except BaseException as error:
+            raise_with_text(error, self._reader.text, self._output)
 
     def whole(self, text: str) -> Any:
         """The value of the whole text, where it was read; else `MISSING`."""
