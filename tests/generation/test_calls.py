@@ -453,7 +453,7 @@ async def _streamed(model: Model, tp: Any) -> list[Any]:
     return [part async for part in model.astream("?", tp)]
 
 
-CALLS: dict[str, Callable[[Model, Any], Any]] = {
+WAYS: dict[str, Callable[[Model, Any], Any]] = {
     "call": lambda model, tp: model("?", tp),
     "generate": lambda model, tp: model.generate("?", tp),
     "stream": lambda model, tp: list(model.stream("?", tp)),
@@ -466,11 +466,11 @@ CALLS: dict[str, Callable[[Model, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", WAYS)
 @pytest.mark.parametrize("tp", [Checked, CheckedWhole, CheckedLater])
 def test_what_the_code_of_a_type_raises_comes_with_the_text(call: str, tp: Any) -> None:
     with pytest.raises(Unforeseen, match="no such row") as caught:
-        CALLS[call](says('{"a": 1}'), tp)
+        WAYS[call](says('{"a": 1}'), tp)
     assert str(caught.value) == "no such row"
     assert caught.value.__notes__ == ["the generated text is '{\"a\": 1}'"]
 
@@ -482,12 +482,12 @@ def test_a_stream_tells_the_text_so_far() -> None:
     assert caught.value.__notes__ == ["the generated text is '[{\"a\": 1}'"]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", WAYS)
 def test_the_end_of_an_iterator_in_the_code_of_a_type(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(raised, "kind", StopIteration)
     with pytest.raises(RuntimeError, match="the code of Checked raises StopIteration") as caught:
-        CALLS[call](says('{"a": 1}'), Checked)
+        WAYS[call](says('{"a": 1}'), Checked)
     assert caught.value.__notes__ == ["the generated text is '{\"a\": 1}'"]
     assert isinstance(caught.value.__cause__, StopIteration)
