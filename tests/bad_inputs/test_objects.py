@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,39 @@ def with_name(library: str) -> Callable[[Any], Any]:
     return call
 
 
+async def _awaited(draft: Any, value: Any) -> Any:
+    return await stencilm.aguide(draft, int, "x", on_event=value)
+
+
+async def _coroutine(prompt: str) -> str:
+    return "1"
+
+
+def _guided(value: Any) -> Any:
+    return stencilm.guide(lambda prompt: "1", int, "x", on_event=value)
+
+
+def _generated(value: Any) -> Any:
+    return MODEL.generate("x", int, on_event=value)
+
+
+def of_generate(processor: str) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        pytest.importorskip("transformers")
+        return getattr(stencilm, processor)(value)
+
+    return call
+
+
+def with_reasoning(processor: str) -> Callable[[Any], Any]:
+    def call(value: Any) -> Any:
+        pytest.importorskip("transformers")
+        compiled = MODEL.compile(stencilm.Regex("a"))
+        return getattr(stencilm, processor)(compiled, reasoning=value or 5)
+
+    return call
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     "model is .* must be a causal language model of transformers": of_transformers,
     "tokenizer is .* must be a tokenizer of transformers": with_tokenizer,
@@ -51,6 +85,21 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "model is .* must be the name of a model: anthropic": with_name("anthropic"),
     "path is .* must be a str or a Path": stencilm.TokenizerInfo.from_file,
     "prompts is .* must be a list of prompts": lambda value: MODEL.batch(value, int),
+    # None is one of what these take.
+    "on_event is .* must be a function of an event, or None": lambda value: _guided(value or 5),
+    "on_event is .* must be a function of an event, or None: awaited": lambda value: asyncio.run(
+        _awaited(_coroutine, value or 5)
+    ),
+    "on_event is .* must be a function of an event, or None: in a thread": (
+        lambda value: asyncio.run(_awaited(lambda prompt: "1", value or 5))
+    ),
+    "on_event is .* must be a function of an event, or None: of a model": (
+        lambda value: _generated(value or 5)
+    ),
+    "LogitsProcessor takes a Comp.* compiled is (None|5|<obj)": of_generate("LogitsProcessor"),
+    "CustomGenerate takes a Comp.* compiled is (None|5|<obj)": of_generate("CustomGenerate"),
+    "reasoning is .* must be a ReasoningFormat": with_reasoning("LogitsProcessor"),
+    "reasoning is .* must be a ReasoningFormat: custom": with_reasoning("CustomGenerate"),
     "candidates is .* must be a list of them": lambda value: stencilm.choose_candidate(
         value, "x", MODEL
     ),

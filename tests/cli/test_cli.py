@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import os
@@ -199,10 +200,12 @@ class TestGenerate:
         call = ["generate", "--type", "models_here.py:Divides", "-p", "x"]
         done = run(*call, "--strategy", strategy)
         assert (done.exit_code, done.out) == (1, "")
-        assert done.sentence == (
+        told, _, text = done.sentence.partition("; the generated text is ")
+        assert told == (
             "models_here.py:Divides cannot read the text, because its code raises "
             "ZeroDivisionError: division by zero"
         )
+        assert json.loads(ast.literal_eval(text))["x"] in (1, 2)
 
     def test_the_trace_in_the_json(self, run: Run) -> None:
         done = run("generate", "--regex", "ab", "--prompt", "x", "--json", "--trace")

@@ -139,6 +139,24 @@ def test_what_validators_refuse_is_not_printed(strategy: str, capsys: Any, tmp_p
     assert code == 1 and record["value"] is None and "never good" in record["error"]
 
 
+@pytest.mark.parametrize("strategy", ["guide", "auto"])
+def test_numbers_that_json_does_not_have_are_null(
+    strategy: str, capsys: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "endless.py").write_text(
+        "from typing import Literal\n"
+        "from pydantic import BaseModel, computed_field\n"
+        "class Endless(BaseModel):\n"
+        "    a: Literal[1]\n"
+        "    @computed_field\n"
+        "    def b(self) -> list[float]:\n"
+        "        return [float('nan'), float('-inf'), 0.5]\n"
+    )
+    call = ["generate", "-p", "x", "--type", f"{tmp_path}/endless.py:Endless", "--json"]
+    code, out, _ = run(capsys, *call, "--strategy", strategy)
+    assert code == 0 and json.loads(out)["value"] == {"a": 1, "b": [None, None, 0.5]}
+
+
 def test_a_page_that_cannot_be_written_is_told_before_anything_is_asked(
     capsys: Any, tmp_path: Path, answers: Any
 ) -> None:

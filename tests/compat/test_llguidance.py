@@ -228,6 +228,44 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("encoder", None, "encoder is None, but must be a dict of bytes of tokens and their ids"),
+        ("encoder", {"a": 0}, "encoder has 'a': 0, but must hold bytes of tokens and their ids"),
+        ("encoder", {b"a": None}, "encoder has b'a': None, but must hold bytes of tokens and"),
+        ("special_tokens", ["<e>"], "special_tokens is ['<e>'], but must be a dict of names"),
+        ("special_tokens", {"<e>": True}, "special_tokens has '<e>': True, but must hold names of"),
+        ("pattern", None, "pattern is None, but must be a str"),
+    ],
+)
+def test_a_part_of_an_encoding_of_another_type_is_told(part: str, value: Any, said: str) -> None:
+    pytest.importorskip("tiktoken")
+    parts: dict[str, Any] = {
+        "encoder": {bytes([byte]): byte for byte in range(256)},
+        "special_tokens": {"<e>": 256},
+        "pattern": r"\w+|\W",
+        "eos_token": 256,
+    }
+    assert GIVEN.LLTokenizer.from_tiktoken(**parts).tokenize_str("a") == [97]
+    with pytest.raises(TypeError, match=re.escape(said)):
+        GIVEN.LLTokenizer.from_tiktoken(**{**parts, part: value})
+
+
+def test_what_is_no_encoding_and_what_ends_no_text_is_told() -> None:
+    pytest.importorskip("tiktoken")
+    from stencilm.compat.llguidance.tiktoken import lltokenizer_from_encoding
+
+    with pytest.raises(ValueError, match=r"a NoneType is no tiktoken\.Encoding"):
+        lltokenizer_from_encoding(None)
+    value: Any
+    for value in (None, []):
+        with pytest.raises(ValueError, match=r"eos_token is .*, but must be the id of the token"):
+            GIVEN.LLTokenizer.from_llamacpp(
+                tokens=[b"a"], vocab_ptr=0, tokenize_fptr=0, eos_token=value
+            )
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_an_argument_of_another_type_is_told_with_its_place(name: str) -> None:
     call, said = WRONG[name]

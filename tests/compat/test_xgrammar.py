@@ -301,6 +301,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "schema cannot be written as JSON: Object of type type",
     ),
     "joined": (lambda: GIVEN.Grammar.concat("a"), "grammars has 'a' at 0, but must hold Grammar"),
+    "no tags": (
+        lambda: GIVEN.StructuralTag.from_legacy_structural_tag("x", ["<"]),
+        "tags has 'x' at 0, but must hold StructuralTagItem",
+    ),
+    "no list of tags": (
+        lambda: GIVEN.StructuralTag.from_legacy_structural_tag(None, ["<"]),
+        "tags is None, but must be a list of StructuralTagItem",
+    ),
+    "tags of a grammar": (
+        lambda: GIVEN.Grammar.from_structural_tag([{"begin": "<a>"}], ["<"]),
+        "tags has {'begin': '<a>'} at 0, but must hold StructuralTagItem",
+    ),
     "rows": (lambda: GIVEN.allocate_token_bitmask("a", 1), "batch_size is 'a', but must be an int"),
     "tokens": (lambda: GIVEN.get_bitmask_shape(1, 1.5), "vocab_size is 1.5, but must be an int"),
     "no bitmask": (

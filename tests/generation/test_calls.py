@@ -9,15 +9,18 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 import stencilm
 from generation.conftest import STOP, ByteModel
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.generation.typed import by_value
+from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
 
 
@@ -409,3 +412,82 @@ def test_a_cancelled_batch_stops_the_model(sampling: Any) -> None:
 
     asyncio.run(main())
     assert len(passes) == 3
+
+
+# What the code of a type raises
+
+
+class Unforeseen(Exception):
+    pass
+
+
+raised: dict[str, type[BaseException]] = {"kind": Unforeseen}
+
+
+def fails(value: Any) -> Any:
+    raise raised["kind"]("no such row")
+
+
+class Checked(BaseModel):
+    a: Annotated[Literal[1], AfterValidator(fails)]
+
+
+class CheckedWhole(BaseModel):
+    a: Literal[1]
+
+    @model_validator(mode="after")
+    def check(self) -> CheckedWhole:
+        fails(self)
+        return self
+
+
+@dataclass
+class CheckedLater:
+    a: Literal[1]
+
+    def __post_init__(self) -> None:
+        fails(self)
+
+
+async def _streamed(model: Model, tp: Any) -> list[Any]:
+    return [part async for part in model.astream("?", tp)]
+
+
+WAYS: dict[str, Callable[[Model, Any], Any]] = {
+    "call": lambda model, tp: model("?", tp),
+    "generate": lambda model, tp: model.generate("?", tp),
+    "stream": lambda model, tp: list(model.stream("?", tp)),
+    "batch": lambda model, tp: model.batch(["?", "??"], tp),
+    "samples": lambda model, tp: model.samples("?", tp, n=2),
+    "agenerate": lambda model, tp: asyncio.run(model.agenerate("?", tp)),
+    "astream": lambda model, tp: asyncio.run(_streamed(model, tp)),
+    "beam_search": lambda model, tp: by_value([('{"a": 1}', 0.0)], resolve(tp)),
+    "chat": lambda model, tp: model.chat([{"role": "user", "content": "?"}], output_type=tp),
+}
+
+
+@pytest.mark.parametrize("call", WAYS)
+@pytest.mark.parametrize("tp", [Checked, CheckedWhole, CheckedLater])
+def test_what_the_code_of_a_type_raises_comes_with_the_text(call: str, tp: Any) -> None:
+    with pytest.raises(Unforeseen, match="no such row") as caught:
+        WAYS[call](says('{"a": 1}'), tp)
+    assert str(caught.value) == "no such row"
+    assert caught.value.__notes__ == ["the generated text is '{\"a\": 1}'"]
+
+
+def test_a_stream_tells_the_text_so_far() -> None:
+    shown = says('[{"a": 1}, 5]').stream("?", list[Checked | int])
+    with pytest.raises(Unforeseen) as caught:
+        list(shown)
+    assert caught.value.__notes__ == ["the generated text is '[{\"a\": 1}'"]
+
+
+@pytest.mark.parametrize("call", WAYS)
+def test_the_end_of_an_iterator_in_the_code_of_a_type(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(raised, "kind", StopIteration)
+    with pytest.raises(RuntimeError, match="the code of Checked raises StopIteration") as caught:
+        WAYS[call](says('{"a": 1}'), Checked)
+    assert caught.value.__notes__ == ["the generated text is '{\"a\": 1}'"]
+    assert isinstance(caught.value.__cause__, StopIteration)

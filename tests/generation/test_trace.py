@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stencilm.errors import TraceError
-from stencilm.generation.trace import Event, Prompt, Sampled, Stopped, Trace
+from stencilm.generation.trace import Corrected, Event, Prompt, Sampled, Stopped, Trace
+from stencilm.views import html
 
 token_ids = st.integers(0, 2**31)
 logprobs = st.floats(allow_nan=False, max_value=0)
@@ -38,6 +40,30 @@ events = st.one_of(
 def test_a_trace_reads_back_as_it_was_written(recorded: list[Event]) -> None:
     trace = Trace(recorded)
     assert Trace.loads(trace.dumps()) == trace
+
+
+def _no_constant(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_logprobs_that_json_does_not_have_are_read_back() -> None:
+    common: dict[str, Any] = {"token_id": None, "candidates": ("NaN",), "means": "Infinity"}
+    trace = Trace(
+        [
+            Sampled(token_id=1, text=b"NaN", logprob=math.nan, allowed=None),
+            Sampled(token_id=1, text=b"a", logprob=-math.inf, allowed=3),
+            Corrected(text=b"-Infinity", logprob=math.inf, **common),
+        ]
+    )
+    written = json.loads(trace.dumps(), parse_constant=_no_constant)
+    assert [record["logprob"] for record in written] == ["NaN", "-Infinity", "Infinity"]
+    read = Trace.loads(trace.dumps())
+    assert repr(list(read)) == repr(list(trace))  # NaN is equal to nothing
+    assert html.page(read) == html.page(trace)
+    # Words are numbers where a number is declared, and in this spelling alone.
+    for wrong in (trace.dumps().replace(": 1,", ': "NaN",'), trace.dumps().replace("-Inf", "-inf")):
+        with pytest.raises(TraceError, match=r"as its (token_id|logprob), which is not what"):
+            Trace.loads(wrong)
 
 
 def test_bytes_that_are_no_text_are_written_in_hexadecimal() -> None:

@@ -15,6 +15,7 @@ import pathlib
 import random
 import re
 import uuid
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -238,6 +239,22 @@ def test_a_set_of_any_number_keeps_what_is_equal_once(element: Any) -> None:
 def test_what_cannot_be_kept_is_refused(tp: Any, words: str) -> None:
     with pytest.raises(UnsupportedFeature, match=words):
         resolve(tp).grammar()
+
+
+@pytest.mark.parametrize(
+    ("tp", "around"), [(Hashable, "{}"), (list[Hashable], "[{}]"), (set[Hashable], "[{}]")], ids=str
+)
+def test_what_must_have_a_hash_is_no_list(tp: Any, around: str) -> None:
+    start, adapter = matcher(tp), TypeAdapter(tp)
+    for held in ("1", "1.5", '"a"', "null", "true", "[1]", "[]", "{}", '{"a": 1}'):
+        text = around.format(held)
+        is_written = start.fork().longest_valid_prefix(text).status == "complete"
+        is_read = True
+        try:
+            adapter.validate_json(text)
+        except ValidationError:
+            is_read = False
+        assert is_written == is_read == (held[0] not in "[{"), text
 
 
 @pytest.mark.parametrize(

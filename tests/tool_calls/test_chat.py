@@ -606,6 +606,67 @@ def test_what_is_to_be_awaited_is_told_where_nothing_awaits_it() -> None:
             result_of(chat, function)
 
 
+async def _numbers(count: int, fails: bool = False) -> AsyncIterator[int]:
+    for number in range(count):
+        await asyncio.sleep(0)
+        yield number
+    if fails:
+        raise LookupError("the connection is gone")
+
+
+async def _later(value: Any) -> Any:
+    await asyncio.sleep(0)
+    return value
+
+
+async def _lists(count: int) -> AsyncIterator[Any]:
+    for number in range(count):
+        yield _numbers(number)
+
+
+WITHIN: dict[str, tuple[Callable[[], Any], str]] = {
+    "a list": (lambda: [_numbers(2), 5], "[[0,1],5]"),
+    "a tuple": (lambda: (_numbers(2), rows(2)), "[[0,1],[0,1]]"),
+    "a dict": (lambda: {"a": [{"b": _numbers(2)}]}, '{"a":[{"b":[0,1]}]}'),
+    "an iterator": (lambda: iter([_numbers(1), _numbers(2)]), "[[0],[0,1]]"),
+    "a coroutine": (lambda: [_later("x"), _later([rows(2)])], '["x",[[0,1]]]'),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", WITHIN)
+def test_what_is_to_be_awaited_within_a_value(name: str) -> None:
+    function, told = WITHIN[name]
+    result = result_of(awaited, function)
+    assert result.text == told and json.dumps(result.value, separators=(",", ":")) == told
+    for on_error in ("tell", "raise"):
+        with pytest.raises(UnsupportedFeature, match="is asynchronous: await"):
+            result_of(chat, function, on_error=on_error)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda: _lists(3), "[[],[0],[0,1]]"),
+        (lambda: _later(rows(3)), "[0,1,2]"),
+        (lambda: _later([_numbers(1)]), "[[0]]"),
+        (lambda: _later(_later(1)), "1"),
+    ],
+)
+def test_what_awaited_values_hold_is_read(function: Callable[[], Any], told: str) -> None:
+    result = result_of(awaited, function)
+    assert result.text == told == json.dumps(result.value, separators=(",", ":"))
+
+
+@pytest.mark.filterwarnings("error")
+def test_asynchronous_iterators_within_a_value_that_fail_or_do_not_end() -> None:
+    result = result_of(awaited, lambda: [_numbers(1, fails=True), _later(1)])
+    assert isinstance(result.error, LookupError) and result.value is None
+    result = result_of(awaited, lambda: {"a": [_numbers(1 << 19)]})
+    assert isinstance(result.error, stencilm.LimitExceeded)
+
+
 @pytest.mark.parametrize("depth", [600, 3_000])
 def test_a_turn_that_is_nested_too_deeply_is_told(depth: int) -> None:
     def show(value: Any) -> str:

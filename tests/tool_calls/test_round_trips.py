@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import stencilm
 from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo, ToolTemplate
 from stencilm.tool_calls.answers import CallDelta, CallDone, ContentDelta
 from stencilm.tool_calls.families import TEMPLATES
+from stencilm.tool_calls.template import CallVariant
 from stencilm.tool_calls.writer import write_calls
 from structural_tags.test_walks import random_text
 from tool_calls.requests import CALLS, SCHEMAS, TOOLS, Call
@@ -209,6 +211,35 @@ def test_a_template_whose_markers_are_in_every_text(parts: Any, words: str) -> N
         stencilm.tools(template, TOOLS)
     with pytest.raises(ValueError, match=words):
         stencilm.register_model_structural_tag("odd", template)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"end": None}, "end of a ToolTemplate is None, but must be a str"),
+        ({"call": 3}, "call of a ToolTemplate is 3, but must be a str"),
+        ({"section": "ab"}, "section of a ToolTemplate is 'ab', but must be a tuple of two str"),
+        ({"think": ("<t>",)}, "think of a ToolTemplate is ('<t>',), but must be a tuple of two"),
+        (
+            {"response": 3},
+            "response of a ToolTemplate is 3, but must be a tuple of two str or No",
+        ),
+        ({"one_line": "no"}, "one_line of a ToolTemplate is 'no', but must be True or False"),
+        ({"variants": ("a",)}, "variants of a ToolTemplate is ('a',), but must be a tuple of Call"),
+        ({"models": "m*"}, "models of a ToolTemplate is 'm*', but must be a tuple of str"),
+        ({"style": None}, "style of a ToolTemplate is None, but must be a str"),
+    ],
+)
+def test_a_part_of_a_template_of_another_type_is_told(parts: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)):
+        ToolTemplate(**{"call": "<a>$name($arguments)", "trigger": "<a>", **parts})
+
+
+def test_a_style_that_is_none_is_told() -> None:
+    with pytest.raises(ValueError, match=r"^style is 'jsn', but must be one of 'json', 'qwen_xml'"):
+        ToolTemplate(call="@$name($arguments)", trigger="@", style="jsn")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="separator of a CallVariant is 5, but must be a str or No"):
+        CallVariant(separator=5)  # type: ignore[arg-type]
 
 
 def test_tokens_may_be_an_array_or_a_tensor() -> None:

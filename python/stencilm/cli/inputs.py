@@ -135,8 +135,10 @@ def told_by(name: str) -> Iterator[None]:
         reads = [file for file in files if file.startswith(_folder_of("pydantic"))]
         if not reads or files[-1].startswith(_folder_of("stencilm")):
             raise
+        told = f"{type(error).__name__}: {error}"
+        notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
         raise Failure(
-            f"{name} cannot read the text, because its code raises {type(error).__name__}: {error}"
+            f"{name} cannot read the text, because its code raises {told}{notes}"
         ) from error
 
 

@@ -5,6 +5,7 @@ The originals hand their arguments to C++ and Rust, which refuse what is of anot
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from stencilm.whole_numbers import as_whole, whole_number
@@ -25,6 +26,25 @@ def check_kinds(name: str, values: Any, kinds: type | tuple[type, ...], wanted: 
         if not isinstance(value, kinds):
             raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold {wanted}")
     return held
+
+
+def check_mapping(name: str, value: Any, kind: type, wanted: str) -> dict[Any, int]:
+    """The integers that an argument has by keys of a kind, which are what is `wanted`.
+
+    Raises:
+        TypeError: It is no mapping, or a key or a value is of another kind: with the two of them.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is {value!r:.60}, but must be a dict of {wanted} and their ids")
+    numbers = {}
+    for key, held in value.items():
+        number = as_whole(held)
+        if not isinstance(key, kind) or number is None:
+            raise TypeError(
+                f"{name} has {key!r:.60}: {held!r:.60}, but must hold {wanted} and their ids"
+            )
+        numbers[key] = number
+    return numbers
 
 
 def whole_numbers(name: str, values: Any) -> list[int]:

@@ -110,6 +110,11 @@ class PartialReader:
         while not self._is_broken and self._step():
             pass
 
+    @property
+    def text(self) -> str:
+        """What has come."""
+        return self._text
+
     def has_changed(self) -> bool:
         """Whether `value` shows more than when this was last asked."""
         changed = self._version != self._shown

@@ -7,10 +7,11 @@ A new kind of event is one more subclass of `Event`; nothing else changes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from stencilm.errors import TraceError
 from stencilm.shown import Shown
@@ -19,6 +20,9 @@ FinishReason = Literal["stop", "length"]
 Limit = Literal["max_tokens", "context"]
 
 _KINDS: dict[str, type[Event]] = {}
+
+# Numbers that JSON does not have, by the names under which they are written.
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,8 @@ class Event:
         """The event as JSON-ready values.
 
         Bytes that are UTF-8 become a string, others `{"hex": "e29c"}`: one token may hold a
-        part of a character.
+        part of a character. Numbers that JSON does not have become "NaN", "Infinity" or
+        "-Infinity": a model may give a token no probability at all.
         """
         values = {field.name: _to_json(getattr(self, field.name)) for field in fields(self)}
         return {"event": self.kind, **values}
@@ -271,7 +276,7 @@ class Trace(Shown):
 
     def dumps(self) -> str:
         """The trace as JSON text; `Trace.loads` reads it back."""
-        return json.dumps(self.to_json(), ensure_ascii=False)
+        return json.dumps(self.to_json(), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def loads(cls, text: str) -> Trace:
@@ -302,6 +307,15 @@ class Trace(Shown):
         return cls(map(_event, range(len(records)), records))
 
 
+def checked_listener(on_event: Any) -> Any:
+    """The function to call with each event, or None. Raises TypeError for what is neither."""
+    if on_event is not None and not callable(on_event):
+        raise TypeError(
+            f"on_event is {on_event!r:.60}, but must be a function of an event, or None"
+        )
+    return on_event
+
+
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -325,9 +339,9 @@ def _readers(kind: str) -> dict[str, Callable[[Any], Any]]:
         if declared is bytes:
             return _bytes_from_json
         adapter = TypeAdapter(declared)
-        return lambda value: adapter.validate_python(
-            tuple(value) if isinstance(value, list) else value, strict=True
-        )
+        # A text that names a number is that number only where a number is declared.
+        names = _NUMBERS if declared is float or float in get_args(declared) else {}
+        return lambda value: adapter.validate_python(_from_json(value, names), strict=True)
 
     hints = get_type_hints(_KINDS[kind])
     return {field.name: reader(hints[field.name]) for field in fields(_KINDS[kind])}
@@ -339,7 +353,15 @@ def _to_json(value: Any) -> Any:
             return value.decode("utf-8")
         except UnicodeDecodeError:
             return {"hex": value.hex()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return list(value) if isinstance(value, tuple) else value
+
+
+def _from_json(value: Any, names: Mapping[str, float]) -> Any:
+    if isinstance(value, str):
+        return names.get(value, value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _bytes_from_json(value: Any) -> bytes:

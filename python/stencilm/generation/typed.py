@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,23 @@ def parsed(
         return replace(generation, value=value)
     except (ValueError, RecursionError) as error:
         return replace(generation, error=invalid_output(generation.text, output, error))
+    except BaseException as error:
+        raise_with_text(error, generation.text, output)
+
+
+def raise_with_text(error: BaseException, text: str, output: Output) -> NoReturn:
+    """Raise what the code of a type raised, with the text that it was given in a note.
+
+    It is no word on the text, as a ValueError is, so it comes through, and the text would be lost.
+    """
+    note = f"the generated text is {text!r}"
+    if isinstance(error, (StopIteration, StopAsyncIteration)):
+        # Those come out of no generator, and texts are written by some.
+        told = RuntimeError(f"the code of {output.name} raises {type(error).__name__}")
+        told.add_note(note)
+        raise told from error
+    error.add_note(note)
+    raise error
 
 
 def invalid_output(text: str, output: Output, error: BaseException) -> InvalidOutput:
@@ -74,6 +91,8 @@ def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[A
             value = output.parse(text)
         except (ValueError, RecursionError):
             continue
+        except BaseException as error:
+            raise_with_text(error, text, output)
         written_alike = places.setdefault(repr(value), [])
         for place in written_alike:
             other, other_logprob = found[place]

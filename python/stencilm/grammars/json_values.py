@@ -92,6 +92,21 @@ def _written(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def finite_json(value: Any) -> Any:
+    """A value of a type's writer with null for each NaN and infinity, as pydantic writes JSON.
+
+    No text of a type says such a number; its defaults, validators and computed fields may.
+    """
+    match value:
+        case dict():
+            return {key: finite_json(member) for key, member in value.items()}
+        case list() | tuple():
+            return [finite_json(element) for element in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
+
+
 def json_ready(value: Any) -> Any:
     """A value of `read_json` as `json.dumps` takes it.
 

@@ -70,6 +70,16 @@ _PART_OF_PATTERN = rf"(?:[^\\()\[\]{{}}*+?|^$]|{_ESCAPED}|{_CLASS}){_TIMES}|[|^$
 _GROUP_OF_PATTERN = rf"\((?:\?:)?(?:{_PART_OF_PATTERN})*\){_TIMES}"
 _PATTERN = f"^(?:{_PART_OF_PATTERN}|{_GROUP_OF_PATTERN})*$"
 
+# The types of Python that JSON is read as, where nothing says which.
+_MADE_OF_JSON: dict[str, tuple[type, ...]] = {
+    "null": (type(None),),
+    "boolean": (bool,),
+    "number": (int, float),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+}
+
 _IN_ASCII = r"^[\x00-\x7f]*$"
 
 _ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
@@ -373,6 +383,9 @@ class _TypeSchemas(DistinctSchemas):
         if texts and not _is_changed(self._resolved(first)):
             # A pattern around another type than str is looked for behind it.
             return {"allOf": [described, *texts]}
+        classes = tuple(step["cls"] for step in others if step["type"] == "is-instance")
+        if classes and self._resolved(first)["type"] == "any":
+            return _of_classes(classes)
         return super().chain_schema(schema)
 
     def json_schema(self, schema: Any) -> JsonSchemaValue:
@@ -479,6 +492,19 @@ def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
 def _is_changed(schema: Any) -> bool:
     """Whether a function of the user's makes the value."""
     return schema["type"].startswith("function-") and not is_of_pydantic(schema)
+
+
+def _of_classes(classes: Sequence[type]) -> JsonSchemaValue:
+    """What JSON holds whose values in Python are of all these classes, such as `Hashable`."""
+    kinds = [
+        name
+        for name, made in _MADE_OF_JSON.items()
+        if all(issubclass(kind, cls) for kind in made for cls in classes)
+    ]
+    if not kinds:
+        names = " and ".join(cls.__name__ for cls in classes)
+        raise PydanticInvalidForJsonSchema(f"pydantic reads no JSON as {names}")
+    return {"anyOf": [{"type": kind} for kind in kinds]}
 
 
 def _is_secret_of_bytes(schema: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stencilm.errors import MatcherError
 from stencilm.files import check_writable
 from stencilm.generation.sampling import Sampling
-from stencilm.generation.trace import Event, Trace
+from stencilm.generation.trace import Event, Trace, checked_listener
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.grammars.outputs import resolve
@@ -155,7 +155,7 @@ async def aguide(
         if chooser is not None and chooser.is_async:
             target_model = _OnLoop(chooser, get_running_loop())
         cancelled = _Cancelled()
-        on_event = options.pop("on_event", None)
+        on_event = checked_listener(options.pop("on_event", None))
 
         def listen(event: Event) -> None:
             cancelled.check()
@@ -489,6 +489,7 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
 
 
 def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
+    checked_listener(on_event)
     listeners = [] if on_event is None else [on_event]
     if verbose:
         from stencilm.views.terminal import printer

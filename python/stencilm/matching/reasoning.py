@@ -250,6 +250,16 @@ def closing_after_reasoning(
     return closing_within(matcher, max_tokens)[0] if max_tokens > 0 else matcher
 
 
+def checked_form(reasoning: Any) -> ReasoningFormat | None:
+    """How a model reasons, or None. Raises TypeError for what is neither."""
+    if reasoning is not None and not isinstance(reasoning, ReasoningFormat):
+        raise TypeError(
+            f"reasoning is {reasoning!r:.60}, but must be a ReasoningFormat, such as "
+            "stencilm.reasoning_format(tokenizer), or None"
+        )
+    return reasoning
+
+
 def checked_budget(budget: Any) -> int:
     """The budget of reasoning. Raises ValueError for what is none."""
     return count("the budget of reasoning", budget, least=0, wish="an int from 0 up")

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from stencilm.characters import whole_characters
 from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.generation.typed import raise_with_text
 from stencilm.grammars.json_values import (
     read_json,
     read_json_exactly,
@@ -250,6 +251,8 @@ def _steps(
                     raise InvalidOutput(refused, text=text) from error
                 told.append({"role": "user", "content": f"{refused}\nGive another answer."})
                 continue
+            except BaseException as error:
+                raise_with_text(error, text, output)
         count += len(turn.calls)
         by_name = {tool.name: tool for tool in known}
         if any(by_name[call.name].function is None for call in turn.calls):

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from stencilm.generation.partial import MISSING, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.generation.trace import Event
-from stencilm.generation.typed import Known
+from stencilm.generation.trace import Event, checked_listener
+from stencilm.generation.typed import Known, raise_with_text
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.outputs import Output
 from stencilm.limits import Limits, checked_limits
@@ -241,7 +242,7 @@ class TypedModel(ABC):
         that was cut, or that the type's own validators refuse, comes back with `value` None and
         the reason in `error`. `on_event` is called with each event of the trace as it happens.
         """
-        return self._run([prompt], output_type, options, on_event)[0]
+        return self._run([prompt], output_type, options, checked_listener(on_event))[0]
 
     @overload
     def batch(  # type: ignore[overload-overlap]
@@ -488,7 +489,7 @@ class TypedModel(ABC):
 
     def dump(self, value: Any, output_type: Any, *, limits: Limits | None = None) -> Any:
         """A value of `output_type` as JSON-ready data."""
-        return self._prepare(output_type, limits)[0].dump(value)
+        return finite_json(self._prepare(output_type, limits)[0].dump(value))
 
     def chat(
         self,
@@ -851,8 +852,11 @@ class Partials:
         if self._reader is None:
             self._text += piece
             return self._text if piece else MISSING
-        self._reader.feed(piece)
-        return self._reader.value() if self._reader.has_changed() else MISSING
+        try:
+            self._reader.feed(piece)
+            return self._reader.value() if self._reader.has_changed() else MISSING
+        except BaseException as error:
+            raise_with_text(error, self._reader.text, self._output)
 
     def whole(self, text: str) -> Any:
         """The value of the whole text, where it was read; else `MISSING`."""

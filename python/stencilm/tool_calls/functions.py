@@ -7,7 +7,7 @@ import inspect
 import json
 import operator
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -68,22 +68,16 @@ class CallableTool:
         value = self.function(**json_reader(self.arguments)(write_json(written_arguments(call))))
         if inspect.isawaitable(value):
             return value
-        try:
-            return _Values(self.name).listed(value)
-        except RecursionError:
-            if isinstance(value, Iterator):
-                raise
-            return value  # lists within each other, without an end or nearly so
+        return _Values(self.name).all_listed(value)
 
     def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """What the function returns, or what it raises.
 
-        Raises UnsupportedFeature where it returns what is to be awaited.
+        Raises UnsupportedFeature where it returns what is to be awaited, or a list or dict of it.
         """
         value, error = self._outcome(call)
-        if inspect.isawaitable(value) or isinstance(value, AsyncIterator):
-            if inspect.iscoroutine(value):
-                value.close()
+        if found := _to_be_awaited(value):
+            _close(found)
             raise _asynchronous(self.name)
         return value, error
 
@@ -103,10 +97,12 @@ class CallableTool:
         try:
             if inspect.isawaitable(value):
                 value = await value
-            if isinstance(value, AsyncIterator):
-                values = _Values(self.name)
-                value = [values.listed(values.counted(each)) async for each in value]
+            values = _Values(self.name)
+            value = values.all_listed(value)
+            if _to_be_awaited(value):
+                value = await values.awaited(value)
         except Exception as raised:
+            _close(_to_be_awaited(value))
             return None, raised
         return value, error
 
@@ -131,6 +127,27 @@ class _Values:
             )
         return value
 
+    def all_listed(self, value: Any) -> Any:
+        """The same as `listed`; what is nested without an end, or nearly so, as it is."""
+        try:
+            return self.listed(value)
+        except RecursionError:
+            if isinstance(value, Iterator):
+                raise
+            return value
+
+    async def awaited(self, value: Any) -> Any:
+        """A listed value with what awaitables give, and with lists for asynchronous iterators."""
+        if inspect.isawaitable(value):
+            return await self.awaited(self.listed(await value))
+        if isinstance(value, AsyncIterator):
+            return [await self.awaited(self.listed(self.counted(each))) async for each in value]
+        if type(value) in (list, tuple):
+            return type(value)([await self.awaited(part) for part in value])
+        if type(value) is dict:
+            return {name: await self.awaited(member) for name, member in value.items()}
+        return value
+
     def listed(self, value: Any) -> Any:
         """A value with lists for iterators, those within lists and dicts included."""
         if isinstance(value, Iterator):
@@ -143,6 +160,29 @@ class _Values:
             members = {name: self.listed(member) for name, member in value.items()}
             return value if all(map(operator.is_, members.values(), value.values())) else members
         return value
+
+
+def _to_be_awaited(value: Any) -> list[Any]:
+    """What is to be awaited in a value, or in lists and dicts within it."""
+    found = []
+    seen = set()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if type(part) in (list, tuple, dict):
+            if id(part) not in seen:
+                seen.add(id(part))
+                waiting += part.values() if type(part) is dict else part
+        elif isinstance(part, AsyncIterator) or inspect.isawaitable(part):
+            found.append(part)
+    return found
+
+
+def _close(awaitables: Iterable[Any]) -> None:
+    """Python warns of coroutines that nobody awaits."""
+    for each in awaitables:
+        if inspect.iscoroutine(each):
+            each.close()
 
 
 def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> list[CallableTool]:

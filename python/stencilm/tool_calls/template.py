@@ -10,9 +10,12 @@ In a call, `$name` stands for the name of the tool, `$json_name` for the name as
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_args
 
 from stencilm.grammars.structural_tag import Style
+from stencilm.whole_numbers import is_truth
 
 # Pieces of text that tokenizers may have as one special token.
 MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")
@@ -49,6 +52,9 @@ class CallVariant:
     section: tuple[str, str] | None = None
     separator: str | None = None
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolTemplate:
@@ -74,6 +80,10 @@ class ToolTemplate:
         variants: Other ways to write calls, which begin with the trigger as well.
         models: Names of models, with `*` for any characters.
 
+    Raises:
+        TypeError: A part is of another type.
+        ValueError: The style is none that is known.
+
     Examples:
         >>> import stencilm
         >>> template = stencilm.ToolTemplate(call="@$name($arguments)", trigger="@")
@@ -98,6 +108,9 @@ class ToolTemplate:
     id_format: str | None = None
     variants: tuple[CallVariant, ...] = ()
     models: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
     def ways(self) -> tuple[ToolTemplate, ...]:
         """This template and one for each variant."""
@@ -131,3 +144,39 @@ class ToolTemplate:
             if not begin.startswith(self.trigger):
                 return f"the trigger {self.trigger!r} begins neither section nor call"
         return None
+
+
+def _is_pair(value: Any) -> bool:
+    return _is_list_of(str)(value) and len(value) == 2
+
+
+def _is_list_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, (tuple, list)) and all(isinstance(part, kind) for part in value)
+    )
+
+
+# What may stand in a part of a template, by how the part is declared.
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "str": (lambda value: isinstance(value, str), "a str"),
+    "bool": (is_truth, "True or False"),
+    "Style": (lambda value: isinstance(value, str), "a str"),
+    "tuple[str, str]": (_is_pair, "a tuple of two str"),
+    "tuple[str, ...]": (_is_list_of(str), "a tuple of str"),
+    "tuple[CallVariant, ...]": (_is_list_of(CallVariant), "a tuple of CallVariant"),
+}
+
+
+def _check_fields(template: CallVariant | ToolTemplate) -> None:
+    for field in fields(template):
+        value = getattr(template, field.name)
+        kind, _, otherwise = str(field.type).partition(" | ")
+        fits, wanted = _KINDS[kind]
+        if not (fits(value) or (otherwise and value is None)):
+            raise TypeError(
+                f"{field.name} of a {type(template).__name__} is {value!r:.60}, but must be "
+                f"{wanted}{' or None' if otherwise else ''}"
+            )
+        if kind == "Style" and value not in get_args(Style):
+            known = ", ".join(map(repr, get_args(Style)))
+            raise ValueError(f"style is {value!r:.60}, but must be one of {known}")

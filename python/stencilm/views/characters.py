@@ -10,6 +10,8 @@ import json
 import re
 from typing import Any
 
+from stencilm.grammars.json_values import finite_json
+
 _LAYOUT = "\n\t"
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _NAMES = {"\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\n": "\\n", "\t": "\\t"}
@@ -21,8 +23,14 @@ def visible(text: str, *, keep: str = _LAYOUT) -> str:
 
 
 def json_text(record: Any) -> str:
-    """A record as JSON with all its letters, and escapes for control characters of every kind."""
-    text = json.dumps(record, ensure_ascii=False)
+    """A record as JSON with all its letters, and escapes for control characters of every kind.
+
+    NaN and infinities, which JSON does not have, are null.
+    """
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(finite_json(record), ensure_ascii=False, allow_nan=False)
     return _CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 

@@ -29,5 +29,5 @@ def lltokenizer_from_encoding(
     return LLTokenizer._of(
         lambda given: TokenizerInfo.from_tiktoken(encoding, **given),
         n_vocab,
-        encoding.eot_token if eos_token is None else eos_token,
+        getattr(encoding, "eot_token", None) if eos_token is None else eos_token,
     )

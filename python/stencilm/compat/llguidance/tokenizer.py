@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stencilm.compat.arguments import check_kinds, whole_numbers
+from stencilm.compat.arguments import check_kinds, check_mapping, whole_numbers
 from stencilm.errors import TokenizerError
 from stencilm.foreign import is_failure
 from stencilm.tokenizers import TokenizerInfo
@@ -174,10 +174,14 @@ class LLTokenizer:
         slices: list[str] | None = None,
     ) -> LLTokenizer:
         """The tokenizer of an encoding's ranks, special tokens and pattern; needs tiktoken."""
+        ranks = check_mapping("encoder", encoder, bytes, "bytes of tokens")
+        special = check_mapping("special_tokens", special_tokens, str, "names of tokens")
+        if not isinstance(pattern, str):
+            raise TypeError(f"pattern is {pattern!r:.60}, but must be a str")
         import tiktoken
 
         encoding = tiktoken.Encoding(
-            "encoding", pat_str=pattern, mergeable_ranks=encoder, special_tokens=special_tokens
+            "encoding", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special
         )
         return LLTokenizer._of(
             lambda given: TokenizerInfo.from_tiktoken(encoding, **given), n_vocab, eos_token
@@ -196,7 +200,12 @@ class LLTokenizer:
 
         The pointers are not used: texts are encoded in the fewest tokens.
         """
-        stops = _ids(eos_token) or []
+        stops = _ids(eos_token)
+        if not stops:
+            raise ValueError(
+                f"eos_token is {eos_token!r}, but must be the id of the token that ends a text, or "
+                "a list of such ids"
+            )
         made = LLTokenizer.__new__(LLTokenizer)
         made._set(_listed(tokens, (), stops, None), stops, None)
         return made

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from stencilm.compat.arguments import check_kinds
 from stencilm.compat.xgrammar.failures import InvalidStructuralTagError
 from stencilm.compat.xgrammar.schemas import any_dot, opened
 from stencilm.grammars.structural_tag import StructuralTag as _StructuralTag
@@ -254,7 +255,13 @@ class StructuralTag(BaseModel):
     def from_legacy_structural_tag(
         tags: list[StructuralTagItem], triggers: list[str]
     ) -> StructuralTag:
-        """Free text in which each trigger leads to the tags that begin with it."""
+        """Free text in which each trigger leads to the tags that begin with it.
+
+        Raises:
+            TypeError: `tags` is no list of StructuralTagItem.
+            ValueError: `triggers` is no list of str.
+        """
+        tags = check_kinds("tags", tags, StructuralTagItem, "StructuralTagItem")
         return StructuralTag(
             format=TriggeredTagsFormat(
                 triggers=triggers,

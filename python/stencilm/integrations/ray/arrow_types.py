@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from stencilm.grammars.json_values import write_json
+from stencilm.grammars.json_values import finite_json, write_json
 from stencilm.grammars.output_types import Choice, JsonSchema
 from stencilm.grammars.outputs import Output
 from stencilm.grammars.python_types import json_schema_of
@@ -44,7 +44,7 @@ def dumped_text(output: Output, value: Any) -> str:
     """A value as the JSON text of its column, its numbers as they were written."""
     if output.is_json and output.json_type is Any:
         return write_json(value)
-    return json.dumps(output.dump(value))
+    return json.dumps(finite_json(output.dump(value)), allow_nan=False)
 
 
 def _read(schema: Any, document: Mapping[str, Any], depth: int) -> Any:

@@ -23,6 +23,7 @@ from stencilm.matching.reasoning import (
     ReasoningFormat,
     begun,
     checked_budget,
+    checked_form,
     closing_after_reasoning,
 )
 from stencilm.tokenizers.joint import RECENT_TOKENS
@@ -112,7 +113,7 @@ class CustomGenerate:
         self._grammars = checked_grammars("CustomGenerate", compiled)
         self._finish = finish
         self._whitespace_budget = checked_whitespace(whitespace_budget)
-        self._reasoning = (reasoning, checked_budget(reasoning_budget))
+        self._reasoning = (checked_form(reasoning), checked_budget(reasoning_budget))
         self.forward_passes = 0
 
     def __reduce__(self) -> NoReturn:

@@ -22,7 +22,12 @@ from stencilm.integrations.transformers.row_states import (
 )
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import checked_whitespace
-from stencilm.matching.reasoning import DEFAULT_REASONING, ReasoningFormat, checked_budget
+from stencilm.matching.reasoning import (
+    DEFAULT_REASONING,
+    ReasoningFormat,
+    checked_budget,
+    checked_form,
+)
 from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import count
@@ -115,7 +120,7 @@ class LogitsProcessor:
         if most is not None:
             most = count("max_new_tokens", most, least=1, otherwise=", or None")
         self._grammars = checked_grammars("LogitsProcessor", compiled)
-        self._reasoning = (reasoning, checked_budget(reasoning_budget))
+        self._reasoning = (checked_form(reasoning), checked_budget(reasoning_budget))
         blanks = checked_whitespace(whitespace_budget)
         self._states = RowStates(self._grammars, self._reasoning, most, blanks)
         self._drafts_follow = False

@@ -344,7 +344,9 @@ def checked_grammars(
     else:
         grammars = list(compiled) if isinstance(compiled, Iterable) else []
     if not grammars or not all(isinstance(one, CompiledGrammar) for one in grammars):
-        raise TypeError(f"{owner} takes a CompiledGrammar, or one for each prompt")
+        raise TypeError(
+            f"{owner} takes a CompiledGrammar, or one for each prompt; compiled is {compiled!r:.60}"
+        )
     info = grammars[0].tokenizer_info
     for number, one in enumerate(grammars):
         if one.tokenizer_info != info:
