@@ -18,7 +18,7 @@ use crate::lexeme::shared::{Lane, Lexemes, MAX_LANES, SharedLexemes, User, let_g
 use crate::lexeme::single_tokens;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::{Mutex, lock, try_lock};
+use crate::locks::{Mutex, Waits, lock, try_lock};
 use crate::machine::capturing::capturing;
 use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;
@@ -48,9 +48,6 @@ pub struct CompiledGrammar {
     given: Mutex<VecDeque<(u32, Arc<KeptMask>)>>,
 }
 
-/// A thread that waited for lexemes for so long leaves them to the others, where there is another lane.
-const CROWDED: Duration = Duration::from_millis(2);
-
 /// The layouts of one grammar: at most one for each generation of the lexemes. Only they keep a layout, so that it goes
 /// with its lexemes; matchers keep none but while they are working.
 pub(crate) struct Layouts {
@@ -58,6 +55,8 @@ pub(crate) struct Layouts {
     /// The lane of the grammar.
     lane: AtomicUsize,
     moves: AtomicUsize,
+    /// What its threads have waited for the lexemes of its lane.
+    waits: Waits,
     /// Whether a batch has given it its lane.
     is_spread: AtomicBool,
 }
@@ -71,6 +70,7 @@ impl Layouts {
             known: Mutex::default(),
             lane: AtomicUsize::new(lane.0),
             moves: AtomicUsize::new(0),
+            waits: Waits::default(),
             is_spread: AtomicBool::new(spread.is_some()),
         }
     }
@@ -429,10 +429,16 @@ impl Layout {
         if has_grown {
             self.shared.make_room(&self.lexemes);
         }
-        if waited > CROWDED {
+        self.note_wait(waited);
+        result
+    }
+
+    /// Takes note of how long a thread has waited for the lexemes. Where that is too long, all in all, they are left to the others.
+    #[inline]
+    pub(crate) fn note_wait(&self, waited: Duration) {
+        if !waited.is_zero() && self.siblings.upgrade().is_some_and(|own| own.waits.are_too_long_with(waited)) {
             self.leave();
         }
-        result
     }
 
     /// Moves the grammar to another lane, because others worked for long with the lexemes of this one: as often as there are

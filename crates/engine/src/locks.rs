@@ -18,6 +18,12 @@ use stencilm_regex::{Held, before_waiting};
 /// So long others may get a lock before the thread that waits for it.
 const PATIENCE: Duration = Duration::from_micros(500);
 
+/// So long somebody may wait in sum.
+const WAITED: Duration = Duration::from_millis(2);
+
+/// Of what was waited a part is forgotten in so many times the time: all of it in 100 ms.
+const FORGETS: u64 = 50;
+
 /// What times are counted from.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -57,6 +63,29 @@ impl<T> Mutex<T> {
     fn has_a_line(&self) -> bool {
         let due = self.due.load(Ordering::Relaxed);
         due != 0 && now() >= due
+    }
+}
+
+/// What somebody has waited for a lock lately. One who never waits for long is held up as much where he waits at every step.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// When all of it is forgotten, in nanoseconds (as in a generic cell rate algorithm).
+    forgotten: AtomicU64,
+}
+
+impl Waits {
+    /// Adds a wait that has ended now; says whether it was too much, all in all, and if so begins anew.
+    pub fn are_too_long_with(&self, waited: Duration) -> bool {
+        !waited.is_zero() && self.are_too_long_at(now(), waited)
+    }
+
+    fn are_too_long_at(&self, now: u64, waited: Duration) -> bool {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(FORGETS);
+        let with = |before: u64| before.max(now).saturating_add(nanoseconds(waited));
+        let is_too_long = |before: u64| with(before) - now > nanoseconds(WAITED);
+        let next = |before: u64| Some(if is_too_long(before) { now } else { with(before) });
+        let (Ok(before) | Err(before)) = self.forgotten.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        is_too_long(before)
     }
 }
 
@@ -130,6 +159,34 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_add_up_and_are_forgotten() {
+        // Each wait with the time at which it has ended, in microseconds, and whether all are too long with it.
+        let walks: [&[(u64, u64, bool)]; 5] = [
+            &[(0, 2_001, true)],
+            &[(0, 2_000, false), (100_000, 2_000, false), (199_999, 2_000, true)],
+            // At every step of 20 ms.
+            &[(0, 900, false), (20_000, 900, false), (40_000, 900, false), (60_000, 900, true), (80_000, 900, false)],
+            &[
+                (0, 400, false),
+                (20_000, 400, false),
+                (40_000, 400, false),
+                (60_000, 400, false),
+                (1_000_000, 400, false),
+            ],
+            // One that ended before others were added is another thread's.
+            &[(50_000, 1_500, false), (49_000, 600, true)],
+        ];
+        for walk in walks {
+            let waits = Waits::default();
+            for &(at, waited, expected) in walk {
+                let is_too_long = waits.are_too_long_at(1_000 * at, Duration::from_micros(waited));
+                assert_eq!(is_too_long, expected, "{walk:?}, at {at}");
+            }
+        }
+        assert!(!Waits::default().are_too_long_with(Duration::ZERO));
+    }
 
     #[test]
     fn who_gives_way_gets_it_after_who_waits() {

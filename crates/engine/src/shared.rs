@@ -134,6 +134,8 @@ impl Deref for Vocabulary {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::compiled::HeldLayout;
     use crate::lexeme::find::char_runs::ClassRuns;
@@ -265,6 +267,27 @@ mod tests {
             assert_eq!(compiled.lane(), lane);
         }
         assert_eq!(in_a_string(&compiled, b"abaccab").1, mask);
+    }
+
+    #[test]
+    fn a_grammar_whose_short_waits_add_up_changes_its_lane() {
+        let (vocabulary, limits) = (bytes_as_tokens(), Limits::default());
+        let compiled = of_pattern(&vocabulary, &limits, "([ab]{3}c*)*");
+        let (mut matcher, mask) = in_a_string(&compiled, b"abaccab");
+        let before = compiled.lane();
+        // Each is shorter than what a thread may wait at once.
+        let mut waits = 0;
+        while compiled.lane() == before && waits < 100 {
+            compiled.layout().note_wait(Duration::from_micros(1_500));
+            waits += 1;
+        }
+        // Where the process has one processor, there is one lane.
+        let lanes = vocabulary.lexeme_cache(LexiconLimits::from(&limits)).lanes();
+        assert_eq!(compiled.lane() == before, lanes == 1, "{waits} of {lanes}");
+        assert!(waits > 1, "one of them is short enough");
+        let mut again = vec![0; mask.len()];
+        matcher.fill_mask(&mut again).unwrap();
+        assert_eq!(again, mask);
     }
 
     #[test]

@@ -372,16 +372,9 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
         return Ok(None);
     }
     let of_values = all_ways((lexeme, Part::Sign), |(text, place)| {
-        let Some(NumberSteps { zeros, digits }) = NumberSteps::of(deriver, place)? else {
-            return Ok(None);
-        };
-        // One that ends with zeros is there without them.
-        let is_other = place.1 != Part::Fraction || !(text.ends_with(b".") || text.ends_with(b"0"));
-        let zeros = zeros.filter(|_| is_other).map(|zeros| match place.1 {
-            Part::Fraction => vec![b'0'; zeros as usize],
-            _ => b".0".iter().copied().chain(std::iter::repeat(b'0')).take(zeros as usize).collect(),
-        });
-        Ok(Some((zeros, digits)))
+        let Some(steps) = NumberSteps::of(deriver, place)? else { return Ok(None) };
+        let rest = steps.end(text, place.1).map(|whole| whole[text.len()..].to_vec());
+        Ok(Some((rest, steps.digits)))
     })?;
     if of_values.is_some() || longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())? == NEVER {
         return Ok(of_values);

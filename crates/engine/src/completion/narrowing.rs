@@ -18,6 +18,7 @@ use crate::bounded::{FEW, LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::fresh::are_new_keys_near;
+use crate::completion::numbers_left::{Counted, NumberArrays};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::shared_way::SharedWay;
@@ -168,6 +169,8 @@ struct Search {
     last: Option<Arc<WayOut>>,
     /// Whether the search that was last found none.
     is_in_vain: bool,
+    /// What was counted of arrays of different numbers.
+    counted: Counted,
 }
 
 impl Search {
@@ -197,6 +200,7 @@ pub(crate) struct Endings {
     hangs_on_text: bool,
     /// The places behind configurations.
     places: DependencyCache<Places>,
+    numbers: NumberArrays,
     /// What the nodes take in bytes, and the bounds in bytes: the tokenizer itself may write that many tokens.
     in_bytes: Option<(Arc<[u64]>, Bounds)>,
 }
@@ -248,9 +252,20 @@ impl Endings {
         }
         let has_free_keys = grammar.all_members().iter().any(|members| !members.free.is_empty());
         let hangs_on_text = has_free_keys || run.machine.keeps_text() || run.machine.has_names();
-        let (texts, texts_by_bytes) = Default::default();
+        let (texts, texts_by_bytes, numbers) = Default::default();
         let in_bytes = None;
-        Ok(Endings { counts, nodes, bounds, is_bounded, texts, texts_by_bytes, hangs_on_text, places, in_bytes })
+        Ok(Endings {
+            counts,
+            nodes,
+            bounds,
+            is_bounded,
+            texts,
+            texts_by_bytes,
+            hangs_on_text,
+            places,
+            numbers,
+            in_bytes,
+        })
     }
 
     fn costs(&self) -> Costs {
@@ -425,8 +440,8 @@ impl Run<'_> {
         let edges = self.edges_of(configuration, mask);
         let places = self.places_behind(endings, configuration)?;
         let mut costs = endings.costs();
-        let (known, ways) = Default::default();
-        let mut search = Search { most, searches: 0, known, ways, last, is_in_vain: false };
+        let (known, ways, counted) = Default::default();
+        let mut search = Search { most, searches: 0, known, ways, last, is_in_vain: false, counted };
         // The likeliest first: so many are looked at.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
@@ -471,14 +486,18 @@ impl Run<'_> {
         mask: &[u32],
         search: &mut Search,
     ) -> Result<Closing, EngineError> {
-        if search.searches >= FEW {
-            return Ok((Vec::new(), None));
-        }
         let vocabulary = endings.counts.vocabulary.clone();
-        let tokens = match place.hangs_on {
+        let mut tokens = match place.hangs_on {
             HangsOn::Nothing => vec![place.first],
             HangsOn::Written | HangsOn::Token => place.tokens.within(mask, usize::MAX),
         };
+        let mut closing = match place.hangs_on {
+            HangsOn::Nothing => Vec::new(),
+            _ => self.sort_out_by_counting(endings, costs, configuration, &mut tokens, search)?,
+        };
+        if tokens.is_empty() || search.searches >= FEW {
+            return Ok((closing, None));
+        }
         // That a way is too long behind another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
@@ -488,7 +507,8 @@ impl Run<'_> {
         known.ways.retain(|kept| tells(kept));
         let Known { ways, searches } = &mut known;
         search.is_in_vain = false;
-        let (mut closing, mut shared, mut read) = (Vec::new(), None::<SharedWay>, 0);
+        let (mut shared, mut read) = (None::<SharedWay>, 0);
+        let counted = closing.len();
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if let Some(shared) = shared.as_ref().filter(|shared| shared.serves(self, bytes))
@@ -498,7 +518,7 @@ impl Run<'_> {
                 continue;
             }
             // Where none is found, none is looked for behind the other tokens, whatever is known from other texts.
-            let is_in_vain = search.is_in_vain && closing.is_empty();
+            let is_in_vain = search.is_in_vain && closing.len() == counted;
             if read == MANY || is_in_vain || ways.first().is_some_and(|way| way.is_too_long(most)) {
                 continue;
             }
@@ -523,6 +543,59 @@ impl Run<'_> {
         }
         let is_told = ways.first().is_some_and(|way| tells(way));
         Ok((closing, is_told.then_some(known)))
+    }
+
+    /// Takes those of some tokens out of which counting tells whether they close the text; the ones that do.
+    fn sort_out_by_counting(
+        &mut self,
+        endings: &mut Endings,
+        costs: &mut Costs,
+        configuration: SetId,
+        tokens: &mut Vec<u32>,
+        search: &mut Search,
+    ) -> Result<Vec<u32>, EngineError> {
+        let vocabulary = endings.counts.vocabulary.clone();
+        let (mut closing, mut open) = (Vec::new(), Vec::new());
+        for (at, &token) in tokens.iter().enumerate() {
+            let Some(bytes) = vocabulary.token_bytes(token) else { continue };
+            let behind = self.run(configuration, bytes)?;
+            let Endings { numbers, counts, texts, .. } = endings;
+            let (plans, least) = self.plans(numbers, &mut search.counted, counts, costs, texts, behind)?;
+            if plans.iter().any(|plan| plan.most <= search.most) {
+                closing.push(token);
+            } else if least <= search.most {
+                open.push(token);
+            }
+            // Those that lead to the same place are within the same arrays.
+            if plans.is_empty() && least == 0 {
+                open.extend(&tokens[at + 1..]);
+                break;
+            }
+        }
+        *tokens = open;
+        Ok(closing)
+    }
+
+    /// Tokens, so many at most, that complete the text by a way that counting tells; `None` where it tells none.
+    pub fn way_out_by_counting(
+        &mut self,
+        endings: &mut Endings,
+        here: SetId,
+        most: u64,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
+        let mut costs = endings.costs();
+        let Endings { numbers, counts, texts, .. } = endings;
+        let (plans, _) = self.plans(numbers, &mut Counted::default(), counts, &mut costs, texts, here)?;
+        let Some(plan) = plans.into_iter().min_by_key(|plan| plan.most).filter(|plan| plan.most <= most) else {
+            return Ok(None);
+        };
+        let Some(pieces) = plan.pieces() else { return Ok(None) };
+        let leads = self.leads_to_the_end(here, &pieces)?;
+        debug_assert!(leads, "numbers that an array does not have complete it");
+        match leads {
+            true => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
+            false => Ok(None),
+        }
     }
 
     /// Whether so many tokens, or fewer, complete the text from a place. A way from one like it is tried first, and a way that

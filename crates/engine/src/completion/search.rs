@@ -76,7 +76,7 @@ type ShortestTexts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
 
 impl Texts {
     /// The shortest text of a lexeme of a way that was found.
-    fn shortest(&self, lexeme: ExprId) -> Option<&[u8]> {
+    pub fn shortest(&self, lexeme: ExprId) -> Option<&[u8]> {
         self.shortest[&lexeme].as_ref().map(|(text, _)| &text[..])
     }
 
@@ -396,19 +396,7 @@ impl Run<'_> {
                 continue;
             }
             for (tag, lexeme) in self.lexemes(thread) {
-                if let Vacant(unknown) = lexemes.shortest.entry(lexeme) {
-                    // Longer ones than the budget are found to be too long by this bound, without being spelled.
-                    let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > STEPS;
-                    let text = match too_long {
-                        true if costs.tokens().is_none() => Some(Vec::new()),
-                        _ => shortest_text(self, lexeme)?,
-                    };
-                    let count = match (&text, costs.tokens()) {
-                        (Some(text), Some(tokens)) => count_in_time(&tokens.vocabulary, text)?,
-                        _ => 0,
-                    };
-                    unknown.insert(text.map(|text| (text, count)));
-                }
+                self.find_shortest_text(costs, lexemes, lexeme)?;
                 let Some((text, count)) = &lexemes.shortest[&lexeme] else { continue };
                 let length = match costs.tokens() {
                     Some(_) => *count,
@@ -431,6 +419,29 @@ impl Run<'_> {
         ways.retain(|&(cost, _)| cost != NEVER);
         ways.sort_unstable_by(|a, b| (a.0, text(&a.1), a.1).cmp(&(b.0, text(&b.1), b.1)));
         Ok(ways)
+    }
+
+    /// Finds a shortest text of a lexeme where none is known yet.
+    pub fn find_shortest_text(
+        &mut self,
+        costs: &Costs,
+        lexemes: &mut Texts,
+        lexeme: ExprId,
+    ) -> Result<(), EngineError> {
+        if let Vacant(unknown) = lexemes.shortest.entry(lexeme) {
+            // Longer ones than the budget are found to be too long by this bound, without being spelled.
+            let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > STEPS;
+            let text = match too_long {
+                true if costs.tokens().is_none() => Some(Vec::new()),
+                _ => shortest_text(self, lexeme)?,
+            };
+            let count = match (&text, costs.tokens()) {
+                (Some(text), Some(tokens)) => count_in_time(&tokens.vocabulary, text)?,
+                _ => 0,
+            };
+            unknown.insert(text.map(|text| (text, count)));
+        }
+        Ok(())
     }
 
     /// Whether a lexeme is complete at a configuration, so that what is behind it goes on there, within an array of which two

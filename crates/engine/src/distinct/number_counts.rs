@@ -111,13 +111,36 @@ impl Run<'_> {
     /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not told
     /// by counting.
     pub(crate) fn has_number_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
-        if thread.state & IN_BLANKS != 0 {
-            return Ok(None);
-        }
         let Some(number) = self.counted_element(thread)? else { return Ok(None) };
         let written = self.stacks.since(text, number.array.start);
+        let written = written.trim_ascii_start();
         let seen = self.seen_strings(&[number.array]);
-        self.is_number_left(number.dfa, StateId(thread.state), written.trim_ascii_start(), &seen)
+        let in_blanks = thread.state & IN_BLANKS != 0;
+        match written.is_empty() {
+            true if in_blanks || thread.state == StateId::START.0 => self.is_any_number_left(number.dfa, &seen),
+            false if !in_blanks => self.is_number_left(number.dfa, StateId(thread.state), written, &seen),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether there are numbers that were not seen: then there are some behind one of the characters with which they begin.
+    fn is_any_number_left(&mut self, dfa: DfaId, seen: &UsedStrings) -> Result<Option<bool>, EngineError> {
+        let mut is_told = true;
+        for byte in *b"123456789-0" {
+            let (state, _) = self.lexeme_cache.step(dfa, StateId::START, byte)?;
+            if state == StateId::DEAD {
+                continue;
+            }
+            match self.is_number_left(dfa, state, &[byte], seen)? {
+                Some(true) => return Ok(Some(true)),
+                Some(false) => {}
+                None => is_told = false,
+            }
+        }
+        // What begins otherwise is no number.
+        let live = self.lexeme_cache.live_bytes(dfa, StateId::START)?;
+        let are_all = live.iter().all(|byte| byte == b'-' || byte.is_ascii_digit());
+        Ok((is_told && are_all).then_some(false))
     }
 
     /// Sorts out the tokens of digits alone that a mask allows: those after which no new number is left are refused, and those of
@@ -398,6 +421,21 @@ impl NumberSteps {
         let Some(digits) = digits(deriver, place)? else { return Ok(None) };
         let zeros = if place.1.has_digits() { zeros_to_end(deriver, place)? } else { None };
         Ok(Some(NumberSteps { zeros, digits }))
+    }
+
+    /// Whether a number that was read so far, and of which this is left, is one value whatever it goes on with.
+    pub fn is_settled(deriver: &mut Deriver, residual: ExprId, written: &[u8]) -> Result<bool, LimitExceeded> {
+        let Some(begun) = Begun::of(written) else { return Ok(false) };
+        Ok(digits(deriver, (residual, begun.part))?.is_some_and(|digits| digits.is_empty()))
+    }
+
+    /// The text of the value that ends behind a text which leads here, if one does. One that ends with zeros is there without them.
+    pub fn end(&self, text: &[u8], part: Part) -> Option<Vec<u8>> {
+        let is_other = part != Part::Fraction || !(text.ends_with(b".") || text.ends_with(b"0"));
+        let zeros = self.zeros.filter(|_| is_other)? as usize;
+        let point: &[u8] = if part == Part::Fraction { b"" } else { b"." };
+        let rest = point.iter().copied().chain(std::iter::repeat(b'0')).take(zeros);
+        Some(text.iter().copied().chain(rest).collect())
     }
 }
 

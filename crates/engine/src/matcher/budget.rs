@@ -223,6 +223,11 @@ impl GrammarMatcher {
         let way = match self.trail.is_some() {
             true => self.canonical_way(left)?,
             false => {
+                if let Some(way) =
+                    self.with_endings(|run, endings, here| run.way_out_by_counting(endings, here, left))?
+                {
+                    return Ok(self.keep_way(way));
+                }
                 let mut way = self.with_endings(|run, endings, here| run.way_out(endings, here))?;
                 let is_long = |way: &Option<Vec<u32>>| way.as_ref().is_none_or(|way| way.len() as u64 > left);
                 if is_long(&way) {
@@ -243,11 +248,17 @@ impl GrammarMatcher {
                 way
             }
         };
-        let way: Arc<[u32]> = way.ok_or(MatcherError::NoTokensComplete)?.into();
+        Ok(self.keep_way(way.ok_or(MatcherError::NoTokensComplete)?))
+    }
+
+    /// Keeps a way from here with the budget, if there is one.
+    fn keep_way(&mut self, way: Vec<u32>) -> Arc<[u32]> {
+        let accepted = self.num_accepted_tokens();
+        let way: Arc<[u32]> = way.into();
         if let Some(budget) = &mut self.budget {
             budget.way = Some((accepted, way.clone()));
         }
-        Ok(way)
+        way
     }
 
     /// Few tokens that complete the text and that the tokenizer itself would write; `None` where none are found.
