@@ -267,7 +267,8 @@ UTC = datetime.UTC
         (dict[Level, int], [{Level.LOW: 1, Level.HIGH: 2}]),
         (dict[Share, int], [{Share.HALF: 1, Share.ALL: 2}]),
         (PastDate, [datetime.datetime.now(UTC).date() - datetime.timedelta(days=1)]),
-        (FutureDate, [datetime.datetime.now(UTC).date() + datetime.timedelta(days=1)]),
+        # A day more, since midnight may come before the test.
+        (FutureDate, [datetime.datetime.now(UTC).date() + datetime.timedelta(days=2)]),
         (PastDatetime, [datetime.datetime.now(UTC) - datetime.timedelta(seconds=2)]),
         (
             Annotated[datetime.timedelta, Field(gt=datetime.timedelta(0))],

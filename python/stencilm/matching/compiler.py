@@ -441,11 +441,15 @@ class _Cache:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._lock = RenewedLock(self._forget_other_threads)
-        # Those not asked for the longest come first.
-        self._entries: OrderedDict[Source, _Entry] = OrderedDict()
+        # Those not asked for the longest come first. No OrderedDict, which takes what the handler
+        # of a signal raises within a hash for a key that is not there.
+        self._entries: dict[Source, _Entry] = {}
         # Those not measured the longest come first.
         self._turn: OrderedDict[_Entry, None] = OrderedDict()
         self._total = 0
+        # Whether these are being changed. Where the handler of a signal raises meanwhile, they no
+        # longer agree.
+        self._is_changing = False
         self._flights: dict[Source, _Flight] = {}
 
     def get(self, source: Source, compile_it: Callable[[], CompiledGrammar]) -> CompiledGrammar:
@@ -458,12 +462,21 @@ class _Cache:
         return self._compile(source, compile_it) if known is None else known
 
     def _known(self, source: Source) -> CompiledGrammar | None:
-        known = self._entries.get(source)
-        if known is None:
-            return None
-        self._entries.move_to_end(source)
-        self._measure(known)
-        return known.compiled
+        self._begin()
+        known = self._entries.pop(source, None)
+        if known is not None:
+            self._entries[source] = known
+            self._measure(known)
+        self._is_changing = False
+        return None if known is None else known.compiled
+
+    def _begin(self) -> None:
+        if self._is_changing:
+            self._empty()
+        self._is_changing = True
+
+    def _empty(self) -> None:
+        self._entries, self._turn, self._total = {}, OrderedDict(), 0
 
     def _compile(
         self, source: Source, compile_it: Callable[[], CompiledGrammar]
@@ -475,7 +488,10 @@ class _Cache:
                     known = self._known(source)
                     if known is not None:
                         return known
-                    flight = self._flights.setdefault(source, mine)
+                    flight = self._flights.get(source)
+                    if flight is None or not flight.under_way.locked():
+                        # One that has landed is left where the handler of a signal has raised.
+                        flight = self._flights[source] = mine
                 if flight is mine:
                     break
                 if flight.thread == mine.thread:
@@ -512,7 +528,7 @@ class _Cache:
         """In a process that was forked off: what other threads were doing is not done here."""
         if was_locked:
             # One of them was changing these.
-            self._entries, self._turn, self._total = OrderedDict(), OrderedDict(), 0
+            self._empty()
         mine = get_ident()
         self._flights = {
             source: flight for source, flight in self._flights.items() if flight.thread == mine
@@ -522,22 +538,26 @@ class _Cache:
         if self._lock.is_mine:
             return  # As in `get`: what is being looked at stays.
         with self._lock.held:
-            self._entries.clear()
-            self._turn.clear()
-            self._total = 0
+            self._begin()
+            self._empty()
+            self._is_changing = False
 
     def measure(self) -> int:
         if self._lock.is_mine:
             return self._total
         with self._lock.held:
+            self._begin()
             self._measure(*self._turn)
+            self._is_changing = False
             return self._total
 
     def _add(self, source: Source, compiled: CompiledGrammar) -> None:
+        self._begin()
         added = self._entries[source] = _Entry(source, compiled)
         self._turn[added] = None
         used_last = islice(reversed(self._entries.values()), 1 + self._USED_LAST)
         self._measure(*used_last, *islice(self._turn, self._IN_TURN))
+        self._is_changing = False
 
     def _measure(self, *entries: _Entry) -> None:
         """Measures these, then drops what is too large or too much."""

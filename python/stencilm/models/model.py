@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,9 +123,9 @@ class Model(TypedModel):
             )
         self.backend = backend
         self._limits = checked_limits(limits)
-        self._compilers = OrderedDict(
-            {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
-        )
+        # The latest last. No OrderedDict, which takes what the handler of a signal raises within a
+        # hash for a key that is not there.
+        self._compilers = {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
 
     def __reduce__(self) -> NoReturn:
         """Refused: the weights are not data to send about."""
@@ -526,13 +525,12 @@ class Model(TypedModel):
         if self._lock.is_mine:  # As above.
             return GrammarCompiler(self.tokenizer_info, limits=limits)
         with self._lock.held:
-            known = self._compilers.get(limits)
+            known = self._compilers.pop(limits, None)
             if known is None:
                 known = GrammarCompiler(self.tokenizer_info, limits=limits)
-                self._compilers[limits] = known
-                if len(self._compilers) > _MAX_COMPILERS:
-                    del self._compilers[next(one for one in self._compilers if one != self._limits)]
-            self._compilers.move_to_end(limits)
+            self._compilers[limits] = known
+            while len(self._compilers) > _MAX_COMPILERS:
+                del self._compilers[next(one for one in self._compilers if one != self._limits)]
             return known
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -155,7 +154,9 @@ class TypedModel(ABC):
     """
 
     def __init__(self) -> None:
-        self._ready: OrderedDict[Any, tuple[Output, Any]] = OrderedDict()
+        # The latest last. No OrderedDict, which takes what the handler of a signal raises within a
+        # hash for a key that is not there.
+        self._ready: dict[Any, tuple[Output, Any]] = {}
         self._lock = RenewedLock()
 
     # What a caller sees
@@ -820,16 +821,17 @@ class TypedModel(ABC):
             return self._compile(output_type, limits)
         try:
             with self._lock.held:
-                if key in self._ready:
-                    self._ready.move_to_end(key)
-                    return self._ready[key]
+                known = self._ready.pop(key, None)
+                if known is not None:
+                    self._ready[key] = known
+                    return known
         except TypeError:  # a type with an unhashable part: compile it each time
             return self._compile(output_type, limits)
         ready = self._compile(output_type, limits)
         with self._lock.held:
             self._ready[key] = ready
-            if len(self._ready) > _MAX_CACHED_TYPES:
-                self._ready.popitem(last=False)
+            while len(self._ready) > _MAX_CACHED_TYPES:
+                del self._ready[next(iter(self._ready))]
         return ready
 
 
