@@ -10,6 +10,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 # What the core counts with.
 MOST = 2**63 - 1
 _MOST_DIGITS = 20  # of the largest number of 64 bits
@@ -94,8 +96,9 @@ def as_real(value: Any) -> float | None:
             return math.inf if whole > 0 else -math.inf
     if isinstance(value, float):
         return float(value)
-    # Texts have no `__float__`, and what is not one number raises in it.
-    if is_truth(value):
+    # Texts have no `__float__`, and what is not one number raises in it. So does an array of one
+    # since NumPy 2.4, where it was that number before.
+    if is_truth(value) or (isinstance(value, np.ndarray) and value.ndim > 0):
         return None
     try:
         return float(value) if hasattr(type(value), "__float__") else None

@@ -123,8 +123,7 @@ class Model(TypedModel):
             )
         self.backend = backend
         self._limits = checked_limits(limits)
-        # The latest last. No OrderedDict, which takes what the handler of a signal raises within a
-        # hash for a key that is not there.
+        # The latest last.
         self._compilers = {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
 
     def __reduce__(self) -> NoReturn:

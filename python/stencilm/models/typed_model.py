@@ -154,8 +154,7 @@ class TypedModel(ABC):
     """
 
     def __init__(self) -> None:
-        # The latest last. No OrderedDict, which takes what the handler of a signal raises within a
-        # hash for a key that is not there.
+        # The latest last.
         self._ready: dict[Any, tuple[Output, Any]] = {}
         self._lock = RenewedLock()
 
