@@ -12,8 +12,8 @@ use crate::bounded::{FEW, LOOKED_AT};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::Run;
 use crate::lexeme::find::order::{Ends, Inside, Start};
-use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::Row;
+use crate::lexeme::find::unbounded_runs::{RunsOf, open_run};
+use crate::lexeme::mask::{BYTES_BEHIND, Row};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
@@ -111,7 +111,18 @@ impl LexemeCache {
         vocabulary: &Tokens,
         residual: ExprId,
     ) -> Result<Option<Row>, LimitExceeded> {
-        let Some(alternatives) = alternatives(&mut self.deriver.exprs, residual) else { return Ok(None) };
+        let exprs = &mut self.deriver.exprs;
+        let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND as usize;
+        // Where no text may come in any of them, all together are walked at less cost.
+        let is_text = |exprs: &ExprSet, alternative| {
+            let ends = |run: Run| matches!(exprs.get(run.tail), Expr::Bytes(_));
+            Run::of(exprs, alternative).is_some_and(ends) || open_run(exprs, alternative, horizon).is_some()
+        };
+        let Some(alternatives) = alternatives(exprs, residual)
+            .filter(|alternatives| alternatives.iter().any(|&alternative| is_text(exprs, alternative)))
+        else {
+            return Ok(None);
+        };
         let mut inside = TokenSet::empty(vocabulary.vocab_size());
         let mut nodes: Vec<u32> = Vec::new();
         for alternative in alternatives {
