@@ -12,7 +12,7 @@ use crate::bounded::{FEW, LOOKED_AT};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::Run;
 use crate::lexeme::find::order::{Ends, Inside, Start};
-use crate::lexeme::find::unbounded_runs::{RunsOf, open_run};
+use crate::lexeme::find::unbounded_runs::{RunsOf, open_run, plain};
 use crate::lexeme::mask::{BYTES_BEHIND, Row};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -53,20 +53,18 @@ impl LexemeCache {
             kept.push(self.without_redundant_parts(part, is_ended, depth + 1)?);
         }
         for part in kept.clone() {
-            let Some(run) = self.any_run(part, is_ended)? else { continue };
-            let mut others = Vec::with_capacity(kept.len());
-            let mut is_needed = true;
+            // It is gone where another one says all that it says; then that one must stay.
+            let run = self.any_run(part, is_ended)?.filter(|_| kept.contains(&part));
+            let Some(run) = run else { continue };
+            let mut runs = Vec::new();
             for &other in &kept {
-                if other == part || !self.is_run(other, &run)? {
-                    others.push(other);
-                } else if is_and {
-                    is_needed = false;
-                    break;
+                if other != part && self.is_run(other, &run)? {
+                    runs.push(other);
                 }
             }
-            match is_needed {
-                true => kept = others,
-                false => kept.retain(|&other| other != part),
+            match is_and {
+                true => kept.retain(|&other| other != part || runs.is_empty()),
+                false => kept.retain(|other| !runs.contains(other)),
             }
         }
         if kept == parts {
@@ -78,22 +76,20 @@ impl LexemeCache {
 
     fn any_run(&mut self, expr: ExprId, is_ended: bool) -> Result<Option<AnyRun>, LimitExceeded> {
         let exprs = &self.deriver.exprs;
-        let (character, end) = match (is_ended, exprs.get(expr)) {
-            (true, _) => match Run::of(exprs, expr) {
-                Some(Run { character, min: 0, max: None, tail }) => match *exprs.get(tail) {
-                    Expr::Bytes(end) => (character, Some(end)),
-                    _ => return Ok(None),
-                },
+        let (head, end) = match *exprs.get(expr) {
+            Expr::Concat { head, tail } if is_ended => match *exprs.get(tail) {
+                Expr::Bytes(end) => (head, Some(end)),
                 _ => return Ok(None),
             },
-            (false, &Expr::Repeat { body, min: 0, max: None })
-                if !exprs.is_nullable(body) && !exprs.has_boolean(body) =>
-            {
-                (body, None)
-            }
-            _ => return Ok(None),
+            _ if is_ended => return Ok(None),
+            _ => (expr, None),
         };
-        Ok(Some(AnyRun { characters: self.dfa(&[character])?, character, end }))
+        match *exprs.get(head) {
+            Expr::Repeat { body: character, min: 0, max: None } if plain(exprs, character) => {
+                Ok(Some(AnyRun { characters: self.dfa(&[character])?, character, end }))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Whether all that an expression matches is such a run.

@@ -49,7 +49,8 @@ pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Ope
     None
 }
 
-fn plain(exprs: &ExprSet, character: ExprId) -> bool {
+/// Whether an expression may be read as one character after the other: it matches some bytes, and derives without complements.
+pub(crate) fn plain(exprs: &ExprSet, character: ExprId) -> bool {
     !exprs.is_nullable(character) && !exprs.has_boolean(character)
 }
 
