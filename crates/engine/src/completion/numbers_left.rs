@@ -147,6 +147,14 @@ pub(crate) struct Counted {
     tails: FxHashMap<SetId, Option<Rc<Tail>>>,
 }
 
+/// A thread within an array of different numbers.
+struct InArray {
+    thread: Entry,
+    state: ItemsState,
+    numbers: Arc<Numbers>,
+    unused: Rc<Unused>,
+}
+
 /// A number that has begun, as an element.
 struct Element<'a> {
     numbers: &'a Numbers,
@@ -198,6 +206,24 @@ pub(crate) struct Plan {
     pub most: u64,
     /// What the text takes at least from there.
     pub least: u64,
+}
+
+impl InArray {
+    /// A way on that begins with a text, behind which so many elements come, as far as it is not told otherwise.
+    fn plan(&self, first: Vec<u8>, count: usize) -> Plan {
+        Plan {
+            first,
+            count,
+            is_behind_element: false,
+            closes: false,
+            without: None,
+            numbers: self.numbers.clone(),
+            unused: self.unused.clone(),
+            tail: None,
+            most: NEVER,
+            least: 0,
+        }
+    }
 }
 
 impl Unused {
@@ -276,9 +302,8 @@ impl Numbers {
         let Node::Lexeme(lexeme) = *grammar.node(node) else { return Ok(None) };
         let lexeme = run.lexeme_cache.import(grammar.exprs(), lexeme)?;
         let most = (4 * items.min as usize).saturating_add(SPARE).min(LOOKED_AT);
-        let Some((mut texts, others_from)) = shortest_numbers(run.lexeme_cache.deriver(), lexeme, most)? else {
-            return Ok(None);
-        };
+        let shortest = shortest_numbers(run.lexeme_cache.deriver(), lexeme, most)?;
+        let Some(Shortest { mut texts, others_from }) = shortest else { return Ok(None) };
         let deriver = run.lexeme_cache.deriver();
         // 0 may be written with a sign, too.
         let mut canonical: FxHashSet<Vec<u8>> = FxHashSet::default();
@@ -356,14 +381,16 @@ fn is_plain(items: &Items) -> bool {
     items.is_unique() && !items.is_bare() && items.prefix.is_empty() && items.contains.is_empty()
 }
 
-/// So many numbers of a lexeme, the shortest first, and of how many bytes those are at least that are not among them, if there are any;
-/// `None` where its texts are no numbers, or may have exponents.
-#[expect(clippy::type_complexity, reason = "a list and a bound, named where it is used")]
-fn shortest_numbers(
-    deriver: &mut Deriver,
-    lexeme: ExprId,
-    most: usize,
-) -> Result<Option<(Vec<Vec<u8>>, Option<usize>)>, EngineError> {
+/// Some numbers of a lexeme.
+struct Shortest {
+    /// The shortest first.
+    texts: Vec<Vec<u8>>,
+    /// Of how many bytes those are at least that are not among them, if there are any.
+    others_from: Option<usize>,
+}
+
+/// So many numbers of a lexeme; `None` where its texts are no numbers, or may have exponents.
+fn shortest_numbers(deriver: &mut Deriver, lexeme: ExprId, most: usize) -> Result<Option<Shortest>, EngineError> {
     if deriver.exprs.has_language(lexeme) {
         return Ok(None);
     }
@@ -384,14 +411,14 @@ fn shortest_numbers(
                 found.push(end);
             }
             if found.len() >= most {
-                return Ok(Some((found, Some(length))));
+                return Ok(Some(Shortest { texts: found, others_from: Some(length) }));
             }
             next.extend(steps.digits.iter().map(|&(byte, to)| ([&text[..], &[byte]].concat(), to)));
         }
         layer = next;
         length += 1;
     }
-    Ok(Some((found, None)))
+    Ok(Some(Shortest { texts: found, others_from: None }))
 }
 
 impl Run<'_> {
@@ -437,16 +464,14 @@ impl Run<'_> {
                     unused
                 }
             };
+            let array = InArray { thread, state, numbers, unused };
             let mut found = Vec::new();
             let frame = self.machine.fork(ExpansionId(thread.head)).frame;
             let is_told = match self.machine.frame(frame) {
-                Frame::Item(_) => {
-                    let written = self.stacks.since(text, state.start).trim_ascii_start().to_vec();
-                    self.plans_within(&numbers, &unused, costs, texts, thread, &written, &mut found)?
-                }
-                _ => self.plans_behind(&numbers, &unused, costs, texts, thread, &mut found)?,
+                Frame::Item(_) => self.plans_within(&array, text, costs, texts, &mut found)?,
+                _ => self.plans_behind(&array, costs, texts, &mut found)?,
             };
-            if !is_told || !numbers.is_least {
+            if !is_told || !array.numbers.is_least {
                 least = 0;
             }
             if found.is_empty() {
@@ -455,7 +480,7 @@ impl Run<'_> {
             let tail = match counted.tails.get(&thread.below) {
                 Some(tail) => tail.clone(),
                 None => {
-                    let tail = self.tail(&numbers, counts, costs, texts, thread.below, text)?.map(Rc::new);
+                    let tail = self.tail(&array.numbers, counts, costs, texts, thread.below, text)?.map(Rc::new);
                     counted.tails.insert(thread.below, tail.clone());
                     tail
                 }
@@ -540,18 +565,15 @@ impl Run<'_> {
     }
 
     /// The ways on from a thread before or within a number; `false` where these may not be all.
-    #[expect(clippy::too_many_arguments, reason = "what is known of the array and of the thread")]
     fn plans_within(
         &mut self,
-        numbers: &Arc<Numbers>,
-        unused: &Rc<Unused>,
+        array: &InArray,
+        text: u32,
         costs: &Costs,
         texts: &mut Texts,
-        thread: Entry,
-        written: &[u8],
         plans: &mut Vec<Plan>,
     ) -> Result<bool, EngineError> {
-        let state = self.stacks.items(thread.register);
+        let &InArray { thread, state, ref numbers, ref unused } = array;
         let [(tag, residual)] = self.lexemes(thread)[..] else { return Ok(false) };
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let continuations = self.machine.continuations(&expansion, tag);
@@ -563,18 +585,15 @@ impl Run<'_> {
         let count = numbers.min.saturating_sub(state.place.saturating_add(1)) as usize;
         let signs = numbers.item_tokens.saturating_mul(count as u64);
         let plan = |first: Vec<u8>, without: Option<u32>, most: u64, least: u64| Plan {
-            first,
-            count,
             is_behind_element: true,
-            closes: false,
             without,
-            numbers: numbers.clone(),
-            unused: unused.clone(),
-            tail: None,
             most: most.saturating_add(signs),
             // One token for each sign, and one for the end.
             least: sum([least, count as u64, 1]),
+            ..array.plan(first, count)
         };
+        let written = self.stacks.since(text, state.start);
+        let written = written.trim_ascii_start();
         if written.is_empty() {
             let begins = thread.state & IN_BLANKS != 0 || thread.state == expansion.start();
             let Some(&(_, cheapest)) = unused.most.first().filter(|_| begins) else { return Ok(false) };
@@ -648,14 +667,13 @@ impl Run<'_> {
     /// The ways on from a thread behind a number; `false` where these may not be all.
     fn plans_behind(
         &mut self,
-        numbers: &Arc<Numbers>,
-        unused: &Rc<Unused>,
+        array: &InArray,
         costs: &Costs,
         texts: &mut Texts,
-        thread: Entry,
         plans: &mut Vec<Plan>,
     ) -> Result<bool, EngineError> {
-        let missing = numbers.min.saturating_sub(self.stacks.items(thread.register).place) as usize;
+        let &InArray { thread, state, ref numbers, ref unused } = array;
+        let missing = numbers.min.saturating_sub(state.place) as usize;
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let begins = thread.state == expansion.start() || thread.state & IN_BLANKS != 0;
         for (tag, residual) in self.lexemes(thread) {
@@ -677,16 +695,10 @@ impl Run<'_> {
                 let first_sign = u64::from(begins || closes);
                 let close = u64::from(!closes);
                 plans.push(Plan {
-                    first: first.clone(),
-                    count,
-                    is_behind_element: false,
                     closes,
-                    without: None,
-                    numbers: numbers.clone(),
-                    unused: unused.clone(),
-                    tail: None,
                     most: sum([cost, of_values, of_signs]),
                     least: sum([first_sign, unused.least_without(count, None), signs, close]),
+                    ..array.plan(first.clone(), count)
                 });
             }
         }

@@ -94,12 +94,9 @@ impl Run<'_> {
         if threads.iter().any(|&thread| self.is_towards_repeat(thread)) {
             return Ok(None);
         }
-        if !self.may_all_go_on(&threads)? {
+        let arrays = self.unique_arrays(&threads);
+        if !self.may_all_go_on(&arrays)? {
             return Ok(None);
-        }
-        let mut arrays = Vec::new();
-        for &thread in &threads {
-            self.arrays_around(thread, Machine::unique_items, &mut arrays);
         }
         let states = arrays.iter().map(|&(_, register)| self.stacks.items(register));
         let pending: Vec<ItemsState> = states.filter(|state| state.seen != NIL).collect();
@@ -330,13 +327,18 @@ impl Run<'_> {
         })
     }
 
-    /// Whether endlessly many values may still come in every array with unique elements that these threads are in.
-    fn may_all_go_on(&mut self, threads: &[Entry]) -> Result<bool, EngineError> {
+    /// The frames and registers of the arrays with unique elements that these threads are in.
+    fn unique_arrays(&mut self, threads: &[Entry]) -> Vec<(FrameId, u32)> {
         let mut arrays = Vec::new();
         for &thread in threads {
             self.arrays_around(thread, Machine::unique_items, &mut arrays);
         }
-        for (frame, register) in arrays {
+        arrays
+    }
+
+    /// Whether endlessly many values may still come in all of these arrays.
+    fn may_all_go_on(&mut self, arrays: &[(FrameId, u32)]) -> Result<bool, EngineError> {
+        for &(frame, register) in arrays {
             if !self.is_frame_rich(frame, register)? {
                 return Ok(false);
             }
@@ -370,16 +372,11 @@ impl Run<'_> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
         let Some(text) = self.text.take() else { return Ok(None) };
-        let mut arrays = Vec::new();
-        for &thread in &threads {
-            self.arrays_around(thread, Machine::unique_items, &mut arrays);
-        }
+        let arrays = self.unique_arrays(&threads);
         let states: Vec<ItemsState> = arrays.iter().map(|&(_, register)| self.stacks.items(register)).collect();
         let Some(open) = self.open_string(text, &states) else { return Ok(None) };
-        for (frame, register) in arrays {
-            if !self.is_frame_rich(frame, register)? {
-                return Ok(None);
-            }
+        if !self.may_all_go_on(&arrays)? {
+            return Ok(None);
         }
         let seen = self.seen_strings(&states);
         Ok(Some(StringsSeen::new(open, seen)))
@@ -405,8 +402,11 @@ impl Run<'_> {
         if pending.is_empty() || self.is_new_string(text, &pending) {
             return Ok(());
         }
-        if self.has_new_string(text, &pending) && self.may_all_go_on(&threads)? {
-            return Ok(());
+        if self.has_new_string(text, &pending) {
+            let arrays = self.unique_arrays(&threads);
+            if self.may_all_go_on(&arrays)? {
+                return Ok(());
+            }
         }
         let mut lasting = Lasting::LONGEST;
         for &thread in &threads {
