@@ -230,3 +230,24 @@ def test_wrong_python_values() -> None:
         Grammar.from_structural_tag({"type": "const_string", "value": object()})
     with pytest.raises(GrammarSyntaxError):
         Grammar.from_structural_tag({"type": "const_string", "value": "\ud800"})
+
+
+def test_equal_parts_are_one(compiler: GrammarCompiler) -> None:
+    """A tag may say the same schema or grammar hundreds of times, in other places."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    first, second = (
+        {"type": "json_schema", "json_schema": schema, "excludes": [left_out]}
+        for left_out in ("!!", "??")
+    )
+    inner = {"type": "grammar", "grammar": 'root ::= "<" (root | [0-9]) ">"'}
+    lark = {**inner, "grammar": 'start: "<" (start | /[0-9]/) ">"', "syntax": "lark"}
+    for part in (first, inner, lark):
+        rules = [
+            str(Grammar.from_structural_tag({"type": "sequence", "elements": [part] * number}))
+            for number in (2, 200)
+        ]
+        assert rules[0].count("::=") == rules[1].count("::=")
+    both = {"type": "sequence", "elements": [first, second, first]}
+    assert matches(compiler, both, '{"a": "??"}{"a": "!!"}{"a": "??"}')
+    assert not matches(compiler, both, '{"a": "??"}{"a": "??"}{"a": "??"}')
+    assert not matches(compiler, both, '{"a": "??"}{"a": "!!"}{"a": "!!"}')

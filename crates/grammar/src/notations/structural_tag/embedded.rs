@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 
-use super::lower::{Lowering, SchemaKey};
+use super::lower::{Lowering, SchemaKey, Way};
 use super::styles::Style;
 use super::tree::{Format, Syntax, Tree};
 use crate::error::{ErrorKind, GrammarError};
@@ -36,8 +36,11 @@ impl<'a> Lowering<'a> {
         Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(at), message))
     }
 
-    pub(super) fn grammar_text(&mut self, text: &str, syntax: Syntax, at: JsonId) -> Result<NodeId, GrammarError> {
+    pub(super) fn grammar_text(&mut self, text: &'a str, syntax: Syntax, at: JsonId) -> Result<NodeId, GrammarError> {
         self.check_length(text, "the grammar", at)?;
+        if let Some(&known) = self.grammars.get(&(text, syntax)) {
+            return Ok(known);
+        }
         let grammar = match syntax {
             Syntax::Ebnf => Grammar::from_ebnf(text, "root"),
             Syntax::Lark => Grammar::from_lark(text, &LarkOptions::default()),
@@ -46,7 +49,9 @@ impl<'a> Lowering<'a> {
             let place = format!("{}/grammar", self.document.pointer(at));
             GrammarError::new(inner.kind, place, inner.to_string())
         })?;
-        Ok(self.add(&grammar))
+        let node = self.add(&grammar);
+        self.grammars.insert((text, syntax), node);
+        Ok(node)
     }
 
     pub(super) fn regex(&mut self, pattern: &'a str, at: JsonId) -> Result<NodeId, GrammarError> {
@@ -80,7 +85,7 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
-        let mut alike: IndexMap<(Style, [bool; 4], Option<u32>), Alike<'a, '_>> = IndexMap::new();
+        let mut alike: IndexMap<Way, Alike<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
             // What excludes texts is read by itself.
             if let Format::Schema { schema, style, options } = &slot.format
@@ -88,17 +93,17 @@ impl<'a> Lowering<'a> {
             {
                 let text = self.document.spelled(self.text, *schema);
                 if !text.contains("\"$") && text.len() <= self.max_bytes {
-                    let key = (text, *style, flags(options), options.max_whitespace);
-                    let group = alike.entry((key.1, key.2, key.3)).or_default();
-                    group.entry(key).or_insert((*schema, options));
+                    let key = SchemaKey { text, way: Way::new(*style, options) };
+                    let group = alike.entry(key.way.clone()).or_default();
+                    group.entry(key.clone()).or_insert((*schema, options));
                     read.push((*schema, key));
                 }
             }
         }
-        for ((style, ..), group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
+        for (way, group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let (written, report) = (style.arguments(), self.report_of_parts());
+            let (written, report) = (way.style.arguments(), self.report_of_parts());
             let together = || from_values(self.document, &values, options, written, report);
             let Some((mut grammar, nodes)) = GrammarError::decided("", together)? else { continue };
             self.report.append(std::mem::take(&mut grammar.report))?;
@@ -121,10 +126,8 @@ impl<'a> Lowering<'a> {
         }
         let text = self.document.spelled(self.text, at);
         self.check_length(text, "the schema", at)?;
-        let key = (text, style, flags(options), options.max_whitespace);
-        // What is excluded is no part of the key, and few schemas exclude anything.
-        let is_kept = options.excludes.is_empty();
-        if let Some(&known) = self.schemas.get(&key).filter(|_| is_kept) {
+        let key = SchemaKey { text, way: Way::new(style, options) };
+        if let Some(&known) = self.schemas.get(&key) {
             return Ok(known);
         }
         let place = self.document.pointer(at);
@@ -136,16 +139,9 @@ impl<'a> Lowering<'a> {
         let grammar = grammar.map_err(|inner| placed(inner, &place, "#"))?;
         self.report.absorb(&grammar.report, &place, "#")?;
         let node = self.add(&grammar);
-        if is_kept {
-            self.schemas.insert(key, node);
-        }
+        self.schemas.insert(key, node);
         Ok(node)
     }
-}
-
-/// The options that a structural tag can set, for telling equal schemas.
-pub(super) fn flags(options: &JsonSchemaOptions) -> [bool; 4] {
-    [options.any_order, options.any_whitespace, options.strict_mode, options.relax]
 }
 
 /// An error of a schema, at its place in the structural tag: `from` is how its own pointer begins.

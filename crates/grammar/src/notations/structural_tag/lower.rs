@@ -5,17 +5,43 @@ use stencilm_regex::{HashMap, HashSet, check_time_now};
 
 use super::fields::error;
 use super::styles::Style;
-use super::tree::{Format, FormatId, Marker, Rounds, Slot, TokenRef, Tree};
+use super::tree::{Format, FormatId, Marker, Rounds, Slot, Syntax, TokenRef, Tree};
 use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::{Grammar, NodeId};
 use crate::ir::markers;
 use crate::ir::report::KeptReport;
+use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Document, JsonId};
 use crate::notations::combine;
 
 /// Equal schemas that are written alike are one.
-pub(super) type SchemaKey<'t> = (&'t str, Style, [bool; 4], Option<u32>);
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct SchemaKey<'t> {
+    pub text: &'t str,
+    pub way: Way,
+}
+
+/// How the values of a schema are written.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Way {
+    pub style: Style,
+    /// The options that a structural tag can set.
+    pub flags: [bool; 4],
+    pub max_whitespace: Option<u32>,
+    pub excludes: Vec<Box<str>>,
+}
+
+impl Way {
+    pub(super) fn new(style: Style, options: &JsonSchemaOptions) -> Way {
+        Way {
+            style,
+            flags: [options.any_order, options.any_whitespace, options.strict_mode, options.relax],
+            max_whitespace: options.max_whitespace,
+            excludes: options.excludes.clone(),
+        }
+    }
+}
 
 /// A grammar under construction.
 pub(super) struct Lowering<'a> {
@@ -32,6 +58,8 @@ pub(super) struct Lowering<'a> {
     pub(super) schemas: HashMap<SchemaKey<'a>, NodeId>,
     /// Schemas that were lowered together, before all others.
     pub(super) plain: FxHashMap<JsonId, NodeId>,
+    /// Texts in other notations.
+    pub(super) grammars: HashMap<(&'a str, Syntax), NodeId>,
     literals: HashMap<&'a str, NodeId>,
     /// Patterns that were read.
     pub(super) regexes: HashMap<&'a str, NodeId>,
@@ -52,6 +80,7 @@ impl<'a> Lowering<'a> {
             nodes: Vec::new(),
             schemas: HashMap::default(),
             plain: FxHashMap::default(),
+            grammars: HashMap::default(),
             literals: HashMap::default(),
             regexes: HashMap::default(),
             patterns: FxHashMap::default(),

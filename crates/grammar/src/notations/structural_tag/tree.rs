@@ -42,7 +42,7 @@ pub(super) struct Rounds {
 }
 
 /// What the grammar of a format is written in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Syntax {
     Ebnf,
     Lark,
