@@ -266,6 +266,8 @@ def test_a_tokenizer_without_a_template_is_known_by_its_name() -> None:
         ("deepseek-v31", "deepseek_v3_1"),
         ("kimi_k2", "kimi"),
         ("step3p5", "step_3_5"),
+        ("step5", "step_3_5"),
+        ("musespark1x", "muse_glimmer"),
         ("openai", "harmony"),
         ("google/gemma-4-31b-it", "gemma_4"),
         ("google/functiongemma-270m-it", "functiongemma"),

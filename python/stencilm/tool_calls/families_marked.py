@@ -52,7 +52,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         variants=(CallVariant(separator="\n"),),
         think=_THINK,
         think_prefilled=True,
-        models=("*step-3.[5-9]*", "*step3.[5-9]*", "*step-[4-9]*", "step3p5"),
+        models=("*step-3.[5-9]*", "*step3.[5-9]*", "*step-[4-9]*", "step3p5", "step5"),
     ),
     "nanbeige": ToolTemplate(
         call=_FUNCTION,
@@ -246,7 +246,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         separator="<|eom|><|start|>assistant",
         think=(" to=self<|message|>", "<|eom|><|start|>assistant"),
         response=(" to=user<|message|>", "<|eot|>"),
-        models=("*muse-glimmer*", "*muse-spark*", "muse"),
+        models=("*muse-glimmer*", "*muse-spark*", "muse", "musespark1x"),
     ),
     "beam": ToolTemplate(
         call=_BEAM + "<|call|>",

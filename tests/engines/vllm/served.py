@@ -78,13 +78,18 @@ def served(
 ) -> Iterator[Server]:
     """A server of the model in a folder, until the block is left.
 
+    With `VLLM_USE_RUST_FRONTEND` in the environment, requests come through vLLM's Rust front end.
+
     Raises:
         NotStarted: It ended, or took too long.
     """
     port = _free_port()
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-    command += [*ARGUMENTS, "--port", str(port), *arguments]
     variables = {**os.environ, **ENVIRONMENT, "STENCILM_VLLM": "1", **(environment or {})}
+    if "VLLM_USE_RUST_FRONTEND" in variables:
+        command = ["-m", "vllm.entrypoints.cli.main", "serve", str(model)]
+    else:
+        command = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
+    command = [sys.executable, *command, *ARGUMENTS, "--port", str(port), *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=variables, start_new_session=True

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from stencilm import Grammar, GrammarMatcher, StructuralTag, TokenizerInfo
 from stencilm.errors import StencilError
-from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json
+from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json, tag_of_wishes
 from stencilm.integrations.vllm.settings import OPTIONS, SWITCH, Options, is_switched_on
 from stencilm.matching.compiler import GrammarCompiler
 
@@ -178,6 +179,53 @@ def test_options_hide_no_name_that_stands_twice() -> None:
     for options in (Options(), Options(max_whitespace=0)):
         with pytest.raises(StencilError, match='"type" stands twice'):
             grammar_of(Kind.STRUCTURAL_TAG, text, options)
+
+
+def asked(**fields: Any) -> Any:
+    """As much of vLLM's `StructuredOutputsParams` as says what JSON is asked for."""
+    none = {"json": None, "json_object": None, "whitespace_pattern": None}
+    wishes = {"disable_any_whitespace": False, "disable_additional_properties": False}
+    return SimpleNamespace(**{**none, **wishes, **fields})
+
+
+def test_what_is_wished_beside_a_schema_is_a_tag(compiler: GrammarCompiler) -> None:
+    open_schema = {"properties": {"a": {"type": "integer"}}, "type": "object"}
+    for schema in (open_schema, json.dumps(open_schema)):
+        assert tag_of_wishes(asked(json=schema)) is None
+        compact = tag_of_wishes(asked(json=schema, disable_any_whitespace=True))
+        closed = tag_of_wishes(asked(json=schema, disable_additional_properties=True))
+        assert compact is not None and closed is not None
+        grammar = grammar_of(Kind.STRUCTURAL_TAG, compact, Options())
+        assert fits(compiler, grammar, '{"a":1,"b":2}')
+        assert not fits(compiler, grammar, '{"a": 1}')
+        grammar = grammar_of(Kind.STRUCTURAL_TAG, closed, Options())
+        assert fits(compiler, grammar, '{"a": 1}') and not fits(compiler, grammar, '{"b": 1}')
+    tag = tag_of_wishes(asked(json_object=True, disable_any_whitespace=True))
+    assert tag is not None
+    grammar = grammar_of(Kind.STRUCTURAL_TAG, tag, Options())
+    assert fits(compiler, grammar, '{"b":[]}') and not fits(compiler, grammar, "[]")
+    # Of what is no JSON nothing is wished.
+    assert tag_of_wishes(asked(regex="a", disable_any_whitespace=True)) is None
+    with pytest.raises(ValueError, match="whitespace_pattern cannot be enforced; leave it out"):
+        tag_of_wishes(asked(json=True, whitespace_pattern=" *"))
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_the_engine_reads_what_is_wished(compact: bool) -> None:
+    """Also where the front end was none of vLLM's Python; a request is not changed."""
+    pytest.importorskip("vllm", reason="vLLM is not here: tests/engines/vllm/install.sh")
+    from vllm.sampling_params import StructuredOutputsParams
+    from vllm.v1.structured_output.backend_types import StructuredOutputOptions
+    from vllm.v1.structured_output.request import StructuredOutputRequest
+
+    from stencilm.integrations.vllm.plugin import install
+
+    install()
+    params = StructuredOutputsParams(json={"type": "object"}, disable_any_whitespace=compact)
+    kind, _ = StructuredOutputRequest(params=params).structured_output_key
+    options = StructuredOutputOptions
+    assert kind is (options.STRUCTURAL_TAG if compact else options.JSON)
+    assert params.json == {"type": "object"} and params.structural_tag is None
 
 
 def test_which_texts_are_json_as_a_whole() -> None:

@@ -122,6 +122,25 @@ def test_wishes_beside_a_schema(plain: Asked) -> None:
     assert set(json.loads(plain.text(extra_body=closed))) <= {"a"}
 
 
+def test_wishes_without_a_plug_in_in_the_front_end(rust: Asked) -> None:
+    """vLLM's Rust front end asks nobody, so the engine reads the whole request."""
+    text = rust.text(extra_body=structured(json=PERSON, disable_any_whitespace=True))
+    assert text == json.dumps(valid(text), separators=(",", ":"))
+    closed = structured(
+        json={"type": "object", "properties": {"a": {"enum": [1]}}},
+        disable_additional_properties=True,
+    )
+    assert set(json.loads(rust.text(extra_body=closed))) <= {"a"}
+    assert rust.text(extra_body=structured(choice=["red", "blue green"])) in ("red", "blue green")
+    status, message = rust.refusal(
+        extra_body=structured(json={"type": "integer"}, whitespace_pattern=" *")
+    )
+    assert status == 400 and "whitespace_pattern cannot be enforced" in message
+    unsatisfiable = structured(json={"type": "integer", "minimum": 12, "maximum": 7})
+    status, message = rust.refusal(extra_body=unsatisfiable)
+    assert status == 400 and "minimum 12 is above maximum 7" in message
+
+
 # Tools.
 
 

@@ -15,12 +15,10 @@ from typing import Any
 
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import SamplingParams
-from vllm.v1.structured_output.request import get_structured_output_key
 
 from stencilm.errors import StencilError
-from stencilm.grammars.json_values import read_json_exactly, write_json
-from stencilm.integrations.vllm.backend import RequestCompiler, kind_of
-from stencilm.integrations.vllm.requests import grammar_of
+from stencilm.integrations.vllm.backend import RequestCompiler, key_of, kind_of
+from stencilm.integrations.vllm.requests import grammar_of, wishes_of
 from stencilm.integrations.vllm.sequences import RequestSequence
 from stencilm.integrations.vllm.settings import Options
 
@@ -82,9 +80,8 @@ class Admission:
                 _read(params)
                 return
             model_config, config, tokenizer = around
-            _set_wishes(params)
             compiler = self._compiler(tokenizer, model_config.get_vocab_size(), config)
-            compiled = compiler.compile(*get_structured_output_key(params))
+            compiled = compiler.compile(*key_of(params))
             RequestSequence(compiled, sampling_params.all_stop_token_ids)
         except (StencilError, ValueError, TypeError, RecursionError) as error:
             raise VLLMValidationError(f"{_opening(params)}: stencilm: {error}") from error
@@ -126,42 +123,7 @@ def _read(params: Any) -> None:
     """
     if params.structural_tag is not None:
         return
-    if _wishes(params):
+    if wishes_of(params):
         raise ValueError("what a request wishes beside its schema cannot be one of two answers")
-    request_type, spec = get_structured_output_key(params)
+    request_type, spec = key_of(params)
     grammar_of(kind_of(request_type, spec), spec, Options.from_environment())
-
-
-def _set_wishes(params: Any) -> None:
-    """Writes what a request wishes beside its schema into the request, where the engine reads it.
-
-    Raises:
-        ValueError: A wish cannot be enforced.
-    """
-    if not (wishes := _wishes(params)) or (params.json is None and not params.json_object):
-        return
-    schema = params.json if params.json is not None else {"type": "object"}
-    if isinstance(schema, str):
-        schema = read_json_exactly(schema)
-    value = {"type": "json_schema", "json_schema": schema, **wishes}
-    params.json, params.json_object = None, None
-    params.structural_tag = write_json({"type": "structural_tag", "format": value})
-
-
-def _wishes(params: Any) -> dict[str, Any]:
-    """What a request asks of its JSON beside the schema, as fields of a format.
-
-    Raises:
-        ValueError: A wish cannot be enforced.
-    """
-    if params.whitespace_pattern is not None:
-        raise ValueError(
-            "whitespace_pattern cannot be enforced; leave it out, and bound whitespace with "
-            "disable_any_whitespace or with max_whitespace in STENCILM_VLLM_OPTIONS"
-        )
-    wishes: dict[str, Any] = {}
-    if params.disable_any_whitespace:
-        wishes["max_whitespace"] = 0
-    if params.disable_additional_properties:
-        wishes["strict_mode"] = True
-    return wishes

@@ -9,17 +9,19 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vllm.sampling_params import StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
 from vllm.v1.structured_output.backend_types import (
     StructuredOutputBackend,
     StructuredOutputGrammar,
     StructuredOutputOptions,
 )
+from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 import stencilm
 from stencilm.bitmask.arrays import allocate_token_bitmask
-from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json
+from stencilm.integrations.vllm.requests import Kind, grammar_of, is_json, tag_of_wishes
 from stencilm.integrations.vllm.sequences import RequestSequence, fill_bitmasks, tokens_left
 from stencilm.integrations.vllm.settings import Options
 from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
@@ -39,6 +41,20 @@ _KINDS = {
     StructuredOutputOptions.GRAMMAR: Kind.EBNF,
     StructuredOutputOptions.STRUCTURAL_TAG: Kind.STRUCTURAL_TAG,
 }
+
+
+def key_of(params: StructuredOutputsParams) -> tuple[StructuredOutputOptions, str]:
+    """In place of `get_structured_output_key`: what a request asks for, with its wishes.
+
+    Not every request comes through the Python front end, so the engine reads the wishes, too.
+
+    Raises:
+        ValueError: A wish cannot be enforced.
+    """
+    if (tag := tag_of_wishes(params)) is not None:
+        return StructuredOutputOptions.STRUCTURAL_TAG, tag
+    key: tuple[StructuredOutputOptions, str] = get_structured_output_key(params)
+    return key
 
 
 def kind_of(request_type: StructuredOutputOptions, spec: str) -> Kind:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import vllm
@@ -25,9 +27,10 @@ def install() -> None:
     import vllm.v1.structured_output as engine
     import vllm.v1.structured_output.backend_xgrammar as front_end
     from vllm.sampling_params import SamplingParams
+    from vllm.v1.structured_output.request import get_structured_output_key
 
     from stencilm.integrations.vllm.admission import SERVED_AS, Admission
-    from stencilm.integrations.vllm.backend import BatchFill, Closing, StencilmBackend
+    from stencilm.integrations.vllm.backend import BatchFill, Closing, StencilmBackend, key_of
     from stencilm.integrations.vllm.settings import Options
 
     if engine.XgrammarBackend is StencilmBackend:
@@ -63,6 +66,7 @@ def install() -> None:
     front_end.validate_xgrammar_grammar = admission.validate_grammar
     front_end.XgrammarBackend = StencilmBackend
     engine.XgrammarBackend = StencilmBackend
+    _replace(get_structured_output_key, key_of)
     engine.StructuredOutputManager.__init__ = begin_with_stencilm
     if vllm.__version__.split("+")[0] not in TESTED:
         logger.warning(
@@ -73,7 +77,15 @@ def install() -> None:
         )
     if os.environ.get("VLLM_USE_RUST_FRONTEND", "0") not in ("", "0"):
         logger.warning(
-            "stencilm: vLLM's Rust front end admits requests without asking a plug-in; what cannot "
-            "be enforced fails in the engine with status 500"
+            "stencilm: vLLM's Rust front end admits requests without asking a plug-in; those that "
+            "cannot be enforced fail in the engine"
         )
     logger.info("stencilm %s is in place in process %d", stencilm.__version__, os.getpid())
+
+
+def _replace(function: Callable[..., Any], ours: Callable[..., Any]) -> None:
+    """Puts ours in the place of a function of vLLM, in each module that has it by its name."""
+    for path, module in list(sys.modules.items()):
+        names = getattr(module, "__dict__", {})
+        if path.startswith("vllm.") and names.get(function.__name__) is function:
+            names[function.__name__] = ours

@@ -64,10 +64,53 @@ def grammar_of(kind: Kind, text: str, options: Options) -> Grammar:
             return Grammar.from_structural_tag(_with_options(text, options), limits=limits)
 
 
+def wishes_of(params: Any) -> dict[str, Any]:
+    """What a request asks of its JSON beside the schema, as fields of a format.
+
+    Args:
+        params: vLLM's `StructuredOutputsParams`.
+
+    Raises:
+        ValueError: A wish cannot be enforced.
+    """
+    if params.whitespace_pattern is not None:
+        raise ValueError(
+            "whitespace_pattern cannot be enforced; leave it out, and bound whitespace with "
+            "disable_any_whitespace or with max_whitespace in STENCILM_VLLM_OPTIONS"
+        )
+    wishes: dict[str, Any] = {}
+    if params.disable_any_whitespace:
+        wishes["max_whitespace"] = 0
+    if params.disable_additional_properties:
+        wishes["strict_mode"] = True
+    return wishes
+
+
+def tag_of_wishes(params: Any) -> str | None:
+    """The structural tag that says a request's schema and what it wishes beside it.
+
+    Args:
+        params: vLLM's `StructuredOutputsParams`.
+
+    Returns:
+        The tag as JSON; None where nothing is wished, or of no JSON.
+
+    Raises:
+        ValueError: A wish cannot be enforced.
+    """
+    if not (wishes := wishes_of(params)) or (params.json is None and not params.json_object):
+        return None
+    schema = params.json if params.json is not None else {"type": "object"}
+    if isinstance(schema, str):
+        schema = read_json_exactly(schema)
+    value = {"type": "json_schema", "json_schema": schema, **wishes}
+    return write_json({"type": "structural_tag", "format": value})
+
+
 def is_json(kind: Kind, text: str) -> bool:
     """Whether the whole text of a request is JSON.
 
-    The front end writes what a request wishes beside its schema as a structural tag.
+    What a request wishes beside its schema is said in a structural tag.
     """
     if kind is not Kind.STRUCTURAL_TAG:
         return kind in (Kind.JSON_SCHEMA, Kind.JSON_OBJECT)

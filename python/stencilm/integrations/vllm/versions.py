@@ -12,7 +12,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-TESTED = ("0.32.0",)
+TESTED = ("0.32.0", "0.33.0")
 """The versions of vLLM that the tests of `tests/engines/vllm` have run against."""
 
 
