@@ -111,3 +111,33 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 def test_what_is_none_of_them_is_named(words: str, value: Any) -> None:
     with pytest.raises(TypeError, match=words.partition(": ")[0]):
         CALLS[words](value)
+
+
+ITEM = stencilm.StructuralTagItem(begin="<f>", schema={"type": "integer"}, end="</f>")
+
+
+@pytest.mark.parametrize("value", [*WRONG, "<f>"])
+def test_triggers_and_their_tags_are_lists(value: Any) -> None:
+    """One text would be read as a list of its letters."""
+    make = stencilm.StructuralTag.from_legacy_structural_tag
+    with pytest.raises(TypeError, match=r"triggers is .*, but must be a list of texts"):
+        make([ITEM], value)
+    with pytest.raises(TypeError, match=r"tags has .*, but must be a list of StructuralTagItem"):
+        make(value, ["<f>"])
+    with pytest.raises(TypeError, match="tag must be a list of StructuralTagItem"):
+        stencilm.Grammar.from_structural_tag(value, ["<f>"])
+    if value is not None:  # which are no triggers
+        with pytest.raises(TypeError, match=r"triggers is .*, but must be a list of texts"):
+            stencilm.Grammar.from_structural_tag([ITEM], value)
+
+
+def test_tags_are_read_once() -> None:
+    once: Any = iter([ITEM])
+    grammar = stencilm.Grammar.from_structural_tag([ITEM], ["<f>"])
+    assert str(stencilm.Grammar.from_structural_tag(once, ["<f>"])) == str(grammar)
+
+
+@pytest.mark.parametrize("value", WRONG)
+def test_what_is_no_source(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"source is .*, but must be the source of a grammar"):
+        stencilm.Grammar.from_source(value)

@@ -206,6 +206,42 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: GIVEN.LLMatcher.grammar_from_regex(None),
         "regex is a NoneType, but must be a str",
     ),
+    "a pattern in Lark": (
+        lambda: GIVEN.regex_to_lark(None),
+        "regex is a NoneType, but must be a str",
+    ),
+    "a schema": (
+        lambda: GIVEN.LLMatcher.grammar_from_json_schema(3),
+        "schema is a int, but must be a str or a dict",
+    ),
+    "no JSON": (
+        lambda: GIVEN.LLMatcher.grammar_from_json_schema({"enum": {1}}),
+        "schema cannot be written as JSON: Object of type set is not JSON serializable; give what",
+    ),
+    "defaults": (
+        lambda: GIVEN.LLMatcher.grammar_from_json_schema({}, defaults=["a"]),
+        "defaults is ['a'], but must be a dict of options",
+    ),
+    "overrides": (
+        lambda: GIVEN.LLMatcher.grammar_from_json_schema("{}", overrides=True),
+        "overrides is True, but must be a dict of options",
+    ),
+    "no tokenizer": (
+        lambda: GIVEN.LLMatcher.validate_grammar("start: /a/", 3),
+        "tokenizer is a int, but must be an LLTokenizer",
+    ),
+    "a tag": (
+        lambda: GIVEN.StructTag(trigger="<", begin=b"<a>", grammar="", end=""),
+        "begin is b'<a>', but must be a str",
+    ),
+    "a pointer": (
+        lambda: one().unsafe_compute_mask_ptr("x", 128),
+        "the pointer is 'x', but must be an int",
+    ),
+    "a size": (
+        lambda: one().unsafe_compute_mask_ptr(8, None),
+        "the size is None, but must be an int",
+    ),
     "rows": (lambda: ON_ARRAYS.get_bitmask_shape("a", 1), "batch_size is 'a', but must be an int"),
     "no matcher": (
         lambda: ON_ARRAYS.fill_next_token_bitmask(None, MASK),
@@ -259,6 +295,10 @@ def test_what_is_no_encoding_and_what_ends_no_text_is_told() -> None:
     with pytest.raises(ValueError, match=r"a NoneType is no tiktoken\.Encoding"):
         lltokenizer_from_encoding(None)
     value: Any
+    with pytest.raises(TypeError, match="eos_token has 'a' at 0, but must hold integers"):
+        GIVEN.LLTokenizer.from_llamacpp(
+            tokens=[b"a"], vocab_ptr=0, tokenize_fptr=0, eos_token=["a"]
+        )
     for value in (None, []):
         with pytest.raises(ValueError, match=r"eos_token is .*, but must be the id of the token"):
             GIVEN.LLTokenizer.from_llamacpp(

@@ -463,7 +463,9 @@ class Grammar(Shown, OutputForm[str]):
 
     @staticmethod
     def from_source(source: Source, limits: Limits = DEFAULT_LIMITS) -> Grammar:
-        """The grammar of a notation with its options."""
+        """The grammar of a notation with its options; raises TypeError for what is none."""
+        if not callable(getattr(source, "build", None)):
+            raise TypeError(f"source is {source!r:.60}, but must be the source of a grammar")
         return Grammar(source, source.build(checked_limits(limits)), limits)
 
     @cached_property

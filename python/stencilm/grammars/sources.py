@@ -397,14 +397,14 @@ class StructuralTagSource:
         if triggers is not None:
             from stencilm.grammars.structural_tag import StructuralTag, StructuralTagItem
 
-            if isinstance(tag, (str, Mapping, StructuralTag)) or not all(
-                isinstance(item, StructuralTagItem) for item in tag
-            ):
+            is_list = isinstance(tag, Iterable) and not isinstance(
+                tag, (str, Mapping, StructuralTag)
+            )
+            items = list(cast("Iterable[StructuralTagItem]", tag)) if is_list else []
+            if not is_list or not all(isinstance(item, StructuralTagItem) for item in items):
                 raise TypeError("with triggers, tag must be a list of StructuralTagItem")
             return StructuralTagSource(
-                StructuralTag.from_legacy_structural_tag(
-                    cast("Sequence[StructuralTagItem]", tag), triggers
-                ).to_json()
+                StructuralTag.from_legacy_structural_tag(items, triggers).to_json()
             )
         if isinstance(tag, str):
             return StructuralTagSource(checked_text("tag", tag))

@@ -8,7 +8,7 @@ where it is compiled; here only its shape is checked.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -437,8 +437,18 @@ class StructuralTag(_Value, OutputForm[str]):
             triggers: What a model must write to come to a tag.
             at_least_one: A tag comes, and before all text.
             stop_after_first: Nothing comes behind the first tag.
+
+        Raises:
+            TypeError: The tags are no list of StructuralTagItem, or the triggers none of texts; one
+                text is none.
         """
-        formats = tuple(tag.tag() for tag in tags)
+        items = list(tags) if isinstance(tags, Iterable) else [tags]
+        for item in items:
+            if not isinstance(item, StructuralTagItem):
+                raise TypeError(f"tags has {item!r:.60}, but must be a list of StructuralTagItem")
+        if isinstance(triggers, str) or not isinstance(triggers, Iterable):
+            raise TypeError(f"triggers is {triggers!r:.60}, but must be a list of texts")
+        formats = tuple(item.tag() for item in items)
         return StructuralTag(
             format=TriggeredTagsFormat(
                 triggers=tuple(triggers),

@@ -21,7 +21,7 @@ from stencilm.compat.llguidance.tokenizer import LLTokenizer
 from stencilm.errors import LimitExceeded, StencilError
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
-from stencilm.whole_numbers import as_whole
+from stencilm.whole_numbers import MOST, as_whole, whole_number
 
 StopReason = Literal[
     "NotStopped",
@@ -60,11 +60,7 @@ class LLMatcher:
         log_level: int | None = None,
         limits: LLParserLimits | None = None,
     ) -> None:
-        if not isinstance(tokenizer, LLTokenizer):
-            raise TypeError(
-                f"tokenizer is a {type(tokenizer).__name__}, but must be an LLTokenizer"
-            )
-        self._tokenizer = tokenizer
+        self._tokenizer = _tokenizer(tokenizer)
         self._matcher: GrammarMatcher | None = None
         self._error = ""
         self._reason: StopReason = "NotStopped"
@@ -97,10 +93,11 @@ class LLMatcher:
         limits: LLParserLimits | None = None,
     ) -> tuple[bool, list[str]]:
         """Whether a grammar is wrong, and what is wrong, or what of it is not enforced."""
+        info = None if tokenizer is None else _tokenizer(tokenizer)._info
         try:
             read = read_grammar(grammar)
-            if tokenizer is not None:
-                GrammarCompiler(tokenizer._info, cache_enabled=False).compile_grammar(read)
+            if info is not None:
+                GrammarCompiler(info, cache_enabled=False).compile_grammar(read)
         except (StencilError, ValueError) as error:
             return True, [str(error)]
         return False, [_warning(finding) for finding in read.report.relaxed]
@@ -370,12 +367,23 @@ class LLMatcher:
         self._reason = "ParserTooComplex" if isinstance(error, LimitExceeded) else "InternalError"
 
 
+def _tokenizer(value: Any) -> LLTokenizer:
+    if not isinstance(value, LLTokenizer):
+        raise TypeError(f"tokenizer is a {type(value).__name__}, but must be an LLTokenizer")
+    return value
+
+
 def memory(address: int, size: int) -> NDArray[np.int32]:
     """The 32-bit words at an address, which the caller vouches for.
 
     Raises:
+        TypeError: The address or the size is no integer.
         ValueError: The address is 0, or the size no whole number of words.
     """
+    address, size = (
+        whole_number(name, value, least=least)
+        for name, value, least in (("the pointer", address, 0), ("the size", size, -MOST))
+    )
     if address == 0:
         raise ValueError("the pointer is null")
     if size <= 0 or size % 4:

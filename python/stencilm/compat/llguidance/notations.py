@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict, get_args
 
 from stencilm.errors import StencilError
@@ -52,21 +52,33 @@ def json_grammar(
     defaults: Mapping[str, Any] | None,
     overrides: Mapping[str, Any] | None,
 ) -> str:
-    """The text of a grammar for a JSON Schema."""
+    """The text of a grammar for a JSON Schema; raises TypeError for what is none."""
+    if not isinstance(schema, (str, Mapping)):
+        raise TypeError(f"schema is a {type(schema).__name__}, but must be a str or a dict")
+    for name, value in (("defaults", defaults), ("overrides", overrides)):
+        if value is not None and not isinstance(value, Mapping):
+            raise TypeError(f"{name} is {value!r:.60}, but must be a dict of options")
     if not defaults and not overrides:
-        text = schema if isinstance(schema, str) else json.dumps(schema)
+        text = schema if isinstance(schema, str) else _written(dict(schema))
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
     read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
     if isinstance(read, dict):
         own = read.get("x-guidance") or {}
         read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
-    return write_json({"grammars": [{"json_schema": read}]})
+    return _written({"grammars": [{"json_schema": read}]}, write_json)
+
+
+def _written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
+    try:
+        return write(value)
+    except TypeError as error:
+        raise TypeError(
+            f"schema cannot be written as JSON: {error}; give what json.loads returns"
+        ) from error
 
 
 def regex_grammar(regex: str) -> str:
     """The text of a grammar for a regular expression; raises TypeError for what is no str."""
-    if not isinstance(regex, str):
-        raise TypeError(f"regex is a {type(regex).__name__}, but must be a str")
     return json.dumps({"grammars": [{"lark_grammar": f"start: /{regex_to_lark(regex)}/"}]})
 
 
@@ -77,7 +89,12 @@ def regex_to_lark(regex: str, use_ascii: str | None = None) -> str:
         regex: The expression.
         use_ascii: Kept for callers that know this option: classes of characters are those of
             `docs/regex.md`.
+
+    Raises:
+        TypeError: It is no str.
     """
+    if not isinstance(regex, str):
+        raise TypeError(f"regex is a {type(regex).__name__}, but must be a str")
     written = re.sub(r"(?s)\\(.)|(/)|(\n)", _escaped, regex)
     return written or "(?:)"
 

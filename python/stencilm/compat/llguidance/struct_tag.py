@@ -19,6 +19,7 @@ class StructTag:
         end: How it ends.
 
     Raises:
+        TypeError: A text is no str.
         AssertionError: The trigger is empty, or `begin` does not begin with it.
     """
 
@@ -32,6 +33,9 @@ class StructTag:
         self._check()
 
     def _check(self) -> None:
+        for name in ("trigger", "begin", "end"):
+            if not isinstance(value := getattr(self, name), str):
+                raise TypeError(f"{name} is {value!r:.60}, but must be a str")
         if not self.trigger:
             raise AssertionError("trigger is empty: give what leads to the tag")
         if not self.begin.startswith(self.trigger):

@@ -343,7 +343,10 @@ def _text(value: Any) -> str:
 
 
 def _ids(eos_token: _Eos) -> list[int] | None:
-    return [eos_token] if isinstance(eos_token, int) else eos_token or None
+    if eos_token is None:
+        return None
+    number = as_whole(eos_token)
+    return whole_numbers("eos_token", eos_token) or None if number is None else [number]
 
 
 def _listed(
