@@ -363,6 +363,7 @@ class ApiModel(TypedModel):
         )
 
     may_refuse = True
+    checked_prompt = staticmethod(checked_messages)
 
     @property
     def name(self) -> str:
@@ -623,7 +624,7 @@ class ApiModel(TypedModel):
         loop = text_guide(
             self,
             grammar,
-            checked_messages(job.prompt),
+            job.prompt,
             options=GuideOptions(
                 stop_at=given.stops,
                 sampling=sampling,

@@ -339,8 +339,10 @@ def text_guide(
         drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
         may_refuse=getattr(drafter, "may_refuse", False),
     )
+    # A function may be given anything.
+    checked = getattr(drafter, "checked_prompt", None)
     return TextGuide(
-        matcher, grammar, prompt,
+        matcher, grammar, prompt if checked is None else checked(prompt),
         options=options, means=means, vocab_size=info.vocab_size, has_chooser=has_chooser,
         first=first,
     )  # fmt: skip
