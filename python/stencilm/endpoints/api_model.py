@@ -363,12 +363,15 @@ class ApiModel(TypedModel):
         )
 
     may_refuse = True
-    checked_prompt = staticmethod(checked_messages)
 
     @property
     def name(self) -> str:
         """The name of the model, as its provider calls it."""
         return self.model
+
+    def checked_prompt(self, prompt: Any) -> Any:
+        """The prompt, if it is one that a request can hold; else a TypeError or a ValueError."""
+        return checked_messages(prompt)
 
     def _facts(self) -> dict[str, str | None]:
         prices = self.prices

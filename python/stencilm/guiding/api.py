@@ -29,6 +29,7 @@ from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
 from stencilm.shown import name_of
+from stencilm.whole_numbers import truth
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -493,7 +494,7 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
 def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
     checked_listener(on_event)
     listeners = [] if on_event is None else [on_event]
-    if verbose:
+    if truth("verbose", verbose):
         from stencilm.views.terminal import printer
 
         listeners.append(printer())
