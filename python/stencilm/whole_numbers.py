@@ -17,6 +17,13 @@ MOST = 2**63 - 1
 _MOST_DIGITS = 20  # of the largest number of 64 bits
 
 
+def truth(name: str, value: Any) -> bool:
+    """The value, if it is True or False; TypeError for what only counts as one, as "no" does."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r:.80}, but must be True or False")
+    return value
+
+
 def whole_number(
     name: str, value: Any, *, least: int, most: int | None = MOST, otherwise: str = ""
 ) -> int:

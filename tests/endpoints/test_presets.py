@@ -310,6 +310,32 @@ def test_messages_that_lack_something_are_not_sent(preset: str, message: Any, wo
     with provider(preset, Oracle(preset, "17")) as (model, script):
         with pytest.raises(TypeError, match=words):
             model([message], int)
+        with pytest.raises(TypeError, match=words):
+            stencilm.guide(model, int, [message])
+        assert script.requests == []
+
+
+@pytest.mark.parametrize("preset", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(
+    ("prompt", "kind", "words"),
+    [
+        (None, TypeError, "the prompt is None, but must be a str, or chat messages"),
+        (["Hello"], TypeError, "the prompt is .*, but must be a str, or chat messages"),
+        ("a\ud800", ValueError, "surrogate '.*' at character 1, which no request can hold"),
+        ([said("\udfff")], ValueError, "surrogate '.*' at character 0, which no request"),
+        ([said([{"type": "text", "text": "\ud800"}])], ValueError, "which no request can hold"),
+    ],
+    ids=ascii,
+)
+def test_prompts_that_cannot_be_sent_are_told(
+    preset: str, prompt: Any, kind: type[Exception], words: str
+) -> None:
+    with provider(preset, Oracle(preset, "17")) as (model, script):
+        for call in (model, model.generate, lambda *given: list(model.stream(*given))):
+            with pytest.raises(kind, match=words):
+                call(prompt, int)
+        with pytest.raises(kind, match=words):
+            stencilm.guide(model, int, prompt)
         assert script.requests == []
 
 

@@ -72,6 +72,30 @@ def test_what_stands_before_is_as_the_model_wrote_it(tiny: stencilm.Model) -> No
         assert free.text.startswith(closed.text[: filled.start])
 
 
+@pytest.mark.parametrize("tp", [int, stencilm.Regex("[a-z ]+")], ids=str)
+@pytest.mark.parametrize("options", [{}, {"temperature": 1.0, "seed": 3}], ids=str)
+def test_a_text_that_the_model_would_go_on_with_is_closed(
+    tiny: stencilm.Model, tp: Any, options: dict[str, Any]
+) -> None:
+    free = tiny.generate("A: ", tp, **options)
+    assert free.finish_reason == "stop" and len(free.token_ids) > 2
+    for max_tokens in range(1, len(free.token_ids)):
+        cut = tiny.generate("A: ", tp, max_tokens=max_tokens, **options)
+        assert (cut.finish_reason, cut.closed) == ("length", True)
+        assert free.text.startswith(cut.text[: cut.filled[0].start])
+        assert cut.filled[0].end == len(cut.text) and cut.value is not None
+        last = cut.trace[-1]
+        assert isinstance(last, Stopped) and last.limit == "max_tokens"
+        (beside,) = tiny.generate_batch(["A: "], tp, max_tokens=max_tokens, **options)
+        assert (beside.text, beside.closed, beside.filled) == (cut.text, True, cut.filled)
+    # The model would end it there, too; a draw may have ended it against the first choice.
+    whole = tiny.generate("A: ", tp, max_tokens=len(free.token_ids), **options)
+    assert whole.text == free.text and whole.closed is (whole.finish_reason == "length")
+    assert not whole.closed or options
+    drafted = tiny.generate("A: ", tp, max_tokens=2, draft="lookup", **options)
+    assert drafted.closed and len(drafted.token_ids) == 2
+
+
 def test_cut_is_an_error_and_so_is_a_budget_that_no_text_fits(tiny: stencilm.Model) -> None:
     with pytest.raises(IncompleteOutput, match=r"max_tokens=12 cut the text of Person"):
         tiny("A person:", Person, max_tokens=12, finish="cut")

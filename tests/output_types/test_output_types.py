@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import functools
 import json
 import re
 import uuid
@@ -32,6 +33,8 @@ from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.output_types import Choice, JsonSchema, Regex, alternatives
 from stencilm.grammars.outputs import resolve
 from stencilm.grammars.python_types import json_schema_of
+
+from .random_texts import matcher
 
 T = TypeVar("T")
 
@@ -199,6 +202,40 @@ def test_values_have_a_json_form(output_type: Any, value: Any, dumped: Any) -> N
 
 def function(x: int) -> int:
     return x
+
+
+def scaled(x: int, factor: int, *, unit: str = "m") -> str:
+    raise AssertionError("nobody asked for a call")
+
+
+FIXED = functools.partial(scaled, unit="s")
+
+
+def as_type(function: Any) -> Any:
+    return function
+
+
+@pytest.mark.parametrize(
+    ("output_type", "text", "value"),
+    [
+        (JsonSchema(as_type(scaled)), '{"x": 1, "factor": 2}', {"x": 1, "factor": 2}),
+        (functools.partial(scaled, 3), '{"factor": 2}', {"factor": 2}),
+        (functools.partial(scaled, factor=3), '{"x": 2, "unit": "s"}', {"x": 2, "unit": "s"}),
+        (
+            JsonSchema(as_type(functools.partial(FIXED, factor=3))),
+            '{"x": 2}',
+            {"x": 2},
+        ),
+    ],
+    ids=str,
+)
+def test_a_function_is_its_arguments_and_is_not_called(
+    output_type: Any, text: str, value: Any
+) -> None:
+    assert resolve(output_type).parse(text) == value
+    start = matcher(output_type)
+    assert start.longest_valid_prefix(text).status == "complete"
+    assert start.longest_valid_prefix('{"z').status == "dead"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import json
 import random
 import re
 import uuid
+import zoneinfo
 from collections import Counter, OrderedDict
 from dataclasses import InitVar, dataclass, field
 from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypeVar
@@ -85,6 +86,17 @@ class Named(enum.Enum):
     PAIR = (1, 2)
 
 
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+    RUN = 8
+
+
+class Mode(enum.IntFlag):
+    FAST = 1
+    LOUD = 2
+
+
 class Raw(bytes, enum.Enum):
     A = b"a"
 
@@ -95,6 +107,17 @@ class Day(datetime.date, enum.Enum):
 
 class Endless(enum.Enum):
     MOST = float("inf")
+
+
+class SameMember(BaseModel):
+    least: Annotated[int, Field(ge=3)] = Field(alias="n")
+    n: Annotated[int, Field(le=5)] = 4
+
+
+@dataclass
+class SameMemberOfData:
+    whole: Annotated[int, Field(alias="n")]
+    n: Annotated[int | str, Field(alias="n")]
 
 
 class WithNames(BaseModel, extra="allow"):
@@ -198,6 +221,14 @@ REGULAR: list[Any] = [
     dict[int | None, int],
     WithNames,
     AllNamed,
+    Access,
+    dict[Mode, int],
+    Annotated[set[Access], Field(min_length=2)],
+    zoneinfo.ZoneInfo,
+    dict[zoneinfo.ZoneInfo, int],
+    Annotated[decimal.Decimal, Field(ge=decimal.Decimal(10) ** 23)],
+    SameMember,
+    SameMemberOfData,
     Annotated[SecretBytes, Field(min_length=1, max_length=3)],
     Annotated[SecretStr, Field(min_length=1, max_length=3)],
     Annotated[AnyUrl, UrlConstraints(host_required=True)],
@@ -282,6 +313,11 @@ UTC = datetime.UTC
         (ByteSize, ["1.5 GiB", "20KB", "7b"]),
         (complex, [1 - 2.5j, 3j, 4 + 0j]),
         (fractions.Fraction, [fractions.Fraction(-1, 3), fractions.Fraction(7)]),
+        (Annotated[float, Field(ge=1e100)], [1e100, 1.5e308]),
+        (Annotated[float, Field(le=1e23, ge=-1e23)], [1e23, -1e23]),
+        (Access, [Access(0), Access.READ | Access.RUN, ~Access(0)]),
+        (Mode, [Mode(0), Mode.FAST | Mode.LOUD]),
+        (zoneinfo.ZoneInfo, [zoneinfo.ZoneInfo("Europe/Berlin")]),
         (re.Pattern, [r"^[a-z_]+(\.\d+|x*?)$"]),
     ],
     ids=str,
@@ -295,6 +331,16 @@ def test_every_value_can_be_written(tp: Any, values: list[Any]) -> None:
             else json.dumps(output.dump(value))
         )
         assert start.longest_valid_prefix(text).status == "complete", text
+
+
+@pytest.mark.parametrize("power", [23, 30, 100])
+def test_bounds_of_decimals_are_those_of_their_digits(power: int) -> None:
+    bound = decimal.Decimal(f"1e{power}")
+    least = matcher(Annotated[decimal.Decimal, Field(ge=bound)])
+    most = matcher(Annotated[decimal.Decimal, Field(le=bound)])
+    for text, is_least, is_most in (("9" * power, False, True), (f"{bound:f}", True, True)):
+        assert (least.fork().longest_valid_prefix(text).status == "complete") == is_least
+        assert (most.fork().longest_valid_prefix(text).status == "complete") == is_most
 
 
 def test_integers_of_types_are_digits() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import json
 import shutil
@@ -365,6 +366,14 @@ def test_recursive_types_keep_their_definitions() -> None:
     found = chat(Scripted([text, answer]), "Grow.", tools=[grow], output_type=Node)
     assert found.results[0].value == 2
     assert found.value == Node(name="root", children=[Node(name="leaf")])
+
+
+def test_arguments_that_are_given_already_are_none_of_a_tool() -> None:
+    tool = tool_of(functools.partial(weather, unit="F"))
+    definition = tool.definition["function"]
+    assert definition["name"] == "weather"
+    assert definition["description"] == "The weather of a city."
+    assert definition["parameters"]["properties"].keys() == {"city", "day"}
 
 
 def test_a_schema_of_hints_and_docstring() -> None:

@@ -369,6 +369,10 @@ class ApiModel(TypedModel):
         """The name of the model, as its provider calls it."""
         return self.model
 
+    def checked_prompt(self, prompt: Any) -> Any:
+        """The prompt, if it is one that a request can hold; else a TypeError or a ValueError."""
+        return checked_messages(prompt)
+
     def _facts(self) -> dict[str, str | None]:
         prices = self.prices
         return {
@@ -623,7 +627,7 @@ class ApiModel(TypedModel):
         loop = text_guide(
             self,
             grammar,
-            checked_messages(job.prompt),
+            job.prompt,
             options=GuideOptions(
                 stop_at=given.stops,
                 sampling=sampling,

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from stencilm.characters import check_characters
+
 Messages: TypeAlias = list[dict[str, Any]]
 Form: TypeAlias = Literal["chat", "responses", "anthropic"]
 
@@ -19,9 +21,11 @@ _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.D
 def checked_messages(prompt: Any) -> Any:
     """The prompt, if it is text or a list of chat messages.
 
-    Raises TypeError, also for a part of a message that lacks what its kind is sent with.
+    Raises TypeError, also for a part of a message that lacks what its kind is sent with, and
+    ValueError for half of a surrogate pair, which no request can hold.
     """
     if isinstance(prompt, str):
+        _check_characters(prompt)
         return prompt
     is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
     if not is_list or not all(isinstance(message, Mapping) for message in prompt):
@@ -45,12 +49,20 @@ def _check(message: Mapping[str, Any]) -> None:
             f"the content of a message is {content!r:.60}, but must be a str, or a list of parts "
             "such as {'type': 'text', 'text': 'Hello'}"
         )
+    if isinstance(content, str):
+        _check_characters(content)
     for part in content if isinstance(content, (list, tuple)) else ():
+        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            _check_characters(part["text"])
         needed = _needed(part) if isinstance(part, Mapping) else None
         if needed is not None:
             raise TypeError(
                 f"a part of a message is {dict(part)!r:.100}, but must have {needed} as a str"
             )
+
+
+def _check_characters(text: str) -> None:
+    check_characters(text, "the prompt", "no request can hold")
 
 
 def _needed(part: Mapping[str, Any]) -> str | None:

@@ -141,7 +141,7 @@ class Decoding:
         # not left the model free since.
         self._closing: int | None = None
         self.shortest: int | None = None
-        self._has_budget = self._is_narrowed = False
+        self._has_budget = self._is_narrowed = self._is_at_end = False
         if closes and matcher is not None:
             self._matcher = self._within_limits(cast("GrammarMatcher | ReasoningMatcher", matcher))
             if isinstance(self._matcher, ReasoningMatcher):
@@ -194,7 +194,7 @@ class Decoding:
         if self._model.context_size is not None:
             room = min(room, self._model.context_size - len(token_ids))
         return self._drafter.guess(
-            token_ids, cast("GrammarMatcher", matcher), self._stop_token_ids, room
+            token_ids, cast("GrammarMatcher", matcher), self._stop_token_ids, max(room, 0)
         )
 
     @property
@@ -325,7 +325,7 @@ class Decoding:
             if allowed == 0:
                 yield self._ended()
                 return
-            limit = self._reached_limit()
+            limit = None if self._is_at_end else self._reached_limit()
             if limit is not None:
                 yield self._stop("length", limit=limit)
                 return
@@ -443,11 +443,26 @@ class Decoding:
             self._closing = None  # The budget has room for whatever the grammar allows.
         if allowed <= len(self._stop_token_ids):
             token_ids = [int(token_id) for token_id in np.flatnonzero(bits)]
-            if self._stop_token_ids.issuperset(token_ids):
+            if self._stop_token_ids.issuperset(token_ids) and not self._asks_for_end():
                 # Nothing but the end may follow, so the matcher ends without asking the model.
                 self._accept(token_ids[0])
                 return 0, False
         return allowed, True
+
+    def _asks_for_end(self) -> bool:
+        """Whether the model is asked although only the end may come: it might have gone on.
+
+        That is so where the budget alone took the rest. A full context leaves no room for a
+        question, and then the text counts as closed.
+        """
+        if not self._is_narrowed or self._closing is not None:
+            return False
+        size = self._model.context_size
+        if size is not None and self._num_tokens > size:
+            self._closing = len(self.text)
+            return False
+        self._is_at_end = True
+        return True
 
     def _choose(self, logits: NDArray[np.float32], is_masked: bool) -> tuple[int, float]:
         """Draw the next token; its id and the logarithm of the model's own probability for it."""

@@ -7,7 +7,6 @@ How a text becomes a value again is in `outputs`. Strings at the top level are w
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from typing import (
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.output_form import OutputForm, V_co
-from stencilm.grammars.python_types import arguments_of, json_schema_of, type_adapter
+from stencilm.grammars.python_types import json_schema_of, type_adapter, type_to_read
 from stencilm.grammars.sources import (
     EbnfSource,
     JsonSchemaSource,
@@ -254,7 +253,8 @@ def source_of(output_type: Any) -> Source:
     if isinstance(output_type, JsonSchema):
         schema, options = output_type.schema, output_type.options
         if output_type.is_of_type:
-            schema, options = json_schema_of(schema), {"spelling": "digits", **options}
+            schema = json_schema_of(type_to_read(schema))
+            options = {"spelling": "digits", **options}
         return JsonSchemaSource.of(
             schema, documents=output_type.documents, symbols=output_type.symbols, **options
         )
@@ -271,7 +271,7 @@ def source_of(output_type: Any) -> Source:
     check_is_no_notation(output_type)
     if output_type is str:
         return RegexSource.of(FREE_TEXT)
-    tp = arguments_of(output_type) if inspect.isroutine(output_type) else output_type
+    tp = type_to_read(output_type)
     type_adapter(tp)  # refused here where it has no values
     texts = bare_texts(tp)
     if texts is not None:
@@ -328,8 +328,7 @@ def laid_out(output_type: Any, options: SchemaOptions) -> Any:
         )
     if not _is_python_type(output_type):
         return output_type
-    made: Any = arguments_of(output_type) if inspect.isroutine(output_type) else output_type
-    return JsonSchema(made, **options)
+    return JsonSchema(type_to_read(output_type), **options)
 
 
 _LAYOUT = frozenset({"any_whitespace", "compact", "indent", "separators"})

@@ -7,7 +7,6 @@ it can read.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +29,12 @@ from stencilm.grammars.output_types import (
     is_structural_tag,
     limits_of,
 )
-from stencilm.grammars.python_types import arguments_of, type_adapter, type_name
+from stencilm.grammars.python_types import (
+    is_function,
+    type_adapter,
+    type_name,
+    type_to_read,
+)
 from stencilm.limits import Limits
 
 
@@ -86,7 +90,7 @@ def resolve(output_type: Any) -> Output:
     if isinstance(output_type, Regex):
         return Output(output_type, f"Regex({output_type.pattern!r})")
     if isinstance(output_type, JsonSchema) and output_type.is_of_type:
-        return replace(_read_as_json(output_type.schema), output_type=output_type)
+        return replace(_read_as_json(type_to_read(output_type.schema)), output_type=output_type)
     if isinstance(output_type, JsonSchema):
         return Output(output_type, "JsonSchema", parse=read_json, dump=json_ready, is_json=True)
     if isinstance(output_type, Choice):
@@ -100,9 +104,9 @@ def resolve(output_type: Any) -> Output:
     check_is_no_notation(output_type)
     if output_type is str:
         return Output(str, "str", accepts_cut_text=True)
-    if inspect.isroutine(output_type):
+    if is_function(output_type):
         # pydantic would call the function with what the model wrote, which nobody asked for.
-        return replace(_read_by_pydantic(arguments_of(output_type)), name=type_name(output_type))
+        return replace(_read_by_pydantic(type_to_read(output_type)), name=type_name(output_type))
     return _read_by_pydantic(output_type)
 
 

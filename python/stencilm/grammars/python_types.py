@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
 from stencilm.errors import StencilError, UnsupportedFeature
@@ -89,25 +89,28 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
 def arguments_of(function: Callable[..., Any]) -> Any:
     """A type of dicts that hold the arguments of a function, by the names of its parameters.
 
-    Arguments that have defaults may be left out; `*args` and `**kwargs` are. A parameter without an
-    annotation takes any value. Raises UnsupportedFeature for a function that cannot be called by
-    names, or whose parameters are not known.
+    Arguments that have defaults may be left out; `*args` and `**kwargs` are, and so is what a
+    `functools.partial` gives already. A parameter without an annotation takes any value. Raises
+    UnsupportedFeature for a function that cannot be called by names, or whose parameters are not
+    known.
     """
     from typing import NotRequired
 
     from typing_extensions import TypedDict as ExtendedTypedDict
 
-    name = type_name(function)
+    name, called, given = type_name(function), function, dict[str, Any]()
+    while isinstance(called, partial):
+        given, called = called.keywords | given, called.func
     try:
         parameters = inspect.signature(function).parameters.values()
-        hints = get_type_hints(function, include_extras=True)
+        hints = get_type_hints(called, include_extras=True)
     except (TypeError, ValueError, NameError) as error:
         raise UnsupportedFeature(
             f"the parameters of the function {name} are not known: {_first_line(error)}"
         ) from error
     members: dict[str, Any] = {}
     for one in parameters:
-        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name in given:
             continue
         if one.kind is one.POSITIONAL_ONLY:
             raise UnsupportedFeature(
@@ -117,12 +120,30 @@ def arguments_of(function: Callable[..., Any]) -> Any:
         tp = hints.get(one.name, Any)
         members[one.name] = tp if one.default is one.empty else NotRequired[tp]
     made: Any = ExtendedTypedDict(name.rpartition(".")[2], members)  # type: ignore[misc]
-    made.__doc__ = inspect.getdoc(function)
+    made.__doc__ = inspect.getdoc(called)
     return made
+
+
+def is_function(tp: Any) -> bool:
+    """Whether it is a function, or one with some of its arguments given."""
+    return inspect.isroutine(tp) or isinstance(tp, partial)
+
+
+def type_to_read(tp: Any) -> Any:
+    """What pydantic is to read for a type: of a function the arguments, which it would call."""
+    return arguments_of(tp) if is_function(tp) else tp
+
+
+def without_arguments(function: Any) -> Any:
+    """The function in a `functools.partial`; what is none as it is."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 def type_name(tp: Any) -> str:
     """A short name of a type for messages."""
+    tp = without_arguments(tp)
     is_plain = isinstance(tp, type) or inspect.isroutine(tp)
     return str(tp.__name__) if is_plain and not get_args(tp) else str(tp)
 

@@ -40,7 +40,7 @@ from stencilm.grammars.texts import (
     schema_text,
 )
 from stencilm.limits import Limits
-from stencilm.whole_numbers import whole_number
+from stencilm.whole_numbers import truth, whole_number
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
@@ -149,16 +149,16 @@ class JsonSchemaOptions(_Read):
     def __post_init__(self) -> None:
         """Checks every option."""
         core = _core.JsonSchemaOptions(
-            any_whitespace=_checked_bool("any_whitespace", self.any_whitespace),
+            any_whitespace=truth("any_whitespace", self.any_whitespace),
             indent=_checked_count("indent", self.indent),
             separators=_checked_separators(self.separators),
-            strict_mode=_checked_bool("strict_mode", self.strict_mode),
+            strict_mode=truth("strict_mode", self.strict_mode),
             max_whitespace=_checked_count("max_whitespace", self.max_whitespace),
             property_order=_checked_word("property_order", self.property_order, "declared", "any"),
             spelling=_checked_word("spelling", self.spelling, "natural", "digits", "any"),
             escapes=_checked_word("escapes", self.escapes, "any", "minimal"),
             formats=_checked_word("formats", self.formats, "enforced", "annotation"),
-            nullable=_checked_bool("nullable", self.nullable),
+            nullable=truth("nullable", self.nullable),
             on_unsupported=_checked_word("on_unsupported", self.on_unsupported, "error", "relax"),
         )
         object.__setattr__(self, "core", core)
@@ -176,7 +176,7 @@ _known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
 def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
     """The options, those that are not given at their defaults; raises TypeError and ValueError."""
     options: dict[str, Any] = dict(given)
-    if _checked_bool("compact", options.pop("compact", False)):
+    if truth("compact", options.pop("compact", False)):
         for name, value in (("any_whitespace", False), ("indent", None), ("separators", None)):
             if options.setdefault(name, value) != value:
                 raise ValueError(
@@ -469,12 +469,6 @@ def combine(
     """The grammar made of built ones."""
     join = _core.Grammar.concat if how == "concat" else _core.Grammar.union
     return join(parts, limits.core)
-
-
-def _checked_bool(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} is {value!r}, but must be True or False")
-    return value
 
 
 def _checked_count(name: str, value: Any) -> int | None:

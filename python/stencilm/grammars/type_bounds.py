@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import EmailStr
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import SchemaValidator, ValidationError
 
@@ -120,6 +121,13 @@ def is_of_pydantic(schema: Mapping[str, Any]) -> bool:
     return str(getattr(called, "__module__", "")).startswith("pydantic.")
 
 
+def is_email(schema: Mapping[str, Any]) -> bool:
+    """Whether it is `EmailStr`, whose values are the texts themselves."""
+    function = schema.get("function")
+    called = function.get("function") if isinstance(function, dict) else None
+    return getattr(called, "__self__", None) is EmailStr
+
+
 def _with_bound(schema: Any, name: str, value: Any, resolve: Resolve) -> Any:
     schema = resolve(schema)
     kind = schema["type"]
@@ -133,7 +141,7 @@ def _with_bound(schema: Any, name: str, value: Any, resolve: Resolve) -> Any:
         if name in ("ge", "gt", "le", "lt") and not _are_ordered(own[name], value):
             raise _Unbounded
         return {**own, name: _tighter(name, known.get(name), own[name])}
-    if kind in ("nullable", "default"):
+    if kind in ("nullable", "default") or is_email(schema):
         inner = _with_bound(schema["schema"], name, value, resolve)
         return None if inner is None else {**schema, "schema": inner}
     if kind == "union":

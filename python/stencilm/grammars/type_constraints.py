@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import AnyUrl
+from pydantic import AnyUrl, EmailStr
 
 _CLASSES: dict[str, type] = {
     "bool": bool,
@@ -82,7 +82,7 @@ def class_of(schema: Any) -> type | None:
     while schema["type"] == "function-after" and _is_of_pydantic(_function(schema)):
         owner = getattr(_function(schema), "__self__", None)
         if isinstance(owner, type):  # such as ByteSize, which makes its values itself
-            return owner
+            return str if owner is EmailStr else owner
         schema = schema["schema"]
     if schema["type"] == "function-wrap" and schema["schema"]["type"] in ("url", "multi-host-url"):
         return AnyUrl

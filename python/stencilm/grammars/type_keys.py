@@ -24,10 +24,12 @@ from stencilm.grammars.type_bounds import (
     FUNCTIONS,
     bound_of,
     bounded,
+    is_email,
     is_of_pydantic,
     with_typed_bounds,
 )
 from stencilm.grammars.type_configurations import ConfiguredSchemas
+from stencilm.grammars.type_constraints import class_of
 
 READ_DIGITS = 4_300  # of an integer; Python and pydantic read no more
 
@@ -224,6 +226,8 @@ class DistinctSchemas(ConfiguredSchemas):
             return len(set(schema["expected"])) < len(schema["expected"])
         if kind == "str" and (schema.get("to_lower") or schema.get("to_upper")):
             return True
+        if is_email(schema):
+            return False
         if kind in ("float", "decimal"):
             return not is_key and _may_be_rounded(schema)
         if kind in _WRITTEN_ONCE:
@@ -251,6 +255,8 @@ class DistinctSchemas(ConfiguredSchemas):
         if id(schema) in within:
             return None
         if schema["type"] in _UNHASHABLE or ("cls" in schema and schema["cls"].__hash__ is None):
+            return schema
+        if schema["type"] in FUNCTIONS and getattr(class_of(schema), "__hash__", True) is None:
             return schema
         if schema["type"] == "any" and within:
             return schema  # it may be one
@@ -353,7 +359,8 @@ def _listed(schema: Any) -> JsonSchemaValue:
 
 def _name(schema: Any) -> str:
     """A type as messages call it."""
-    return str(schema["cls"].__name__ if "cls" in schema else schema["type"])
+    held = class_of(schema) if schema["type"] in FUNCTIONS else schema.get("cls")
+    return str(schema["type"] if held is None else held.__name__)
 
 
 def _no_key(schema: Any) -> PydanticInvalidForJsonSchema:

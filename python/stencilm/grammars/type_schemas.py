@@ -17,14 +17,17 @@ from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import available_timezones
 
-from pydantic import ByteSize
+from pydantic import ByteSize, EmailStr, NameEmail
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic.types import Base64Encoder, Base64UrlEncoder
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonable_python
 
 from stencilm.grammars.decimal_patterns import counted_decimals
+from stencilm.grammars.email_patterns import email_schema, name_email_schema
+from stencilm.grammars.flags import flags_of
 from stencilm.grammars.time_patterns import (
     date_patterns,
     datetime_patterns,
@@ -270,7 +273,23 @@ class _TypeSchemas(DistinctSchemas):
                         f"pydantic reads no JSON as {member}, which is {member.value!r}: give it a "
                         "value that JSON has, as a text or a finite number"
                     )
-        return super().enum_schema(schema)
+        described = super().enum_schema(schema)
+        if flags := flags_of(schema):
+            described["enum"] = flags
+        return described
+
+    def _named_required_fields_schema(self, named: Any) -> JsonSchemaValue:
+        described = super()._named_required_fields_schema(named)
+        # Of several fields that are read from one member pydantic describes the last one.
+        fields: dict[str, list[Any]] = {}
+        for name, _, field in named:
+            fields.setdefault(self._get_alias_name(field, name), []).append(field)
+        for name, several in fields.items():
+            if len(several) > 1 and name in described["properties"]:
+                described["properties"][name] = {"allOf": [*map(self.generate_inner, several)]}
+        if "required" in described:
+            described["required"] = [*dict.fromkeys(described["required"])]
+        return described
 
     def model_field_schema(self, schema: Any) -> JsonSchemaValue:
         _check_alias(schema)
@@ -434,6 +453,12 @@ class _TypeSchemas(DistinctSchemas):
                     return {**described, "pattern": _ascii_in_base64(alphabet)}
             case "_validate" if bound is ByteSize:
                 return {"anyOf": [_BYTE_SIZE, {"type": "integer", "minimum": 0}]}
+            case "_validate" if bound is EmailStr:
+                return {"type": "string", "allOf": [described, email_schema()]}
+            case "_validate" if bound is NameEmail:
+                return {"type": "string", "format": "name-email", **name_email_schema()}
+            case "validate_str_is_valid_iana_tz":
+                return _zones()
         return described
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
@@ -459,6 +484,15 @@ class _TypeSchemas(DistinctSchemas):
         hosts = f"{_HOST}{_PORT}(?:,{_HOST}{_PORT})*"
         described["pattern"] = f"^{scheme}://{_USER_OF_MANY}{hosts}{_REST}$"
         return described
+
+
+def _zones() -> JsonSchemaValue:
+    names = sorted(available_timezones())
+    if not names:
+        raise PydanticInvalidForJsonSchema(
+            "no time zone is known here: install tzdata, or use a Literal of names"
+        )
+    return {"type": "string", "enum": names}
 
 
 def _largest_multiple(step: float) -> float:
@@ -538,6 +572,10 @@ _BOUNDS = {
 }
 
 
+_MOST_EXACT = 2**sys.float_info.mant_dig
+"""Up to here every integer is a float."""
+
+
 def _as_read(
     described: JsonSchemaValue, schema: Any, read: Callable[[float], Any]
 ) -> JsonSchemaValue:
@@ -557,7 +595,9 @@ def _as_read(
             )
         # The nearer one, where there are both.
         if keyword not in described or keeps(bound, described[keyword]):
-            described[keyword] = int(bound) if bound.is_integer() else bound
+            # Of larger floats the digits that Python writes are fewer than those of the integer.
+            is_exact = bound.is_integer() and abs(bound) <= _MOST_EXACT
+            described[keyword] = int(bound) if is_exact else bound
     return described
 
 

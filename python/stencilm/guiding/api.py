@@ -29,6 +29,7 @@ from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
 from stencilm.shown import name_of
+from stencilm.whole_numbers import truth
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -339,8 +340,10 @@ def text_guide(
         drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
         may_refuse=getattr(drafter, "may_refuse", False),
     )
+    # A function may be given anything.
+    checked = getattr(drafter, "checked_prompt", None)
     return TextGuide(
-        matcher, grammar, prompt,
+        matcher, grammar, prompt if checked is None else checked(prompt),
         options=options, means=means, vocab_size=info.vocab_size, has_chooser=has_chooser,
         first=first,
     )  # fmt: skip
@@ -491,7 +494,7 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
 def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
     checked_listener(on_event)
     listeners = [] if on_event is None else [on_event]
-    if verbose:
+    if truth("verbose", verbose):
         from stencilm.views.terminal import printer
 
         listeners.append(printer())

@@ -18,7 +18,7 @@ from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
 from stencilm.models.reasoning import Reasoning, checked_reasoning
 from stencilm.shown import in_a_line
-from stencilm.whole_numbers import as_real, count, shown
+from stencilm.whole_numbers import as_real, count, shown, truth
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
@@ -132,6 +132,8 @@ class Options:
     reasoning: Reasoning = "auto"
 
     def __post_init__(self) -> None:
+        truth("token_healing", self.token_healing)
+        truth("debug", self.debug)
         for name, least in (("max_grammar_corrections", 0), ("token_lookahead", 1)):
             number = count(name, getattr(self, name), least=least, wish=f"an int from {least} up")
             object.__setattr__(self, name, number)

@@ -35,7 +35,7 @@ from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, uncancelled
 from stencilm.matching.preparation import Preparation
 from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers import TokenizerInfo
-from stencilm.whole_numbers import whole_number
+from stencilm.whole_numbers import truth, whole_number
 
 if TYPE_CHECKING:
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
@@ -236,7 +236,8 @@ class GrammarCompiler:
         self._tokenizer_info = checked_info(tokenizer_info)
         self._limits = checked_limits(limits)
         self._vocabulary, self._bounds = tokenizer_info.core, limits.core
-        self._cache = _Cache(self._cache_limit_bytes) if cache_enabled else None
+        is_kept = truth("cache_enabled", cache_enabled)
+        self._cache = _Cache(self._cache_limit_bytes) if is_kept else None
         if uncancelled(limits) == DEFAULT_LIMITS:
             tokenizer_info.core.prepare()
 

@@ -45,7 +45,7 @@ from stencilm.tool_calls.functions import (
 )
 from stencilm.tool_calls.reasoning import reasoning_format
 from stencilm.tool_calls.request import ToolChoice, schema_of_arguments
-from stencilm.whole_numbers import count
+from stencilm.whole_numbers import count, truth
 
 T = TypeVar("T")
 
@@ -165,6 +165,7 @@ class Talk:
     def __post_init__(self) -> None:
         rounds = count("max_rounds", self.max_rounds, least=0, wish="0 or more")
         object.__setattr__(self, "max_rounds", rounds)
+        truth("parallel", self.parallel)
         if self.on_error not in ("tell", "raise"):
             raise ValueError(f"on_error is {self.on_error!r}, but must be 'tell' or 'raise'")
 

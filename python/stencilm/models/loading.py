@@ -6,6 +6,7 @@ together with the extra that brings it.
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import import_module
 from importlib.util import find_spec
@@ -68,15 +69,15 @@ def _find(name_or_path: str | Path) -> str | Path:
     if name_or_path == EMBEDDED_MODEL:
         return Path(__file__).parents[1] / "tiny"
     folder = Path(name_or_path).expanduser()
-    if name_or_path != "" and folder.is_dir():
+    if name_or_path != "" and os.path.isdir(folder):
         if not (folder / "config.json").is_file():
             raise ModelError(f"the folder {str(folder)!r} holds no model: it has no config.json")
         return folder
     name = str(name_or_path)
     if isinstance(name_or_path, Path) or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
         raise ModelError(
-            f"there is no model folder {name!r}: give 'tiny', a folder with a config.json, or a "
-            "hub id such as 'organisation/name'"
+            f"there is no model folder {name!r:.200}: give 'tiny', a folder with a config.json, or "
+            "a hub id such as 'organisation/name'"
         )
     return name
 

@@ -55,11 +55,13 @@ def read_file(path: str | PathLike[str]) -> Source:
 
 
 def _tokenizer_file(place: Path) -> Path:
-    if place.is_file():
+    # What is no name at all, such as the text of a file, is one of no file.
+    if os.path.isfile(place):
         return place
-    if not place.is_dir():
+    if not os.path.isdir(place):
         raise TokenizerError(
-            "there is no such file or folder; give a tokenizer.json or its folder", place=str(place)
+            "there is no such file or folder; give a tokenizer.json or its folder",
+            place=f"{place!s:.200}",
         )
     for name in ("tokenizer.json", "tekken.json", *SENTENCEPIECE_NAMES):
         if _is_there(place / name):

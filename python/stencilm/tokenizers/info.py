@@ -26,7 +26,7 @@ from stencilm.tokenizers.spelling import VocabType
 from stencilm.tokenizers.state import State, dump, restore, settle
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 from stencilm.tokenizers.view import show_tokens
-from stencilm.whole_numbers import as_whole, shown
+from stencilm.whole_numbers import as_whole, shown, truth
 
 _Ids = Iterable[int] | int | None
 
@@ -92,7 +92,8 @@ class TokenizerInfo:
         special = ids_of(special_token_ids, what="special_token_ids")
         stop = ids_of(stop_token_ids, what="stop_token_ids")
         source = read_list(encoded_vocab, vocab_type, special, stop)
-        notes = Notes(source.spelling.space_symbol, adds_prefix_space=bool(add_prefix_space))
+        adds_prefix_space = truth("add_prefix_space", add_prefix_space)
+        notes = Notes(source.spelling.space_symbol, adds_prefix_space=adds_prefix_space)
         object.__setattr__(self, "_state", settle(source, notes, vocab_size, stop))
 
     @classmethod

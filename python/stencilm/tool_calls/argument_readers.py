@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from stencilm.grammars.json_values import read_json, write_json
+from stencilm.tool_calls.fitting import read_value
 from stencilm.tool_calls.literals import read_gemma, read_python
 from stencilm.tool_calls.reading import Malformed, Text
 from stencilm.tool_calls.schema_types import (
     item_schema,
     property_schema,
-    read_value,
     types_of,
 )
 
@@ -246,7 +246,7 @@ class _Marked:
         value: Any
         if word is None:
             # An argument that is not declared is a string where it is no JSON.
-            value = read_value(raw, types_of(schema, self.root))
+            value = read_value(raw, schema, self.root)
         elif is_string:
             value = raw
         else:
@@ -323,7 +323,7 @@ class _Marked:
         elif raw.strip() == "" and types & {"object", "array"} and "string" not in types:
             value = {} if "object" in types else []
         else:
-            value = read_value(raw, types)
+            value = read_value(raw, schema, self.root)
         if emit is not None:
             emit(write_json(value))
         return value

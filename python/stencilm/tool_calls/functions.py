@@ -17,7 +17,11 @@ from pydantic_core import PydanticSerializationError, to_json
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import write_json
-from stencilm.grammars.python_types import arguments_of, json_schema_of
+from stencilm.grammars.python_types import (
+    arguments_of,
+    json_schema_of,
+    without_arguments,
+)
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 
 ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]
@@ -234,13 +238,14 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     if not may_await and (
         inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
     ):
-        raise _asynchronous(getattr(function, "__name__", "of a tool"))
+        raise _asynchronous(getattr(without_arguments(function), "__name__", "of a tool"))
     kind = arguments_of(function)
     schema = json_schema_of(kind)
     schema.pop("title", None)
     schema.pop("description", None)
     schema["additionalProperties"] = False
-    description, of_parameters = read_docstring(inspect.getdoc(function) or "")
+    named = without_arguments(function)
+    description, of_parameters = read_docstring(inspect.getdoc(named) or "")
     properties = schema.setdefault("properties", {})
     for name, text in of_parameters.items():
         known = properties.get(name)
@@ -249,7 +254,7 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     for known in properties.values():
         if isinstance(known, dict):
             known.pop("title", None)
-    definition: dict[str, Any] = {"name": getattr(function, "__name__", "function")}
+    definition: dict[str, Any] = {"name": getattr(named, "__name__", "function")}
     if description:
         definition["description"] = description
     definition["parameters"] = schema

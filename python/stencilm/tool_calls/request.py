@@ -17,6 +17,7 @@ from stencilm.grammars.structural_tag import (
     Style,
     is_format,
 )
+from stencilm.whole_numbers import truth
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Mapping[str, Any]
@@ -97,8 +98,9 @@ def read_request(
     JsonSchemaOptions(
         strict_mode=strict_mode, max_whitespace=max_whitespace, on_unsupported=on_unsupported
     )
-    if not isinstance(any_order, bool):
-        raise TypeError(f"any_order is {any_order!r}, but must be True or False")
+    truth("any_order", any_order)
+    truth("parallel", parallel)
+    truth("exclude_special_tokens", exclude_markers)
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
         raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
     # Strict mode would close an object that says nothing.

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from stencilm.grammars.json_values import NumberTooLarge, read_json
-from stencilm.tool_calls.reading import Malformed
-
 ALL_TYPES = frozenset({"string", "number", "boolean", "null", "object", "array"})
-_MAX_DEPTH = 32
-_PYTHON_WORDS = {"True": True, "False": False, "None": None}
+_MAX_DEPTH = 64
 
 
 def type_of(value: Any) -> str:
@@ -29,10 +23,34 @@ def type_of(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def types_of(schema: Any, root: Any, depth: int = 0) -> frozenset[str]:
+def types_of(schema: Any, root: Any) -> frozenset[str]:
     """The types that a schema may allow: never too few, where it is hard to say all."""
+    return _types(schema, root, 0, {})
+
+
+def _types(schema: Any, root: Any, depth: int, known: dict[int, frozenset[str]]) -> frozenset[str]:
+    """The same, with what is known of schemas, each of which is looked at once."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return ALL_TYPES
+    if id(schema) in known:
+        return known[id(schema)]
+    known[id(schema)] = ALL_TYPES  # where it leads back to itself
+    types = _own_types(schema)
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            types &= frozenset().union(
+                *(_types(part, root, depth + 1, known) for part in schema[keyword])
+            )
+    for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
+        types &= _types(part, root, depth + 1, known)
+    if isinstance(schema.get("$ref"), str):
+        types &= _types(resolve(schema["$ref"], root), root, depth + 1, known)
+    known[id(schema)] = types
+    return types
+
+
+def _own_types(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Those that a schema allows by itself."""
     types = ALL_TYPES
     declared = schema.get("type")
     if isinstance(declared, str):
@@ -47,15 +65,10 @@ def types_of(schema: Any, root: Any, depth: int = 0) -> frozenset[str]:
         types &= {type_of(schema["const"])}
     if isinstance(schema.get("enum"), list):
         types &= {type_of(value) for value in schema["enum"]}
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(schema.get(keyword), list):
-            types &= frozenset().union(
-                *(types_of(part, root, depth + 1) for part in schema[keyword])
-            )
-    for part in schema["allOf"] if isinstance(schema.get("allOf"), list) else ():
-        types &= types_of(part, root, depth + 1)
-    if isinstance(schema.get("$ref"), str):
-        types &= types_of(resolve(schema["$ref"], root), root, depth + 1)
+    refused = schema.get("not")
+    if isinstance(refused, Mapping) and refused.keys() == {"type"}:
+        named = refused["type"] if isinstance(refused["type"], list) else [refused["type"]]
+        types -= frozenset(map(str, named))  # "integer" leaves other numbers
     return types
 
 
@@ -75,20 +88,26 @@ def resolve(reference: str, root: Any) -> Any:
     return at
 
 
-def property_schema(schema: Any, name: str, root: Any, depth: int = 0) -> Any:
+def property_schema(schema: Any, name: str, root: Any) -> Any:
     """The schema of a property, None where none is declared."""
-    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+    return _property(schema, name, root, 0, set())
+
+
+def _property(schema: Any, name: str, root: Any, depth: int, seen: set[int]) -> Any:
+    """The same, in schemas that were not looked at yet."""
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or id(schema) in seen:
         return None
+    seen.add(id(schema))
     properties = schema.get("properties")
     if isinstance(properties, Mapping) and name in properties:
         return properties[name]
     if isinstance(schema.get("$ref"), str):
-        found = property_schema(resolve(schema["$ref"], root), name, root, depth + 1)
+        found = _property(resolve(schema["$ref"], root), name, root, depth + 1, seen)
         if found is not None:
             return found
     for keyword in ("allOf", "anyOf", "oneOf"):
         for part in schema[keyword] if isinstance(schema.get(keyword), list) else ():
-            found = property_schema(part, name, root, depth + 1)
+            found = _property(part, name, root, depth + 1, seen)
             if found is not None:
                 return found
     additional = schema.get("additionalProperties")
@@ -107,41 +126,3 @@ def item_schema(schema: Any, index: int, root: Any, depth: int = 0) -> Any:
     if isinstance(schema.get("$ref"), str):
         return item_schema(resolve(schema["$ref"], root), index, root, depth + 1)
     return None
-
-
-def read_value(text: str, types: frozenset[str]) -> Any:
-    """A value that is written without a mark of its type: a string as it is, anything else as JSON.
-
-    Where a string and something else may be meant, a text that reads as something else is that.
-
-    Raises:
-        Malformed: It is a number that Python has no value for.
-    """
-    if types == {"string"}:
-        return text
-    word = text.strip()
-    if "boolean" in types or "null" in types:
-        # Templates that print a value as Python does.
-        known = _PYTHON_WORDS.get(word, word)
-        if known is not word and type_of(known) in types:
-            return known
-    try:
-        value = read_json(word, exact=True)
-    except NumberTooLarge as error:
-        if "string" not in types:
-            raise Malformed(str(error)) from None
-        value = text
-    except ValueError:
-        value = text
-        if not types & {"string"}:
-            value = _python_value(word, text)
-    return value if type_of(value) in types else text
-
-
-def _python_value(word: str, text: str) -> Any:
-    """A list or dict that a template printed as Python does, else the text."""
-    try:
-        value = ast.literal_eval(word)
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text
