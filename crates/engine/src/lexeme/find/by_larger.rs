@@ -171,17 +171,13 @@ impl LexemeCache {
                     continue;
                 }
                 passed.insert(node as u32);
-                let relation = match both.step(both.pairs[before], trie.byte(node))? {
-                    None => Relation::Back,
-                    Some((pair, ends_alike)) => {
-                        if !ends_alike {
-                            not_here.push(node as u32);
-                        }
-                        both.relation(pair, 0)?
-                    }
-                };
+                let Move { relation, ends_alike } = both.moved(before, trie.byte(node))?;
+                if !ends_alike {
+                    not_here.push(node as u32);
+                }
                 match relation {
                     Relation::Other(number) => {
+                        let number = number as usize;
                         pairs[depth] = number;
                         both.find_what_matters(number)?;
                         node += 1;
@@ -242,8 +238,18 @@ struct Both<'a> {
     /// come from there; none where that was not asked yet.
     matter: Vec<ByteSet>,
     relations: FxHashMap<Pair, Relation>,
+    /// For each pair, where each byte leads, as far as that was asked.
+    moves: Vec<[Option<Move>; 256]>,
     /// Whether nothing was seen that only the lexeme reads.
     is_larger: bool,
+}
+
+/// Where a byte leads from a pair.
+#[derive(Clone, Copy)]
+struct Move {
+    relation: Relation,
+    /// Whether both match there or neither.
+    ends_alike: bool,
 }
 
 /// How the states of a pair differ.
@@ -256,7 +262,7 @@ enum Relation {
     /// Only the larger language reads on.
     Dead,
     /// In some other way, as the pair of this number.
-    Other(usize),
+    Other(u32),
 }
 
 impl Both<'_> {
@@ -274,6 +280,7 @@ impl Both<'_> {
             pairs: vec![usual],
             matter: vec![ByteSet::EMPTY],
             relations: FxHashMap::default(),
+            moves: vec![[None; 256]],
             is_larger: true,
         };
         both.find_what_matters(0)?;
@@ -296,15 +303,27 @@ impl Both<'_> {
         Ok(live.union(self.lexeme_cache.live_bytes(self.own, state)?))
     }
 
+    /// Where a byte leads from the pair of this number: back, where the larger language reads it not.
+    fn moved(&mut self, number: usize, byte: u8) -> Result<Move, LimitExceeded> {
+        if let Some(known) = self.moves[number][usize::from(byte)] {
+            return Ok(known);
+        }
+        let moved = match self.step(self.pairs[number], byte)? {
+            None => Move { relation: Relation::Back, ends_alike: true },
+            Some((pair, ends_alike)) => Move { relation: self.relation(pair, 0)?, ends_alike },
+        };
+        self.moves[number][usize::from(byte)] = Some(moved);
+        Ok(moved)
+    }
+
     fn find_what_matters(&mut self, number: usize) -> Result<(), LimitExceeded> {
         if !self.matter[number].is_empty() {
             return Ok(());
         }
-        let pair = self.pairs[number];
         let mut matter = self.matter[0];
-        for byte in self.live_bytes(pair)?.iter() {
-            let Some((next, ends_alike)) = self.step(pair, byte)? else { continue };
-            if !ends_alike || self.relation(next, 0)? != Relation::Back {
+        for byte in self.live_bytes(self.pairs[number])?.iter() {
+            let Move { relation, ends_alike } = self.moved(number, byte)?;
+            if !ends_alike || relation != Relation::Back {
                 matter.insert(byte);
             }
         }
@@ -329,7 +348,8 @@ impl Both<'_> {
         } else {
             self.pairs.push(pair);
             self.matter.push(ByteSet::EMPTY);
-            Relation::Other(self.pairs.len() - 1)
+            self.moves.push([None; 256]);
+            Relation::Other(self.pairs.len() as u32 - 1)
         };
         self.relations.insert(pair, relation);
         Ok(relation)
