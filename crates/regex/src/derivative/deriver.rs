@@ -34,6 +34,10 @@ pub struct Deriver {
     /// The expressions; more may be added at any time.
     pub exprs: ExprSet,
     derivatives: FxHashMap<ExprId, Derivatives>,
+    /// What was asked for already without the parts that say nothing.
+    pub(super) absorbed: Map<ExprId, ExprId>,
+    /// Whether it is being searched if something is a run, while nothing else is left out.
+    pub(super) is_searching_runs: bool,
     pub(super) live: FxHashMap<ExprId, bool>,
     pub(super) needs: Needs,
     pub(super) loosening: Loosening,
@@ -107,6 +111,7 @@ impl Deriver {
             + self.derivatives.len() * memory::of_shared::<u8>(0)
             + memory::of_table::<(ExprId, Derivatives)>(self.derivatives.capacity())
             + memory::of_table::<(ExprId, bool)>(self.live.capacity())
+            + self.absorbed.memory_bytes()
             + self.needs.memory_bytes()
             + self.loosening.memory_bytes()
             + self.byte_classes.memory_bytes()
@@ -151,6 +156,7 @@ impl Deriver {
                     self.compute(id)
                 }
             };
+            let computed = self.all_absorbed(computed)?;
             work.pop();
             self.pairs += computed.len();
             self.derivatives.insert(id, computed);

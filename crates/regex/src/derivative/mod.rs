@@ -8,6 +8,7 @@
 //! # Example
 //! After `1` the integer is `[0-9]*`, after `0` or after `-0` the empty string, after `-` it is `0|[1-9][0-9]*`. Four states.
 
+mod absorb;
 pub(crate) mod deriver;
 pub(crate) mod dfa;
 pub(crate) mod search;

@@ -24,7 +24,7 @@ const MAX_LOOSE: usize = 10_000;
 const MAX_EFFORT_LEVEL: u32 = 4;
 
 /// What a search tells.
-enum Found {
+pub(super) enum Found {
     /// Nothing matches.
     Dead,
     /// These bytes begin a match.
@@ -68,7 +68,7 @@ impl Deriver {
     }
 
     /// Whether something that has an intersection or a complement matches some string; `None` past so many expressions.
-    fn search(&mut self, id: ExprId, most: usize) -> Result<Option<Found>, LimitExceeded> {
+    pub(super) fn search(&mut self, id: ExprId, most: usize) -> Result<Option<Found>, LimitExceeded> {
         // Each with what it was derived from, and by which byte.
         let mut seen: FxHashMap<ExprId, (ExprId, u8)> = FxHashMap::default();
         let mut queue = BinaryHeap::from([Reverse((self.exprs.shortest_at_least(id), 0, id))]);
