@@ -68,6 +68,10 @@ impl Deriver {
         for &large in parts {
             let (open, excludes) = open_parts(&self.exprs, large, is_and);
             for &small in parts.iter().filter(|&&small| small != large) {
+                // Of two that say the same one stays.
+                if !kept.contains(&large) || !kept.contains(&small) {
+                    continue;
+                }
                 let (inner, is_excluded) = match *self.exprs.get(small) {
                     Expr::Not(inner) if is_and => (inner, true),
                     _ => (small, false),
@@ -211,6 +215,24 @@ mod tests {
         assert_eq!(behind(&mut deriver, neither, "ccx"), no_text);
         let text = deriver.exprs.and(&[any, neither]);
         assert_eq!(behind(&mut deriver, text, "ccx"), ExprId::NOTHING);
+    }
+
+    #[test]
+    fn of_parts_that_say_the_same_one_stays() {
+        let mut deriver = Deriver::new(Limits::default());
+        let [any, first, second, text] =
+            ["[a-z]*0", "b[a-z]*0", "c[a-z]*0", "[a-z0-9]*"].map(|pattern| parsed(&mut deriver, pattern));
+        // As alternatives that were put together without a look at what they say.
+        let mut without = |part: ExprId| {
+            let either = deriver.exprs.intern(Expr::Or([any, part].into()));
+            deriver.exprs.intern(Expr::Not(either))
+        };
+        let (one, other) = (without(first), without(second));
+        let all = deriver.exprs.intern(Expr::And([one, other, text].into()));
+        let absorbed = deriver.absorbed(all).unwrap();
+        for expr in [all, absorbed] {
+            assert!(deriver.matches(expr, b"ab1").unwrap() && !deriver.matches(expr, b"ab0").unwrap());
+        }
     }
 
     #[test]

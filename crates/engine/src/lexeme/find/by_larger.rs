@@ -22,6 +22,9 @@ use crate::vocabulary::trie::{BETWEEN_CHECKS, WalkError};
 /// So deep below each other parts of an expression are looked at for complements.
 const MAX_DEPTH: usize = 8;
 
+/// Of so many pairs it is kept where bytes lead: 3 KiB each.
+const KEPT_MOVES: usize = 1_000;
+
 /// A character has no more bytes.
 const BYTES_OF_CHARACTER: usize = 4;
 
@@ -238,7 +241,7 @@ struct Both<'a> {
     /// come from there; none where that was not asked yet.
     matter: Vec<ByteSet>,
     relations: FxHashMap<Pair, Relation>,
-    /// For each pair, where each byte leads, as far as that was asked.
+    /// For each of the first pairs, where each byte leads, as far as that was asked.
     moves: Vec<[Option<Move>; 256]>,
     /// Whether nothing was seen that only the lexeme reads.
     is_larger: bool,
@@ -305,14 +308,16 @@ impl Both<'_> {
 
     /// Where a byte leads from the pair of this number: back, where the larger language reads it not.
     fn moved(&mut self, number: usize, byte: u8) -> Result<Move, LimitExceeded> {
-        if let Some(known) = self.moves[number][usize::from(byte)] {
+        if let Some(Some(known)) = self.moves.get(number).map(|moves| moves[usize::from(byte)]) {
             return Ok(known);
         }
         let moved = match self.step(self.pairs[number], byte)? {
             None => Move { relation: Relation::Back, ends_alike: true },
             Some((pair, ends_alike)) => Move { relation: self.relation(pair, 0)?, ends_alike },
         };
-        self.moves[number][usize::from(byte)] = Some(moved);
+        if let Some(moves) = self.moves.get_mut(number) {
+            moves[usize::from(byte)] = Some(moved);
+        }
         Ok(moved)
     }
 
@@ -348,7 +353,9 @@ impl Both<'_> {
         } else {
             self.pairs.push(pair);
             self.matter.push(ByteSet::EMPTY);
-            self.moves.push([None; 256]);
+            if self.moves.len() < KEPT_MOVES {
+                self.moves.push([None; 256]);
+            }
             Relation::Other(self.pairs.len() as u32 - 1)
         };
         self.relations.insert(pair, relation);
