@@ -20,6 +20,11 @@ def guided(**options: Any) -> Any:
     return stencilm.guide(lambda prompt: "a", stencilm.Regex("a"), "", **options)
 
 
+def older_tag(**options: Any) -> Any:
+    item = stencilm.StructuralTagItem(begin="a", schema={}, end="b")
+    return stencilm.StructuralTag.from_legacy_structural_tag([item], ["a"], **options)
+
+
 WAYS: list[tuple[str, Callable[[Any], Any]]] = [
     ("cache_enabled", lambda value: GrammarCompiler(INFO, cache_enabled=value)),
     ("add_prefix_space", lambda value: TokenizerInfo(["a"], add_prefix_space=value)),
@@ -32,6 +37,8 @@ WAYS: list[tuple[str, Callable[[Any], Any]]] = [
     ("token_healing", lambda value: guided(token_healing=value)),
     ("debug", lambda value: guided(debug=value)),
     ("verbose", lambda value: guided(verbose=value)),
+    ("at_least_one", lambda value: older_tag(at_least_one=value)),
+    ("stop_after_first", lambda value: older_tag(stop_after_first=value)),
     ("strict_mode", lambda value: Grammar.from_json_schema({}, strict_mode=value)),
 ]
 

@@ -461,6 +461,38 @@ def test_a_function_chooses_by_number(answer: str, choice: str) -> None:
     assert "1. LIKE\n2. IN\n3. =" in prompts[0]
 
 
+@pytest.mark.parametrize(
+    ("answer", "choice", "told"),
+    [(2, "IN", None), ("2", "IN", None), (99, "LIKE", None), (2**70, "LIKE", None)]
+    + [(wrong, None, f"gave {type(wrong).__name__}") for wrong in (None, 1.0, True, b"2", ["2"])],
+)
+def test_what_a_function_answers(answer: Any, choice: str | None, told: str | None) -> None:
+    if told is None:
+        assert stencilm.choose_candidate(["LIKE", "IN"], "x ", lambda prompt: answer) == choice
+    else:
+        with pytest.raises(TypeError, match=f"{told} .*, but must give a str or an int"):
+            stencilm.choose_candidate(["LIKE", "IN"], "x ", lambda prompt: answer)
+
+
+@pytest.mark.parametrize("answer", ["0", "4", "-1", "neither", "", "2" * 5_000, 4])
+def test_who_names_no_candidate_has_not_chosen(answer: Any) -> None:
+    calls: list[str] = []
+
+    def target(prompt: str) -> Any:
+        calls.append(prompt)
+        return answer
+
+    result = stencilm.guide(lambda prompt: "ax", stencilm.Regex("a(bb|cc|dd)"), "q", target)
+    assert len(calls) == 1
+    assert (result.response, result.status) == ("abb", "closed")
+    assert [(part.text, part.means) for part in result.filled] == [("bb", "shortest")]
+    digits = stencilm.Regex("a[0-9]{2}")
+    result = stencilm.guide(lambda prompt: "ax", digits, "q", lambda prompt: "none")
+    assert result.status == "closed" and result.filled[0].text == "00"
+    pattern = [stencilm.Pattern("[0-9]{3}")]
+    assert stencilm.choose_candidate(pattern, "x", lambda prompt: "none") == "000"
+
+
 def test_a_model_chooses_by_probability_and_writes_patterns() -> None:
     model = stencilm.load("tiny")
     assert stencilm.choose_candidate(["yes", "no"], "Is water wet? ", model) in ("yes", "no")
@@ -569,6 +601,16 @@ def test_files_of_grammars(tmp_path: Path) -> None:
         ("yesterday", stencilm.Choice(["yes", "no"])),
         ("don't know", stencilm.Choice(["do", "no"])),
         ("A-12345", stencilm.Regex("[A-Z]-[0-9]{4}")),
+        (".5", int),
+        ("It is .5", stencilm.Choice([5, 7])),
+        # The text begins with the 1, which is forced.
+        *[
+            (draft, stencilm.Regex("12|13"))
+            for draft in ("-12", "1.12", ".12", "1,12", "It is -12")
+        ],
+        # Each is near to a text that may come.
+        *[(draft, stencilm.Regex("12|ab")) for draft in ("12.5", "12,500", "ab_c", "12_0", "abc")],
+        ("1,200", stencilm.Regex("[0-9]{2}")),
     ],
 )
 def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output_type: Any) -> None:
@@ -588,6 +630,10 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
         ("+5", int, "5"),
         ("from 2-5", stencilm.Choice([5, 7]), "5"),
         ("yes.", stencilm.Choice(["yes", "no"]), "yes"),
+        ("It is 1, or rather 12", stencilm.Regex("12|13"), "12"),
+        ("x-12", stencilm.Regex("12|13"), "12"),
+        ("12.0", stencilm.Regex("12|ab"), "12"),
+        ("No.5", int, "5"),
         ("A-1234, of course", stencilm.Regex("[A-Z]-[0-9]{4}"), "A-1234"),
     ],
 )

@@ -24,6 +24,7 @@ from stencilm.errors import (
     UnsupportedFeature,
 )
 from stencilm.grammars.sources import StructuralTagSource
+from stencilm.grammars.structural_tag import JSONSchemaFormat
 
 TABLE = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 KINDS = {
@@ -113,15 +114,60 @@ def test_a_typed_tag_is_its_json() -> None:
         ("{", "line 1, column 2"),
         (
             '{"type": "tag", "begin": "a", "content": {"type": "x"}, "end": ""}',
-            "#/format/tag/content",
+            "#/content",
         ),
-        ('{"type": "regex"}', "#/format/regex/pattern"),
+        ('{"type": "regex"}', "#/pattern"),
+        ('{"type": "structural_tag"}', "#/format"),
+        ('{"format": {"type": "json_schema", "json_schema": 3}}', "#/format/json_schema"),
+        ('{"type": "json_schema", "json_schema": {}, "style": "x"}', "#/style"),
+        (
+            '{"type": "tag", "begin": {"type": "token", "token": true},'
+            ' "content": {"type": "any_text"}, "end": ""}',
+            "#/begin",
+        ),
+        (
+            '{"type": "dispatch", "rules": [["a", {"type": "repeat", "min": "x"}]]}',
+            "#/rules/0/1/min",
+        ),
+        ('{"type": "regex", "pattern": "a", "a/b~": 1}', "#/a~1b~0"),
+        # The older form.
+        ('{"structures": null, "triggers": []}', "#/structures"),
+        ('{"structures": [1], "triggers": ["a"]}', "#/structures/0"),
+        ('{"structures": [{"begin": "a", "end": "b"}], "triggers": []}', "#/structures/0/schema"),
+        (
+            '{"structures": [{"begin": "a", "schema": 3, "end": "b"}], "triggers": ["a"]}',
+            "#/structures/0/schema",
+        ),
+        (
+            '{"structures": [{"begin": "a", "schema": "{", "end": "b"}], "triggers": ["a"]}',
+            "#/structures/0/schema",
+        ),
+        ('{"structures": []}', "#/triggers"),
+        ('{"structures": [], "triggers": "a"}', "#/triggers"),
+        ('{"structures": [], "triggers": ["a"], "stop": true}', "#/stop"),
     ],
 )
 def test_a_typed_tag_is_refused_at_its_place(value: str, place: str) -> None:
     with pytest.raises(GrammarSyntaxError) as caught:
         StructuralTag.from_json(value)
     assert caught.value.place == place
+
+
+def test_equal_tags_have_one_json() -> None:
+    """Python holds 1 for true, and dicts in another order for equal; their grammars are not."""
+    schemas: list[dict[str, Any]] = [
+        {"const": 1},
+        {"const": 1.0},
+        {"const": True},
+        {"properties": {"a": {}, "b": {}}},
+        {"properties": {"b": {}, "a": {}}},
+    ]
+    formats = [JSONSchemaFormat(json_schema=schema) for schema in schemas]
+    tags = [StructuralTag(format=part) for part in formats]
+    assert len({tag.to_json() for tag in tags}) == len(set(tags)) == len(set(formats)) == 5
+    listed = JSONSchemaFormat(json_schema={"enum": ("a", "b")})
+    again = StructuralTag.from_json(StructuralTag(format=listed).to_json()).format
+    assert again == listed and hash(again) == hash(listed) and again != formats[0]
 
 
 def test_a_format_alone_is_a_tag(compiler: GrammarCompiler) -> None:

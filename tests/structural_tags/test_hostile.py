@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from stencilm.errors import (
     StencilError,
     Unsatisfiable,
 )
+from stencilm.grammars.json_values import write_json
+from stencilm.grammars.structural_tag import JSONSchemaFormat
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +46,12 @@ def test_depth(compiler: GrammarCompiler) -> None:
     assert matches(compiler, nested(400), "")
     with pytest.raises(LimitExceeded):
         Grammar.from_structural_tag(nested(100_000))
-    for depth in (400, 100_000):
+    for depth in (100, 400, 100_000):
         with_typed: StructuralTag | None = None
         try:
             with_typed = StructuralTag.from_json(nested(depth))
-        except (LimitExceeded, GrammarSyntaxError) as error:
-            assert str(error)
+        except LimitExceeded as error:
+            assert "nested too deeply" in str(error)
         if with_typed is not None:
             assert matches(compiler, with_typed, "x")
 
@@ -230,6 +234,42 @@ def test_wrong_python_values() -> None:
         Grammar.from_structural_tag({"type": "const_string", "value": object()})
     with pytest.raises(GrammarSyntaxError):
         Grammar.from_structural_tag({"type": "const_string", "value": "\ud800"})
+
+
+@pytest.mark.parametrize(
+    ("constant", "told"),
+    [
+        (object(), "Object of type object is not JSON serializable"),
+        ({1, 2}, "Object of type set is not JSON serializable"),
+        ({(1, 2): 3}, "not tuple"),
+        ([{(1, 2): 10**5_000}], "not tuple"),
+        (float("nan"), "Out of range float values"),
+        ([10**5_000, float("inf")], "Out of range float values"),
+        (decimal.Decimal("NaN"), "NaN is no JSON number"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_schema_that_has_no_json(constant: Any, told: str) -> None:
+    """A typed tag is told of it as a dict is, and nothing is written in its place."""
+    part = JSONSchemaFormat(json_schema={"const": constant})
+    for read in (Grammar.from_structural_tag, lambda tag: tag.to_json()):
+        with pytest.raises(GrammarSyntaxError, match=told):
+            read(StructuralTag(format=part))
+    assert part == part
+    names = {True: 1, None: 10**5_000, 2: 3, 0.5: 4}
+    written = json.loads(write_json(names), parse_int=str)
+    assert written == {"true": "1", "null": "1" + "0" * 5_000, "2": "3", "0.5": "4"}
+
+
+def test_triggers_that_are_no_texts() -> None:
+    item = stencilm.StructuralTagItem(begin="<f>", schema={"type": "integer"}, end="</f>")
+    make = StructuralTag.from_legacy_structural_tag
+    for wrong, said in ([1], "triggers has 1"), ([None], "triggers has None"), (b"a", "is b'a'"):
+        for read in (make, Grammar.from_structural_tag):
+            with pytest.raises(TypeError, match=f"{said}, but must be a list of texts"):
+                read([item], wrong)  # type: ignore[operator]
+    with pytest.raises(GrammarSyntaxError, match="lone surrogate"):
+        Grammar.from_structural_tag([item], ["\ud800"])
 
 
 def test_equal_parts_are_one(compiler: GrammarCompiler) -> None:

@@ -66,30 +66,42 @@ def read_json_exactly(text: str) -> Any:
     )
 
 
-def write_json(value: Any) -> str:
-    """A value that was read here as a JSON text, its numbers with all their digits."""
+def write_json(value: Any, *, allow_nan: bool = True) -> str:
+    """A value that was read here as a JSON text, its numbers with all their digits.
+
+    Raises TypeError, or ValueError, for what has no JSON; for NaN and infinity only on request, as
+    `json.dumps` does.
+    """
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
     except (TypeError, ValueError):  # a Decimal, or an integer of more than 4,300 digits
-        return _written(value)
+        return _written(value, allow_nan)
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, allow_nan: bool) -> str:
     match value:
         case dict():
-            names = (name if isinstance(name, str) else json.dumps(name) for name in value)
             members = (
-                f"{json.dumps(name, ensure_ascii=False)}: {_written(member)}"
-                for name, member in zip(names, value.values(), strict=True)
+                f"{_written_name(name)}: {_written(member, allow_nan)}"
+                for name, member in value.items()
             )
             return f"{{{', '.join(members)}}}"
         case list() | tuple():
-            return f"[{', '.join(map(_written, value))}]"
+            return f"[{', '.join(_written(element, allow_nan) for element in value)}]"
         case decimal.Decimal():
+            if not value.is_finite() and not allow_nan:
+                raise ValueError(f"{value} is no JSON number")
             return str(value)
         case int() if value.bit_length() > _BITS:
             return f"{decimal.Decimal(value):f}"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
+
+
+def _written_name(name: Any) -> str:
+    if isinstance(name, str):
+        return json.dumps(name, ensure_ascii=False)
+    # The names that `json.dumps` makes of numbers and of None; it refuses others, such as tuples.
+    return json.dumps({name: 0}).removeprefix("{").removesuffix(": 0}")
 
 
 def finite_json(value: Any) -> Any:

@@ -403,9 +403,8 @@ class StructuralTagSource:
             items = list(cast("Iterable[StructuralTagItem]", tag)) if is_list else []
             if not is_list or not all(isinstance(item, StructuralTagItem) for item in items):
                 raise TypeError("with triggers, tag must be a list of StructuralTagItem")
-            return StructuralTagSource(
-                StructuralTag.from_legacy_structural_tag(items, triggers).to_json()
-            )
+            older = StructuralTag.from_legacy_structural_tag(items, triggers)
+            return StructuralTagSource(checked_text("tag", older.to_json()))
         if isinstance(tag, str):
             return StructuralTagSource(checked_text("tag", tag))
         if isinstance(tag, Mapping):

@@ -27,7 +27,7 @@ from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.texts import schema_value
-from stencilm.whole_numbers import is_truth
+from stencilm.whole_numbers import is_truth, truth
 
 Style: TypeAlias = Literal[
     "json",
@@ -71,6 +71,22 @@ class _Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are written alike: in a schema 1 is not true, and the order of names counts.
+
+        Values that cannot be written are compared as Python has them.
+        """
+        if type(other) is not type(self):
+            return NotImplemented
+        try:
+            return write_json(_plain(self)) == write_json(_plain(other))
+        except (TypeError, ValueError, RecursionError):
+            return super().__eq__(other)
+
+    def __hash__(self) -> int:
+        """That of the JSON text: schemas are dicts."""
+        return hash(write_json(_plain(self)))
+
 
 class ConstStringFormat(_Value):
     """Exactly this text."""
@@ -85,13 +101,13 @@ class JSONSchemaFormat(_Value):
     Attributes:
         json_schema: The schema, as a dict or a bool.
         style: "json", or how a family of models writes the arguments of a call.
-        any_order: Properties in any order; only with the style "json".
+        any_order: Properties in any order; in some styles at most 32 of them.
         any_whitespace: Blanks wherever they may stand.
         strict_mode: Close objects that do not say whether they are open.
         max_whitespace: The longest run of blanks; None for no bound. It may also be given as
             `max_whitespace_cnt`, the name that engines use, where None leaves the default.
         excludes: Texts that must not come within a string or a name of the value, as they are
-            written between the quotes; only with the style "json".
+            written: in JSON between the quotes.
         on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
             format alone, and the report of the grammar says so.
     """
@@ -361,6 +377,9 @@ class StructuralTagItem(_Value):
         return TagFormat(begin=self.begin, content=content, end=self.end)
 
 
+_TOO_DEEP = "the structural tag is nested too deeply: flatten it"
+
+
 class StructuralTag(_Value, OutputForm[str]):
     """A whole structural tag; also an output type, whose value is the text.
 
@@ -396,16 +415,11 @@ class StructuralTag(_Value, OutputForm[str]):
                     f"a structural tag is a JSON object, not {type(value).__name__}", place="#"
                 )
             if "structures" in value:
-                items = [StructuralTagItem(**item) for item in value["structures"]]
-                return StructuralTag.from_legacy_structural_tag(
-                    items,
-                    value.get("triggers", ()),
-                    at_least_one=value.get("at_least_one", False),
-                    stop_after_first=value.get("stop_after_first", False),
-                )
-            if value.get("type", "structural_tag") != "structural_tag":
-                value = {"type": "structural_tag", "format": value}
-            return StructuralTag.model_validate(_with_types(value))
+                return _OlderForm.model_validate(value).tag()
+            if value.get("type", "structural_tag") == "structural_tag":
+                return StructuralTag.model_validate(_with_types(value))
+            whole = {"type": "structural_tag", "format": value}
+            return StructuralTag.model_validate(_with_types(whole))
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
             raise GrammarSyntaxError(
@@ -413,14 +427,20 @@ class StructuralTag(_Value, OutputForm[str]):
             ) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            place = "#" + "".join(f"/{step}" for step in first["loc"])
+            if first["type"].startswith("recursion"):
+                raise LimitExceeded(_TOO_DEEP) from None
+            steps = first["loc"]
+            if value.get("type", "structural_tag") != "structural_tag":
+                steps = steps[1:]  # a format alone: not from "format" on
+            is_missing = first["type"] == "missing"
+            place = _place(steps, value, is_missing=is_missing)
             raise GrammarSyntaxError(first["msg"], place=place) from None
         except GrammarSyntaxError:
             raise
         except ValueError as error:
             raise GrammarSyntaxError(f"a structural tag is JSON: {error}") from None
         except RecursionError:
-            raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
+            raise LimitExceeded(_TOO_DEEP) from None
 
     @staticmethod
     def from_legacy_structural_tag(
@@ -440,21 +460,25 @@ class StructuralTag(_Value, OutputForm[str]):
 
         Raises:
             TypeError: The tags are no list of StructuralTagItem, or the triggers none of texts; one
-                text is none.
+                text is none. Or an option is neither True nor False.
         """
         items = list(tags) if isinstance(tags, Iterable) else [tags]
         for item in items:
             if not isinstance(item, StructuralTagItem):
                 raise TypeError(f"tags has {item!r:.60}, but must be a list of StructuralTagItem")
-        if isinstance(triggers, str) or not isinstance(triggers, Iterable):
+        if isinstance(triggers, (str, bytes)) or not isinstance(triggers, Iterable):
             raise TypeError(f"triggers is {triggers!r:.60}, but must be a list of texts")
+        texts = tuple(triggers)
+        for trigger in texts:
+            if not isinstance(trigger, str):
+                raise TypeError(f"triggers has {trigger!r:.60}, but must be a list of texts")
         formats = tuple(item.tag() for item in items)
         return StructuralTag(
             format=TriggeredTagsFormat(
-                triggers=tuple(triggers),
+                triggers=texts,
                 tags=formats,
-                at_least_one=at_least_one,
-                stop_after_first=stop_after_first,
+                at_least_one=truth("at_least_one", at_least_one),
+                stop_after_first=truth("stop_after_first", stop_after_first),
             )
         )
 
@@ -462,16 +486,42 @@ class StructuralTag(_Value, OutputForm[str]):
         """The tag as JSON text, without what is as it is by default.
 
         Raises:
+            GrammarSyntaxError: A schema in it has what JSON has not.
             LimitExceeded: It is nested too deeply.
         """
         try:
-            return write_json(_plain(self))
+            return write_json(_plain(self), allow_nan=False)
         except RecursionError:
-            raise LimitExceeded("the structural tag is nested too deeply: flatten it") from None
+            raise LimitExceeded(_TOO_DEEP) from None
+        except (TypeError, ValueError) as error:
+            raise GrammarSyntaxError(
+                f"the structural tag cannot be written as JSON: {error}"
+            ) from None
 
-    def __hash__(self) -> int:
-        """That of the JSON text: schemas are dicts."""
-        return hash(self.to_json())
+
+class _OlderForm(_Value):
+    """The older form, as JSON has it."""
+
+    type: Literal["structural_tag"] = "structural_tag"
+    structures: tuple[StructuralTagItem, ...]
+    triggers: tuple[str, ...]
+    at_least_one: bool = False
+    stop_after_first: bool = False
+
+    def tag(self) -> StructuralTag:
+        """The same with a format."""
+        for index, item in enumerate(self.structures):
+            try:
+                schema_value(item.schema_)
+            except (TypeError, GrammarSyntaxError) as error:
+                place = f"#/structures/{index}/schema"
+                raise GrammarSyntaxError(str(error), place=place) from None
+        return StructuralTag.from_legacy_structural_tag(
+            self.structures,
+            self.triggers,
+            at_least_one=self.at_least_one,
+            stop_after_first=self.stop_after_first,
+        )
 
 
 def _plain(value: Any) -> Any:
@@ -506,3 +556,27 @@ def _with_types(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_with_types(item) for item in value]
     return value
+
+
+def _place(steps: Sequence[int | str], value: Any, *, is_missing: bool) -> str:
+    """The JSON pointer of the place that pydantic names in a value, or of what is missing there.
+
+    Between the steps that lead down, pydantic names the kinds of value that it tried: a format by
+    its type, and others by their classes.
+    """
+    place, is_new = "#", True
+    for index, step in enumerate(steps):
+        is_kind = is_new and isinstance(value, Mapping) and value.get("type") == step
+        is_new = False
+        if is_kind:
+            continue
+        may_lack = is_missing and index == len(steps) - 1
+        if isinstance(value, Mapping) and (step in value or may_lack):
+            value = value.get(step)
+        elif isinstance(value, (list, tuple)) and isinstance(step, int):
+            value = value[step] if step < len(value) else None
+        else:
+            continue
+        place += "/" + str(step).replace("~", "~0").replace("/", "~1")
+        is_new = True
+    return place

@@ -87,8 +87,13 @@ def is_respelled(text: bytes, rejected: bytes) -> bool:
     """Whether a text is the beginning of what was rejected but for quotes and case, in words."""
     ours = _bare(text.decode("utf-8", "replace"))
     theirs = _bare(rejected.decode("utf-8", "replace"))
-    is_whole = not (theirs[len(ours) :][:1].isalnum() and ours[-1:].isalnum())
-    return bool(ours) and theirs.startswith(ours) and is_whole
+    if not ours or not theirs.startswith(ours):
+        return False
+    after = theirs[len(ours) : len(ours) + 1]
+    if ours[-1].isalnum() and (after.isalnum() or after == "_"):
+        return False
+    draft, end = theirs.encode(), len(ours.encode())
+    return not after or not _is_mark_of_number(draft, end) or bool(_NOTHING_MORE.match(draft, end))
 
 
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
@@ -101,7 +106,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
     for start in range(1, min(len(draft), _MAX_TALK)):
-        if _is_within(draft, start):
+        if is_within(draft, start):
             continue
         if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
             continue
@@ -201,13 +206,17 @@ def cut_word(draft: bytes, end: int) -> int | None:
     return _word_start(draft, end) if goes_on else None
 
 
-def _is_within(draft: bytes, place: int) -> bool:
+def is_within(draft: bytes, place: int) -> bool:
     """Whether a word or a number is in progress at a place, the sign that it needs included."""
+    if not 0 < place < len(draft):
+        return False
     if _is_word(draft[place - 1]) and _is_word(draft[place]):
         return True
     is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
+    # A point that nothing stands before, as in `.5`; behind a word it ends a sentence.
+    is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
     is_digit = draft[place : place + 1].isdigit()
-    return is_digit and (is_signed or _is_mark_of_number(draft, place - 1))
+    return is_digit and (is_signed or is_fraction or _is_mark_of_number(draft, place - 1))
 
 
 def _is_mark_of_number(draft: bytes, place: int) -> bool:

@@ -19,7 +19,7 @@ from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.matching.texts import byte_matcher
-from stencilm.whole_numbers import written_number
+from stencilm.whole_numbers import as_whole, shown, written_number
 
 _CHOICE_TOKENS = 32
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
@@ -36,6 +36,7 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
         prefix: The text so far, the prompt included.
         target_model: A `stencilm.Model`, which takes the most probable of them; an API model; or
             any `fn(prompt) -> str`, which is given the texts with numbers and answers with one.
+            Where the answer names none of them, it is the first.
 
     Raises:
         ValueError: There is no candidate.
@@ -54,7 +55,7 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
     answer = Chooser(target_model).answer(Consult(given, prefix))
     if answer.error is not None:
         raise answer.error
-    return answer.text
+    return answer.text or _first(given)
 
 
 def chooser_of(target_model: Any) -> Chooser | None:
@@ -82,7 +83,7 @@ class Chooser:
         )
 
     def answer(self, consult: Consult) -> Answer:
-        """The choice; no text where there is nothing to choose from."""
+        """The choice; no text where the answer names none of the candidates."""
         if self.is_async:
             raise TypeError("the target model is asynchronous: await stencilm.aguide")
         started = perf_counter()
@@ -139,9 +140,22 @@ class Chooser:
                 calls=stats.forward_passes,
             )  # fmt: skip
         question = _question(consult.prefix, literals) if literals else consult.prefix
-        text = yield partial(self._target, question)
-        chosen = (picked(text, literals) or literals[0]) if literals else _beginning(text, grammar)
-        return Answer(text=chosen, means="chooser", seconds=perf_counter() - started)
+        text = _said((yield partial(self._target, question)))
+        chosen = picked(text, literals) if literals else _beginning(text, grammar)
+        return Answer(text=chosen or "", means="chooser", seconds=perf_counter() - started)
+
+
+def _said(given: Any) -> str:
+    """What a function answered; a number is what it writes."""
+    number = as_whole(given)
+    if number is not None:
+        return shown(number)
+    if not isinstance(given, str):
+        raise TypeError(
+            f"the target function gave {type(given).__name__} {given!r:.60}, but must give a str "
+            "or an int"
+        )
+    return given
 
 
 def candidates_grammar(candidates: Sequence[Candidate]) -> Grammar:
@@ -180,14 +194,21 @@ def _question(prefix: str, literals: Sequence[str]) -> str:
 
 
 def _beginning(text: str, grammar: Grammar) -> str:
-    """As much of a text as fits, or else the shortest text that does."""
-    matcher = byte_matcher(grammar)
+    """As much of a text as fits."""
     draft = text.strip().encode("utf-8", "replace")
-    valid = draft[: matcher.longest_valid_prefix(draft).valid_bytes].decode("utf-8", "ignore")
+    valid = byte_matcher(grammar).longest_valid_prefix(draft).valid_bytes
+    return draft[:valid].decode("utf-8", "ignore")
+
+
+def _first(candidates: Sequence[Candidate]) -> str:
+    """The first of the texts, or else the shortest text that a pattern matches."""
+    for candidate in candidates:
+        if isinstance(candidate, Literal):
+            return candidate.text
     try:
-        return valid or matcher.shortest_completion().decode()
+        return byte_matcher(candidates_grammar(candidates)).shortest_completion().decode()
     except StencilError:
-        return valid
+        return ""
 
 
 def _answered(end: StopIteration) -> Answer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stencilm.guiding.backtrack import place_of_text
+from stencilm.guiding.backtrack import is_within, place_of_text
 from stencilm.matching.matcher import GrammarMatcher
 
 _MAX_REPETITIONS = 16
@@ -79,7 +79,9 @@ def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) ->
     for _ in range(_MAX_REPETITIONS):
         if at < 0:
             break
-        valid = fitting(matcher, draft[at + len(written) :])
+        # The `1` of `-12` says nothing again.
+        is_other = is_within(draft, at)
+        valid = 0 if is_other else fitting(matcher, draft[at + len(written) :])
         if valid > longest:
             best, longest = at + len(written), valid
         at = draft.find(written, at + 1)
