@@ -264,10 +264,11 @@ def test_a_schema_that_has_no_json(constant: Any, told: str) -> None:
 def test_triggers_that_are_no_texts() -> None:
     item = stencilm.StructuralTagItem(begin="<f>", schema={"type": "integer"}, end="</f>")
     make = StructuralTag.from_legacy_structural_tag
+    wrong: Any
     for wrong, said in ([1], "triggers has 1"), ([None], "triggers has None"), (b"a", "is b'a'"):
         for read in (make, Grammar.from_structural_tag):
             with pytest.raises(TypeError, match=f"{said}, but must be a list of texts"):
-                read([item], wrong)  # type: ignore[operator]
+                read([item], wrong)
     with pytest.raises(GrammarSyntaxError, match="lone surrogate"):
         Grammar.from_structural_tag([item], ["\ud800"])
 
