@@ -17,7 +17,7 @@ from stencilm.errors import (
     Unsatisfiable,
 )
 from stencilm.grammars.json_values import write_json
-from stencilm.grammars.structural_tag import JSONSchemaFormat
+from stencilm.grammars.structural_tag import ConstStringFormat, JSONSchemaFormat, OptionalFormat
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +234,17 @@ def test_wrong_python_values() -> None:
         Grammar.from_structural_tag({"type": "const_string", "value": object()})
     with pytest.raises(GrammarSyntaxError):
         Grammar.from_structural_tag({"type": "const_string", "value": "\ud800"})
+
+
+def test_a_typed_tag_too_deep_to_be_written() -> None:
+    """Its text is what it is hashed by, and what a cache of types asks for first."""
+    deep: Any = ConstStringFormat(value="x")
+    for _ in range(3_000):
+        deep = OptionalFormat.model_construct(type="optional", content=deep)
+    tag = StructuralTag.model_construct(type="structural_tag", format=deep)
+    for read in (hash, StructuralTag.to_json, Grammar.from_structural_tag):
+        with pytest.raises(LimitExceeded, match="nested too deeply"):
+            read(tag)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from stencilm.errors import GrammarSyntaxError, LimitExceeded
+from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.texts import schema_value
@@ -79,13 +79,13 @@ class _Value(BaseModel):
         if type(other) is not type(self):
             return NotImplemented
         try:
-            return write_json(_plain(self)) == write_json(_plain(other))
-        except (TypeError, ValueError, RecursionError):
+            return _json(self) == _json(other)
+        except StencilError:
             return super().__eq__(other)
 
     def __hash__(self) -> int:
         """That of the JSON text: schemas are dicts."""
-        return hash(write_json(_plain(self)))
+        return hash(_json(self))
 
 
 class ConstStringFormat(_Value):
@@ -489,14 +489,7 @@ class StructuralTag(_Value, OutputForm[str]):
             GrammarSyntaxError: A schema in it has what JSON has not.
             LimitExceeded: It is nested too deeply.
         """
-        try:
-            return write_json(_plain(self), allow_nan=False)
-        except RecursionError:
-            raise LimitExceeded(_TOO_DEEP) from None
-        except (TypeError, ValueError) as error:
-            raise GrammarSyntaxError(
-                f"the structural tag cannot be written as JSON: {error}"
-            ) from None
+        return _json(self)
 
 
 class _OlderForm(_Value):
@@ -522,6 +515,16 @@ class _OlderForm(_Value):
             at_least_one=self.at_least_one,
             stop_after_first=self.stop_after_first,
         )
+
+
+def _json(value: _Value) -> str:
+    """The JSON text of a tag or of a part of one; raises GrammarSyntaxError and LimitExceeded."""
+    try:
+        return write_json(_plain(value), allow_nan=False)
+    except RecursionError:
+        raise LimitExceeded(_TOO_DEEP) from None
+    except (TypeError, ValueError) as error:
+        raise GrammarSyntaxError(f"the structural tag cannot be written as JSON: {error}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -112,25 +112,23 @@ def test_a_token_of_the_vocabulary_in_a_tag(plain: Asked) -> None:
     assert re.fullmatch(r"<\|tool\|>[0-9]{2}", choice.message.content)
 
 
-def test_wishes_beside_a_schema(plain: Asked) -> None:
-    text = plain.text(extra_body=structured(json=PERSON, disable_any_whitespace=True))
+def check_wishes(asked: Asked) -> None:
+    text = asked.text(extra_body=structured(json=PERSON, disable_any_whitespace=True))
     assert text == json.dumps(valid(text), separators=(",", ":"))
     closed = structured(
         json={"type": "object", "properties": {"a": {"enum": [1]}}},
         disable_additional_properties=True,
     )
-    assert set(json.loads(plain.text(extra_body=closed))) <= {"a"}
+    assert set(json.loads(asked.text(extra_body=closed))) <= {"a"}
+
+
+def test_wishes_beside_a_schema(plain: Asked) -> None:
+    check_wishes(plain)
 
 
 def test_wishes_without_a_plug_in_in_the_front_end(rust: Asked) -> None:
     """vLLM's Rust front end asks nobody, so the engine reads the whole request."""
-    text = rust.text(extra_body=structured(json=PERSON, disable_any_whitespace=True))
-    assert text == json.dumps(valid(text), separators=(",", ":"))
-    closed = structured(
-        json={"type": "object", "properties": {"a": {"enum": [1]}}},
-        disable_additional_properties=True,
-    )
-    assert set(json.loads(rust.text(extra_body=closed))) <= {"a"}
+    check_wishes(rust)
     assert rust.text(extra_body=structured(choice=["red", "blue green"])) in ("red", "blue green")
     status, message = rust.refusal(
         extra_body=structured(json={"type": "integer"}, whitespace_pattern=" *")

@@ -380,10 +380,8 @@ def memory(address: int, size: int) -> NDArray[np.int32]:
         TypeError: The address or the size is no integer.
         ValueError: The address is 0, or the size no whole number of words.
     """
-    address, size = (
-        whole_number(name, value, least=least)
-        for name, value, least in (("the pointer", address, 0), ("the size", size, -MOST))
-    )
+    address = whole_number("the pointer", address, least=0)
+    size = whole_number("the size", size, least=-MOST)
     if address == 0:
         raise ValueError("the pointer is null")
     if size <= 0 or size % 4:
