@@ -88,7 +88,9 @@ impl PatternError {
             return PatternError::about(Unsupported, pattern, offset, offset + opening.len(), what);
         }
         let (kind, way_out) = match error.kind() {
-            UnsupportedBackreference if rest.starts_with("\\0") => (Syntax, "octal escapes are not read; write \\x00"),
+            UnsupportedBackreference if rest.starts_with("\\0") || is_in_class(&pattern[..offset]) => {
+                (Syntax, "octal escapes are not read; write \\x00")
+            }
             UnsupportedBackreference => {
                 (Unsupported, "back-references are not supported; repeat the group, or list the alternatives")
             }
@@ -133,6 +135,26 @@ impl PatternError {
         };
         PatternError::about(PatternErrorKind::Unsupported, pattern, offset, end, what)
     }
+}
+
+/// Whether what follows this much of a pattern stands in a class.
+fn is_in_class(before: &str) -> bool {
+    let mut open = 0;
+    let mut rest = before.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            '[' => {
+                open += 1;
+                rest.next_if_eq(&'^');
+                // A bracket that comes first is a character.
+                rest.next_if_eq(&']');
+            }
+            ']' if open > 0 => open -= 1,
+            _ => {}
+        }
+    }
+    open > 0
 }
 
 /// At most 24 characters of the piece, so that a message stays one line.

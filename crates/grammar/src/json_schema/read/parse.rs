@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
                 self.blanks();
                 let closed = match open.last_mut() {
                     None if self.at == self.text.len() => return Ok(()),
-                    None => return Err(self.error("something follows the end of the schema; remove it")),
+                    None => return Err(self.error("something follows the end of the JSON value; remove it")),
                     Some(Frame::Array { .. }) => {
                         self.elements.push(done);
                         if self.eat(b',') {
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some(b'"') => Ok(Json::String(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            None => Err(self.error("the schema ends where a value should stand")),
+            None => Err(self.error("the JSON ends where a value should stand")),
             _ => {
                 for (word, value) in [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))] {
                     if self.text[self.at..].starts_with(word) {
