@@ -64,15 +64,21 @@ impl ByteClasses {
             return known.clone();
         }
         let mut parts = self.parts(exprs, roots);
+        let nodes = parts.nodes;
+        let known = self.known.len();
         for body in std::mem::take(&mut parts.bodies) {
             let own = self.parts(exprs, &[body]);
             if own.nodes >= MANY_IN_A_BODY {
                 self.keep(body, self.joined(&own));
             }
         }
+        if self.known.len() > known {
+            // What is in these bodies has been split already.
+            parts = self.parts(exprs, roots);
+        }
         let classes = self.joined(&parts);
         if let &[root] = roots
-            && parts.nodes > MANY_NODES
+            && nodes > MANY_NODES
         {
             self.keep(root, classes.clone());
         }
@@ -161,13 +167,15 @@ struct Classes {
     sets: Vec<ByteSet>,
     /// In which set each byte is.
     class_of: [u8; 256],
+    /// Bytes that are a class of their own.
+    alone: ByteSet,
     /// By which sets of several bytes they have been split.
     seen: FxHashSet<ByteSet>,
 }
 
 impl Default for Classes {
     fn default() -> Classes {
-        Classes { sets: vec![ByteSet::ALL], class_of: [0; 256], seen: FxHashSet::default() }
+        Classes { sets: vec![ByteSet::ALL], class_of: [0; 256], alone: ByteSet::EMPTY, seen: FxHashSet::default() }
     }
 }
 
@@ -184,7 +192,14 @@ impl Classes {
         if self.sets.len() == 256 || !self.seen.insert(*set) {
             return;
         }
-        for class in 0..self.sets.len() {
+        // Bytes that stand alone cannot be told apart any more: soon most bytes of a large class of characters do.
+        let left = set.intersect(&self.alone.complement());
+        let met = if left.len() < self.sets.len() {
+            left.iter().map(|byte| self.class_of[usize::from(byte)]).collect()
+        } else {
+            ByteSet::range(0, (self.sets.len() - 1) as u8)
+        };
+        for class in met.iter().map(usize::from) {
             let inside = self.sets[class].intersect(set);
             if !inside.is_empty() && inside != self.sets[class] {
                 self.part(class, inside);
@@ -198,6 +213,8 @@ impl Classes {
         part.iter().for_each(|byte| self.class_of[usize::from(byte)] = number);
         self.sets[class] = self.sets[class].intersect(&part.complement());
         self.sets.push(part);
+        let alone = [self.sets[class].single(), part.single()];
+        alone.into_iter().flatten().for_each(|byte| self.alone.insert(byte));
     }
 }
 
