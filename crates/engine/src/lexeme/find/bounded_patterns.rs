@@ -177,7 +177,9 @@ impl LexemeCache {
                 },
             };
             let is_plain = |character| !exprs.is_nullable(character) && !exprs.has_boolean(character);
-            run.filter(|run| run.max.is_some() && is_plain(run.character))
+            // What else must match may begin with such a run, too.
+            let is_ended = |tail| matches!(exprs.get(tail), Expr::Bytes(_));
+            run.filter(|run| run.max.is_some() && is_plain(run.character) && is_ended(run.tail))
         };
         let (run, other) = match run_of(one) {
             Some(run) => (run, another),
