@@ -94,6 +94,8 @@ def around(tp: Any, **bounds: Any) -> Any:
             ["-4.499939281153911201387e+80"],
         ),
         (around(float, multiple_of=0.25), ["0.25", "1e15"], ["0.3"]),
+        (around(tuple[int], max_length=2), ["[1]"], ["[]", "[1, 2]"]),
+        (around(tuple[int, str], min_length=1), ['[1, "a"]'], ["[1]", '[1, "a", 2]']),
     ],
     ids=str,
 )

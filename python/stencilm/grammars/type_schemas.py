@@ -83,6 +83,7 @@ _MADE_OF_JSON: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
+_DEFAULTS = ("default", "default_factory")
 _IN_ASCII = r"^[\x00-\x7f]*$"
 
 _ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
@@ -242,6 +243,28 @@ class _TypeSchemas(DistinctSchemas):
     def field_is_present(self, field: Any) -> bool:
         # What a dataclass sets itself is not read, and would be lost.
         return super().field_is_present(field) and field.get("init") is not False
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        # `OnErrorOmit` is a default without a value.
+        inner = field["schema"]
+        is_omitted = inner["type"] == "default" and not inner.keys() & {
+            "default",
+            "default_factory",
+        }
+        return super().field_is_required(field, total) or (
+            is_omitted and field["type"] != "typed-dict-field"
+        )
+
+    def tuple_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().tuple_schema(schema)
+        # pydantic gives its bounds in place of the number of the elements that are named.
+        variadic = schema.get("variadic_item_index")
+        named = len(schema["items_schema"]) - (variadic is not None)
+        if named:
+            described["minItems"] = max(named, schema.get("min_length") or 0)
+        if variadic is None:
+            described["maxItems"] = min(named, schema.get("max_length", named))
+        return described
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().typed_dict_schema(schema))
