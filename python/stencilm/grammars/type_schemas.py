@@ -247,10 +247,7 @@ class _TypeSchemas(DistinctSchemas):
     def field_is_required(self, field: Any, total: bool) -> bool:
         # `OnErrorOmit` is a default without a value.
         inner = field["schema"]
-        is_omitted = inner["type"] == "default" and not inner.keys() & {
-            "default",
-            "default_factory",
-        }
+        is_omitted = inner["type"] == "default" and inner.keys().isdisjoint(_DEFAULTS)
         return super().field_is_required(field, total) or (
             is_omitted and field["type"] != "typed-dict-field"
         )
