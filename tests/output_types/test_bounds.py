@@ -9,23 +9,32 @@ import fractions
 import ipaddress
 import pathlib
 import random
+import re
 import uuid
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import (
     AfterValidator,
     Base64Str,
+    BaseModel,
     ByteSize,
     Field,
+    FilePath,
     HttpUrl,
+    IPvAnyAddress,
+    Json,
+    JsonValue,
     RootModel,
+    Secret,
     SecretStr,
     Strict,
     StringConstraints,
     condecimal,
 )
+from typing_extensions import TypedDict
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.outputs import resolve
@@ -38,6 +47,19 @@ Decimal = decimal.Decimal
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
+
+
+class Counted(BaseModel):
+    kind: Literal["counted"]
+    held: Json[int]
+
+
+class Named(BaseModel):
+    kind: Literal["named"]
+
+
+class Members(TypedDict):
+    a: int
 
 
 def around(tp: Any, **bounds: Any) -> Any:
@@ -72,6 +94,8 @@ def around(tp: Any, **bounds: Any) -> Any:
             ["-4.499939281153911201387e+80"],
         ),
         (around(float, multiple_of=0.25), ["0.25", "1e15"], ["0.3"]),
+        (around(tuple[int], max_length=2), ["[1]"], ["[]", "[1, 2]"]),
+        (around(tuple[int, str], min_length=1), ['[1, "a"]'], ["[1]", '[1, "a", 2]']),
     ],
     ids=str,
 )
@@ -153,3 +177,55 @@ def test_what_a_function_makes_of_a_value_is_left_to_pydantic() -> None:
 def test_bounds_that_no_text_can_keep_are_refused(tp: Any, words: str) -> None:
     with pytest.raises(UnsupportedFeature, match=words):
         resolve(tp).grammar()
+
+
+@pytest.mark.parametrize(
+    "tp",
+    [
+        around(Secret[str], min_length=2),
+        around(Secret[list[int]], max_length=2),
+        around(JsonValue, max_length=2),
+        around(JsonValue | int, min_length=1),
+        around(pathlib.Path | str, max_length=2),
+        around(ByteSize | str, min_length=1),
+        around(Iterable[int] | str, max_length=2),
+        around(Secret[str], pattern="^a"),
+        around(Secret[str] | int, pattern="^a"),
+        around(pathlib.Path | str, pattern="^a"),
+        around(IPvAnyAddress, pattern="^a"),
+        around(re.Pattern, pattern="^a"),
+        around(Base64Str, pattern="^a"),
+        *(
+            around(tp, allow_inf_nan=False)
+            for tp in (Any, JsonValue, Secret[int], IPvAnyAddress, Literal["a", 1], float | str)
+        ),
+        around(Members, allow_inf_nan=False),
+    ],
+    ids=str,
+)
+def test_constraints_that_pydantic_cannot_apply_are_refused(tp: Any) -> None:
+    with pytest.raises(UnsupportedFeature, match="has no JSON form: "):
+        resolve(tp).grammar()
+
+
+@pytest.mark.parametrize(
+    "tp",
+    [
+        Json[int] | int,
+        FilePath | int,
+        around(str, multiple_of=2) | JsonValue,
+        Annotated[Counted | Named, Field(discriminator="kind")],
+        list[Json[int] | int],
+    ],
+    ids=str,
+)
+def test_a_choice_that_no_schema_describes_is_not_left_out(tp: Any) -> None:
+    with pytest.raises(UnsupportedFeature, match="has no JSON form: "):
+        resolve(tp).grammar()
+
+
+@pytest.mark.parametrize(
+    "tp", [type[int] | int, Callable[[], int] | int, re.Pattern[bytes] | int], ids=str
+)
+def test_a_choice_that_nothing_is_read_as_is_left_out(tp: Any) -> None:
+    assert resolve(tp).grammar() == resolve(int).grammar()

@@ -26,7 +26,7 @@ from typing import (
 )
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, OnErrorOmit, RootModel, create_model
 from typing_extensions import TypedDict
 
 from stencilm.errors import UnsupportedFeature
@@ -333,3 +333,9 @@ def test_equal_notations_are_equal_and_hashable() -> None:
     assert first != JsonSchema({"type": "object"}, strict_mode=True)
     assert Choice(["a"]) == Choice(("a",))
     assert len({Regex("a"), Regex("a")}) == 1
+
+
+def test_a_field_that_may_be_omitted_on_errors_is_written() -> None:
+    Kept = create_model("Kept", count=(OnErrorOmit[int], ...))
+    assert json_schema_of(Kept)["required"] == ["count"]
+    assert resolve(Kept).parse('{"count": 1}').model_dump() == {"count": 1}

@@ -55,6 +55,8 @@ from pydantic import (
     WebsocketUrl,
     condecimal,
 )
+from pydantic.color import Color
+from pydantic.types import PaymentCardNumber
 from typing_extensions import TypeAliasType, TypedDict
 
 from stencilm import Grammar, GrammarMatcher
@@ -460,6 +462,8 @@ class NestedData:
         (Json[int], "Json is JSON within a string"),
         (re.Pattern[bytes], "no JSON as a pattern of bytes"),
         (FilePath, "whether there is a file of a name"),
+        (PaymentCardNumber, "the last digit of a PaymentCardNumber is a checksum"),
+        (list[Color], "which texts pydantic reads as a Color"),
         (type[int], "no JSON as a class"),
         (dict[tuple[int, int], int], "no key of an object as a tuple"),
         (

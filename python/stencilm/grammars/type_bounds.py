@@ -16,6 +16,8 @@ from pydantic import EmailStr
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import SchemaValidator, ValidationError
 
+from stencilm.grammars.type_constraints import MADE_OF_TEXTS, class_of
+
 _ORDERED = frozenset({"int", "float", "decimal", "date", "time", "datetime", "timedelta"})
 _SIZED = frozenset(
     {
@@ -50,8 +52,8 @@ _KEEPS: dict[str, Callable[[Any, Any], bool]] = {
 _VALUES = ("ge", "gt", "le", "lt", "multiple_of")
 # These have lengths in their schemas.
 _DESCRIBED = frozenset({"lax-or-strict", "json-or-python", "generator"})
+_LENGTHS = ("min_length", "max_length")
 FUNCTIONS = frozenset({"function-before", "function-after", "function-wrap"})
-
 Resolve = Callable[[Any], Any]
 """What a reference stands for; what is none stands for itself."""
 
@@ -148,8 +150,10 @@ def _with_bound(schema: Any, name: str, value: Any, resolve: Resolve) -> Any:
         return _union_with_bound(schema, name, value, resolve)
     members = {"literal": "expected", "enum": "members"}.get(kind)
     if members is None:
-        if name in ("min_length", "max_length") and kind in _DESCRIBED:
-            return None
+        if name in _LENGTHS and kind in _DESCRIBED:
+            values = class_of(schema)
+            if values is None or hasattr(values, "__len__"):
+                return None
         raise _Unbounded
     kept = _members(schema[members], name, value)
     if not kept:
@@ -164,6 +168,8 @@ def _union_with_bound(schema: Any, name: str, value: Any, resolve: Resolve) -> A
         try:
             inner = _with_bound(tp, name, value, resolve)
         except _Unbounded:
+            if name in _LENGTHS and resolve(tp)["type"] in MADE_OF_TEXTS:
+                raise  # its values have no length, and pydantic may read any text as one
             continue  # pydantic refuses these values
         if inner is None:
             return None

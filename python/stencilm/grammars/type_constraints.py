@@ -12,11 +12,12 @@ import datetime
 import decimal
 import fractions
 import functools
+import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from pydantic import AnyUrl, EmailStr
+from pydantic import AnyUrl, EmailStr, Secret
 
 _CLASSES: dict[str, type] = {
     "bool": bool,
@@ -31,6 +32,7 @@ _CLASSES: dict[str, type] = {
     "float": float,
     "fraction": fractions.Fraction,
     "frozenset": frozenset,
+    "generator": Iterator,
     "int": int,
     "list": list,
     "multi-host-url": AnyUrl,
@@ -41,8 +43,15 @@ _CLASSES: dict[str, type] = {
     "timedelta": datetime.timedelta,
     "named-tuple": tuple,
     "tuple": tuple,
+    "typed-dict": dict,
     "url": AnyUrl,
     "uuid": uuid.UUID,
+}
+# By the beginning of the name of a function of pydantic's that makes the values.
+_MAKERS: dict[str, type] = {
+    "Secret": Secret,
+    "pattern_either_validator": re.Pattern,
+    "pattern_str_validator": re.Pattern,
 }
 _NEEDS = {
     "min_length_validator": ("min_length", "__len__"),
@@ -51,27 +60,51 @@ _NEEDS = {
 }
 
 
-def inapplicable(schema: Any) -> str | None:
+MADE_OF_TEXTS = frozenset(
+    {
+        "function-after",
+        "function-before",
+        "function-plain",
+        "function-wrap",
+        "generator",
+        "json-or-python",
+        "lax-or-strict",
+    }
+)
+"""What reads values of other types from texts, as a path or a `ByteSize`."""
+_CHOICES = frozenset({"any", "chain", "literal", "tagged-union", "union"})
+"""What reads values of several classes."""
+
+Resolve = Callable[[Any], Any]
+
+
+def inapplicable(schema: Any, resolve: Resolve) -> str | None:
     """The sentence about a constraint that pydantic cannot apply; None where there is none.
 
     Args:
         schema: A schema of pydantic's core with its constraints around it.
+        resolve: What a reference stands for; what is none stands for itself.
     """
     if schema["type"] == "function-after":
         called = _function(schema)
         if isinstance(called, functools.partial):
             called = called.func
         name, need = _NEEDS.get(getattr(called, "__name__", ""), ("", ""))
-        values = class_of(schema["schema"])
-        if name and _is_of_pydantic(called) and values is not None and not hasattr(values, need):
+        if name and _is_of_pydantic(called):
             what = "have no length" if need == "__len__" else "are no numbers"
-            return _told(name, values, what)
+            classes = _classes(schema["schema"], resolve, with_choices=need == "__float__")
+            lacking = (values for values in classes if not hasattr(values, need))
+            return next((_told(name, values, what) for values in lacking), None)
     if schema["type"] == "chain":
-        values = class_of(schema["steps"][0])
+        first = resolve(schema["steps"][0])
+        # Of a union only what pydantic may read a text as that is left for another choice.
+        readers = [first] if first["type"] != "union" else _made_of_texts(first, resolve)
+        classes = filter(None, map(class_of, readers))
+        values = next((one for one in classes if not issubclass(one, str)), None)
         for step in schema["steps"][1:]:
             is_text = step["type"] == "function-wrap" and step["schema"]["type"] == "str"
             is_text = is_text and _is_of_pydantic(_function(step))
-            if is_text and values is not None and not issubclass(values, str):
+            if is_text and values is not None:
                 name = next((one for one in step["schema"] if one != "type"), "it")
                 return _told(name, values, "are no texts")
     return None
@@ -79,15 +112,25 @@ def inapplicable(schema: Any) -> str | None:
 
 def class_of(schema: Any) -> type | None:
     """The class of what pydantic reads; None where that is not known."""
-    while schema["type"] == "function-after" and _is_of_pydantic(_function(schema)):
-        owner = getattr(_function(schema), "__self__", None)
+    while schema["type"] in ("function-after", "function-plain"):
+        called = _function(schema)
+        if not _is_of_pydantic(called):
+            return None
+        owner = getattr(called, "__self__", None)
         if isinstance(owner, type):  # such as ByteSize, which makes its values itself
             return str if owner is EmailStr else owner
+        maker = getattr(called, "__qualname__", "").partition(".")[0]
+        if schema["type"] == "function-plain" or maker in _MAKERS:
+            return _MAKERS.get(maker)
         schema = schema["schema"]
     if schema["type"] == "function-wrap" and schema["schema"]["type"] in ("url", "multi-host-url"):
         return AnyUrl
     if schema["type"] in ("lax-or-strict", "json-or-python"):
-        return next(classes_within(schema), None)
+        known = next(classes_within(schema), None)
+        read = schema.get("json_schema", {"type": ""})
+        if known is None and read["type"] == "any":
+            return object  # such as JsonValue
+        return class_of(read) if known is None else known
     if schema["type"] in ("model", "dataclass", "enum"):
         held: type = schema["cls"]
         return held
@@ -95,6 +138,39 @@ def class_of(schema: Any) -> type | None:
         kinds = {type(member) for member in schema["expected"]}
         return kinds.pop() if len(kinds) == 1 else None
     return _CLASSES.get(schema["type"])
+
+
+def _classes(schema: Any, resolve: Resolve, *, with_choices: bool) -> Iterator[type]:
+    """The known classes of what pydantic reads, also those of single choices.
+
+    Lengths go to each choice that has one, see `type_bounds`.
+    """
+    waiting, seen = [schema], set[int]()
+    while waiting:
+        part = resolve(waiting.pop())
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        kind = part["type"]
+        if kind in ("definitions", "default", "nullable"):
+            waiting.append(part["schema"])
+        elif not with_choices or kind not in _CHOICES:
+            yield from filter(None, [class_of(part)])
+        elif kind == "chain":
+            waiting.append(part["steps"][0])
+        elif kind == "any":
+            yield object
+        elif kind == "literal":
+            yield from map(type, part["expected"])
+        else:
+            choices = part["choices"]
+            choices = choices.values() if isinstance(choices, dict) else choices
+            waiting += [choice[0] if isinstance(choice, tuple) else choice for choice in choices]
+
+
+def _made_of_texts(union: Any, resolve: Resolve) -> list[Any]:
+    choices = (choice[0] if isinstance(choice, tuple) else choice for choice in union["choices"])
+    return [part for part in map(resolve, choices) if part["type"] in MADE_OF_TEXTS]
 
 
 def classes_within(schema: Any) -> Iterator[type]:
@@ -121,7 +197,10 @@ def _is_of_pydantic(called: Any) -> bool:
 
 
 def _told(name: str, values: type, what: str) -> str:
+    whose = f"{values.__name__}, whose values {what}"
+    if values is object:
+        whose = f"values of every type, some of which {what}"
     return (
-        f"{name} cannot be applied to {values.__name__}, whose values {what}: leave it out, or "
+        f"{name} cannot be applied to {whose}: leave it out, or "
         "check a str and convert it yourself, as in Annotated[str, Field(...)]"
     )

@@ -22,7 +22,7 @@ from zoneinfo import available_timezones
 from pydantic import ByteSize, EmailStr, NameEmail
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic.types import Base64Encoder, Base64UrlEncoder
+from pydantic.types import Base64Encoder, Base64UrlEncoder, EncodedStr, PaymentCardNumber
 from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonable_python
 
 from stencilm.grammars.decimal_patterns import counted_decimals
@@ -83,6 +83,7 @@ _MADE_OF_JSON: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 
+_DEFAULTS = ("default", "default_factory")
 _IN_ASCII = r"^[\x00-\x7f]*$"
 
 _ALPHABETS: dict[Any, str] = {Base64Encoder: "+/", Base64UrlEncoder: "-_"}
@@ -183,6 +184,10 @@ def schema_generator() -> type[GenerateJsonSchema]:
     return _TypeSchemas
 
 
+class _ReadFromNothing(PydanticInvalidForJsonSchema):
+    """A type that pydantic reads no JSON as, so a union loses no text without it."""
+
+
 class _TypeSchemas(DistinctSchemas):
     _has_tags = False
 
@@ -239,8 +244,41 @@ class _TypeSchemas(DistinctSchemas):
         # What a dataclass sets itself is not read, and would be lost.
         return super().field_is_present(field) and field.get("init") is not False
 
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        # `OnErrorOmit` is a default without a value.
+        inner = field["schema"]
+        is_omitted = inner["type"] == "default" and inner.keys().isdisjoint(_DEFAULTS)
+        return super().field_is_required(field, total) or (
+            is_omitted and field["type"] != "typed-dict-field"
+        )
+
+    def tuple_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().tuple_schema(schema)
+        # pydantic gives its bounds in place of the number of the elements that are named.
+        variadic = schema.get("variadic_item_index")
+        named = len(schema["items_schema"]) - (variadic is not None)
+        if named:
+            described["minItems"] = max(named, schema.get("min_length") or 0)
+        if variadic is None:
+            described["maxItems"] = min(named, schema.get("max_length", named))
+        return described
+
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().typed_dict_schema(schema))
+
+    def emit_warning(self, kind: Any, detail: str) -> None:
+        # pydantic would leave such a choice out, and still try it on every text.
+        if kind == "skipped-choice" and not isinstance(sys.exc_info()[1], _ReadFromNothing):
+            raise PydanticInvalidForJsonSchema(detail)
+        super().emit_warning(kind, detail)
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
+        try:
+            return super().handle_invalid_for_json_schema(schema, error_info)
+        except PydanticInvalidForJsonSchema as error:
+            if schema["type"] in ("callable", "is-instance"):
+                raise _ReadFromNothing(error.message) from None
+            raise
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
@@ -399,6 +437,11 @@ class _TypeSchemas(DistinctSchemas):
         first, *others = schema["steps"]
         described = self.generate_inner(first)
         texts = [self.generate_inner(step["schema"]) for step in others if _is_of_text(step)]
+        if texts and _is_decoded(self._resolved(first)):
+            raise PydanticInvalidForJsonSchema(
+                "pydantic looks for a pattern in what a text of Base64 stands for, and no schema "
+                "does: leave it out"
+            )
         if texts and not _is_changed(self._resolved(first)):
             # A pattern around another type than str is looked for behind it.
             return {"allOf": [described, *texts]}
@@ -413,12 +456,10 @@ class _TypeSchemas(DistinctSchemas):
         )
 
     def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
-        raise PydanticInvalidForJsonSchema(
-            "pydantic reads no JSON as a class: use a Literal of names"
-        )
+        raise _ReadFromNothing("pydantic reads no JSON as a class: use a Literal of names")
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        refused = inapplicable(schema)
+        refused = inapplicable(schema, self._resolved)
         if refused is not None:
             raise PydanticInvalidForJsonSchema(refused)
         with_bounds = self._bounded(schema)
@@ -442,7 +483,7 @@ class _TypeSchemas(DistinctSchemas):
                     "what can be imported is no matter of a text: use a Literal of names"
                 )
             case "pattern_bytes_validator":
-                raise PydanticInvalidForJsonSchema(
+                raise _ReadFromNothing(
                     "pydantic reads no JSON as a pattern of bytes: use re.Pattern[str]"
                 )
             case "pattern_str_validator" | "pattern_either_validator":
@@ -459,6 +500,16 @@ class _TypeSchemas(DistinctSchemas):
                 return {"type": "string", "format": "name-email", **name_email_schema()}
             case "validate_str_is_valid_iana_tz":
                 return _zones()
+            case "validate" if bound is PaymentCardNumber:
+                raise PydanticInvalidForJsonSchema(
+                    "the last digit of a PaymentCardNumber is a checksum of the others, which no "
+                    'schema describes: use Annotated[str, Field(pattern="^[0-9]{12,19}$")]'
+                )
+            case "_validate" if getattr(bound, "__module__", "") == "pydantic.color":
+                raise PydanticInvalidForJsonSchema(
+                    "no schema describes which texts pydantic reads as a Color: use "
+                    'Annotated[str, Field(pattern="^#[0-9a-f]{6}$")], or a Literal of names'
+                )
         return described
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
@@ -528,6 +579,16 @@ def _is_changed(schema: Any) -> bool:
     return schema["type"].startswith("function-") and not is_of_pydantic(schema)
 
 
+def _is_decoded(schema: Any) -> bool:
+    """Whether it is an `EncodedStr`, whose values are not the texts that are written."""
+    while schema["type"] == "function-after":
+        called = schema["function"]["function"]
+        if isinstance(getattr(called, "__self__", None), EncodedStr):
+            return True
+        schema = schema["schema"]
+    return False
+
+
 def _of_classes(classes: Sequence[type]) -> JsonSchemaValue:
     """What JSON holds whose values in Python are of all these classes, such as `Hashable`."""
     kinds = [
@@ -537,7 +598,7 @@ def _of_classes(classes: Sequence[type]) -> JsonSchemaValue:
     ]
     if not kinds:
         names = " and ".join(cls.__name__ for cls in classes)
-        raise PydanticInvalidForJsonSchema(f"pydantic reads no JSON as {names}")
+        raise _ReadFromNothing(f"pydantic reads no JSON as {names}")
     return {"anyOf": [{"type": kind} for kind in kinds]}
 
 

@@ -182,6 +182,46 @@ fn relaxing_only_allows_more() {
     check_with("r", r#"{"not":{"type":"integer","$ref":"http://a.example/b"}}"#, &["1", "2", "\"a\""]);
 }
 
+/// A choice may do without the reference or not, by the order in which it is looked at, and what has no part in the choice is
+/// valid in any case: nobody can say that nothing is.
+#[test]
+fn references_that_come_back_through_a_choice_are_not_supported() {
+    for (schema, place, valid, other) in [
+        (
+            r##"{"type":"object","dependentSchemas":{"a":{"anyOf":[{"type":"null"},{"$ref":"#"}]}}}"##,
+            "#/dependentSchemas/a/anyOf/1",
+            &["{}", r#"{"b":1}"#, r#"{"a":1}"#][..],
+            "3",
+        ),
+        (
+            r##"{"type":["object","null"],"properties":{"a":{"$ref":"#/$defs/x"}},
+                "$defs":{"x":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/x"}]}}}"##,
+            "#/$defs/x/anyOf/1",
+            &["{}", "null", r#"{"a":null}"#],
+            "3",
+        ),
+        (r##"{"maxLength":2,"not":{"$ref":"#"}}"##, "#/not", &["3", r#""ab""#], r#""abc""#),
+        (
+            r##"{"type":"string","if":{"minLength":2},"then":{"$ref":"#","maxLength":3}}"##,
+            "#/then",
+            &[r#""""#, r#""abc""#],
+            r#""abcd""#,
+        ),
+        (r##"{"oneOf":[{"type":"null"},{"$ref":"#"}],"type":["null","integer"]}"##, "#/oneOf/1", &["null"], "[]"),
+    ] {
+        refused(schema, ErrorKind::Unsupported, place, &["$ref: the cycle #", "through a choice"]);
+        check_with("r", schema, &[valid, &[&format!("!{other}")]].concat());
+        let relaxed = grammar(schema, "r").report().relaxed.clone();
+        let [finding] = &relaxed[..] else { panic!("{relaxed:?}") };
+        assert_eq!((finding.keyword.as_str(), finding.place.as_str()), ("$ref", place));
+    }
+    // What stands beside the reference is still looked at.
+    let beside = r##"{"anyOf":[{"$ref":"#"},{"$ref":"http://a.example/b"}]}"##;
+    let relaxed = grammar(beside, "r").report().relaxed.clone();
+    let places: Vec<&str> = relaxed.iter().map(|finding| finding.place.as_str()).collect();
+    assert_eq!(places, ["#/anyOf/0", "#/anyOf/1"]);
+}
+
 #[test]
 fn relaxing_leaves_out_what_grows_past_a_limit() {
     let pairs: Vec<String> = (0..25).map(|n| format!(r#""a{n}":["b{n}"]"#)).collect();

@@ -2,6 +2,8 @@
 //!
 //! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where and why.
 
+use rustc_hash::FxHashSet;
+
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::report::Finding;
@@ -66,17 +68,20 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The alternatives of a value, or where they are too many some that allow more.
+    /// The alternatives of a value, or where they are too many, or come back to it, some that allow more.
     pub(crate) fn alternatives_or_more(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
         let error = match GrammarError::unless_ended("", || self.normal.alternatives(all))? {
-            Err(error) if error.kind == ErrorKind::Limit => error,
+            Err(error) if matches!(error.kind, ErrorKind::Limit | ErrorKind::Unsupported) => error,
             other => return other,
         };
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.relax_error(at, error)?;
         let mut work: Vec<SchemaId> = all.iter().filter_map(|&term| self.normal.schema_of(term)).collect();
+        // What was given up has noted some of them.
+        let mut seen = FxHashSet::default();
         while let Some(id) = work.pop() {
-            if self.normal.note_used(&[id]) {
+            if seen.insert(id) {
+                self.normal.note_used(&[id]);
                 work.extend(self.schemas.in_place(id));
             }
         }

@@ -63,11 +63,12 @@ fn number_of_lists(of_element: Cardinality, least: u32, most: Option<u32>) -> Ca
 }
 
 impl<'a> Lowering<'a> {
-    /// The alternatives of some terms; `None` where they are too many.
+    /// The alternatives of some terms; `None` where they are too many, or are to be relaxed.
     pub(super) fn alternatives_if_few(&mut self, all: &[Term]) -> Result<Option<Alternatives>, GrammarError> {
         match GrammarError::unless_ended("", || self.normal.alternatives(all))? {
             Ok(alternatives) => Ok(Some(alternatives)),
             Err(error) if error.kind == ErrorKind::Limit => Ok(None),
+            Err(error) if error.kind == ErrorKind::Unsupported && self.options.relax => Ok(None),
             Err(error) => Err(error),
         }
     }

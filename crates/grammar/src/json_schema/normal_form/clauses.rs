@@ -23,7 +23,7 @@ impl<'a> Normal<'a> {
     /// The alternatives of a value of which all these terms must hold.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsatisfiable`] for a cycle of references that comes back to the same value through a choice or a
+    /// [`ErrorKind::Unsupported`] for a cycle of references that comes back to the same value through a choice or a
     /// negation, [`ErrorKind::Limit`] when there are too many alternatives.
     pub(crate) fn alternatives(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
         self.alternatives_in(all, Mode::Plain)
@@ -115,8 +115,10 @@ impl<'a> Normal<'a> {
         // is a cycle.
         let mut work = vec![root];
         let mut inside: FxHashSet<Goal> = FxHashSet::default();
+        // Goals that a cycle comes back to, where more may be allowed: until they are reached, anything holds there.
+        let mut cut: FxHashSet<Goal> = FxHashSet::default();
         while let Some(&goal) = work.last() {
-            if self.known.contains_key(&goal) {
+            if !cut.remove(&goal) && self.known.contains_key(&goal) {
                 work.pop();
                 continue;
             }
@@ -139,16 +141,21 @@ impl<'a> Normal<'a> {
             if let Some(&again) = missing.iter().find(|goal| inside.contains(goal)) {
                 let entered: Vec<Goal> = work.iter().copied().filter(|goal| inside.contains(goal)).collect();
                 let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
-                let error = self.cycle(&entered[start..], again);
-                if !self.asks_for_itself(&entered[start..]) {
-                    return Err(error);
-                }
-                // Nothing fits what asks for itself first, here and wherever it is asked for.
-                let atom = Atom::Endless(self.cycles.len() as u32);
-                self.cycles.push(Clash { place: error.place, message: error.message });
-                for goal in &entered[start..] {
-                    self.known.insert(*goal, [Conjunction::from([atom])].into());
-                    inside.remove(goal);
+                let cycle = &entered[start..];
+                if self.asks_for_itself(cycle) {
+                    // Nothing fits what asks for itself first, here and wherever it is asked for.
+                    let atom = Atom::Endless(self.cycles.len() as u32);
+                    let clash = self.endless(cycle);
+                    self.cycles.push(clash);
+                    for goal in cycle {
+                        self.known.insert(*goal, [Conjunction::from([atom])].into());
+                        inside.remove(goal);
+                    }
+                } else if again.mode == Mode::Loose {
+                    self.known.insert(again, [Conjunction::from([])].into());
+                    cut.insert(again);
+                } else {
+                    return Err(self.undecided(cycle));
                 }
                 continue;
             }
@@ -406,19 +413,41 @@ impl<'a> Normal<'a> {
         })
     }
 
+    /// Why nothing fits a cycle of goals that ask for each other and nothing else.
     #[cold]
-    fn cycle(&self, entered: &[Goal], again: Goal) -> GrammarError {
-        let mut places: Vec<String> = entered.iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
-        if entered.len() > 6 {
+    fn endless(&self, cycle: &[Goal]) -> Clash {
+        let chain = self.chain(cycle);
+        let message = format!(
+            "nothing can match: the $ref cycle {chain} comes back to the same value without an end; put properties or \
+             items between"
+        );
+        Clash { place: self.schemas.place(cycle[0].schema), message }
+    }
+
+    /// Why a cycle is refused that goes through a choice or a negation. Some values may fit: those that settle the choice
+    /// before the reference is looked at, or that have no part in it.
+    #[cold]
+    fn undecided(&self, cycle: &[Goal]) -> GrammarError {
+        let references = |id| self.schemas.combining(id).filter(|keyword| keyword.ends_with("ef"));
+        let last = cycle.iter().rev().find(|goal| references(goal.schema).next().is_some()).unwrap_or(&cycle[0]);
+        let keywords: Vec<&str> = references(last.schema).collect();
+        let message = format!(
+            "{}: the cycle {} comes back to the same value through a choice or a negation, without an end; put \
+             properties or items between",
+            if keywords.is_empty() { "$ref".to_string() } else { keywords.join(", ") },
+            self.chain(cycle)
+        );
+        GrammarError::new(ErrorKind::Unsupported, self.schemas.place(last.schema), message)
+    }
+
+    /// The places of a cycle, and the first one again.
+    fn chain(&self, cycle: &[Goal]) -> String {
+        let mut places: Vec<String> = cycle.iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
+        if cycle.len() > 6 {
             places.push("…".into());
         }
-        let place = self.schemas.place(again.schema);
-        let chain = places.join(" → ");
-        let message = format!(
-            "nothing can match: the $ref cycle {chain} → {place} comes back to the same value without an end; put \
-             properties or items between"
-        );
-        GrammarError::new(ErrorKind::Unsatisfiable, place, message)
+        places.push(self.schemas.place(cycle[0].schema));
+        places.join(" → ")
     }
 }
 

@@ -113,15 +113,10 @@ impl<'a> Normal<'a> {
     }
 
     /// Notes for the report that these schemas are used, which were not looked at because others say the same.
-    /// Answers whether any of them is new.
-    pub(crate) fn note_used(&mut self, schemas: &[SchemaId]) -> bool {
-        let before = self.used.len();
+    pub(crate) fn note_used(&mut self, schemas: &[SchemaId]) {
         for &schema in schemas {
-            if self.is_used.insert(schema) {
-                self.used.push(schema);
-            }
+            self.note(schema);
         }
-        self.used.len() > before
     }
 
     /// Notes that a schema is used.
