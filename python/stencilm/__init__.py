@@ -11,8 +11,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from stencilm.core_loading import load_core
-
 if TYPE_CHECKING:
     from stencilm._core import __version__
     from stencilm.bitmask.arrays import (
@@ -265,10 +263,6 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 _MODULES = ("audit", "ray")
 """Modules that are used by their name: `stencilm.audit.audit`, `stencilm.ray.Generate`."""
-
-
-load_core()  # here, for the thread that first uses a name may end
-del load_core
 
 
 def __getattr__(name: str) -> object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sized
 from enum import Enum
 from typing import Any
 
@@ -116,7 +115,7 @@ class TokenizerInfo:
         """
         if vocab_size is not None:
             vocab_size = whole_number("vocab_size", vocab_size, least=1, otherwise=" or None")
-        if isinstance(stop_token_ids, Sized) and len(stop_token_ids) == 0:
+        if isinstance(stop_token_ids, list) and not stop_token_ids:
             raise ValueError("stop_token_ids is empty: give at least one id, or None")
         if stop_token_ids is None and getattr(tokenizer, "eos_token_id", None) is not None:
             stop_token_ids = [tokenizer.eos_token_id]
