@@ -234,6 +234,16 @@ def _tags(lib: Package) -> Any:
 
 
 SAME: dict[str, tuple[Any, Any]] = {
+    "the vocabulary of bytes": (
+        lambda lib: (
+            lambda made: [made.vocab_size, made.eos_tokens, made.decode_str(list(range(256, 262)))]
+        )(lib.LLTokenizer("byte")),
+        [262, [261], "<|tool|><|/tool|><|user|><|system|><|assistant|><|end|>"],
+    ),
+    "an empty list of tokens that end": (
+        lambda lib: fails(lambda: lib.LLTokenizer("byte", eos_token=[])),
+        "ValueError",
+    ),
     "GBNF as Lark": (
         lambda lib: _gbnf(import_module(f"{lib.__name__}.gbnf_to_lark")),
         [[True, False], [False, True], "start: /a/", True],
@@ -481,6 +491,18 @@ DIFFERENT: dict[str, Difference] = {
         lambda lib: tokenizer(lib).tokenize_str("<|tool|>", parse_special=True) == [TOOL],
         there=False,
         here=True,
+    ),
+    "A negative token id": Difference(
+        lambda lib: fails(lambda: matcher(lib, "start: /a/").try_consume_tokens([-1])),
+        there="OverflowError",
+        here=True,
+    ),
+    '`eos_token` and `n_vocab` of the tokenizer "byte"': Difference(
+        lambda lib: (lambda made: [made.vocab_size, made.eos_token])(
+            lib.LLTokenizer("byte", n_vocab=300, eos_token=10)
+        ),
+        there=[262, 261],
+        here=[300, 10],
     ),
     "`LLInterpreter`": Difference(
         lambda lib: fails(lambda: lib.LLInterpreter(tokenizer(lib), 'start: "a"')),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable
@@ -311,6 +312,26 @@ def test_an_argument_of_another_type_is_told_with_its_place(name: str) -> None:
     call, said = WRONG[name]
     with pytest.raises(TypeError, match=re.escape(said)):
         call()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_of_a_matcher_goes_its_own_way(copied: Callable[[Any], Any]) -> None:
+    made = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), 'start: "abc"')
+    other = copied(made)
+    assert other.consume_tokens([97, 98])
+    assert made.consume_token(97)
+    assert (made.compute_ff_bytes(), other.compute_ff_bytes()) == (b"bc", b"c")
+
+
+def test_a_stopped_matcher_still_tells_what_is_no_token() -> None:
+    made = llguidance.LLMatcher(llguidance.LLTokenizer("byte"), 'start: "a"')
+    assert made.consume_token(97) and made.is_stopped()
+    for wrong in (float(made._tokenizer.eos_token), None, "a"):
+        with pytest.raises(TypeError, match=r"sampled_token is .*, but must be an int"):
+            made.consume_token(wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="tokens is 'a', but must be a list"):
+        made.validate_tokens("a")  # type: ignore[arg-type]
+    assert not made.is_error()
 
 
 def test_logits_that_are_no_array_of_floats_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import subprocess
@@ -178,6 +179,10 @@ def test_a_tokenizer_of_transformers() -> None:
     assert wide.vocab_size == info.vocab_size + 7
     short = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=info.vocab_size - 1)
     assert short.vocab_size == info.vocab_size - 1
+    assert short.vocab_type is info.vocab_type
+    for vocab_size in (0, -1):
+        with pytest.raises(ValueError, match=f"vocab_size is {vocab_size}, but must be at least 1"):
+            xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
     with pytest.raises(ValueError, match="stop_token_ids is empty"):
         xgr.TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=[])
     with pytest.raises(ValueError, match="tokenizer"):
@@ -371,6 +376,47 @@ def test_a_batch_with_a_wrong_argument_changes_no_matcher() -> None:
     with pytest.raises(TypeError, match="num_tokens has None at 1, but must hold integers"):
         batch.batch_rollback(both, [1, None])
     batch.batch_rollback(both, 1)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_of_a_matcher_goes_its_own_way(copied: Callable[[Any], Any]) -> None:
+    one = xgr.GrammarMatcher(_compiler().compile_grammar('root ::= "abc"'), default_temperature=0.5)
+    assert one.accept_string("a")
+    other = copied(one)
+    assert other.accept_token(TOKENS.index(b"b"))
+    assert other.find_jump_forward_string() == "c"
+    assert one.find_jump_forward_string() == "bc"
+    bitmask = xgr.allocate_token_bitmask(1, len(TOKENS))
+    other.fill_next_token_bitmask(bitmask)
+    allowed = xgr.testing.bitmask_to_bool_mask(bitmask, len(TOKENS))[0].nonzero().flatten()
+    assert allowed.tolist() == [TOKENS.index(b"c")]
+    assert other.temperature == 0.5
+
+
+def test_indices_are_any_integers_in_a_row() -> None:
+    compiled = _compiler().compile_grammar('root ::= "a"')
+    expected = None
+    for indices in ([1, 0], torch.tensor([1, 0]), (number for number in (1, 0))):
+        # Rows of texts that have ended by themselves are looked at twice.
+        ended = xgr.GrammarMatcher(compiled, terminate_without_stop_token=True)
+        assert ended.accept_string("a")
+        bitmask = xgr.allocate_token_bitmask(2, len(TOKENS))
+        xgr.BatchGrammarMatcher().batch_fill_next_token_bitmask(
+            [ended, xgr.GrammarMatcher(compiled)],
+            bitmask,
+            indices,  # type: ignore[arg-type]
+        )
+        expected = bitmask.tolist() if expected is None else expected
+        assert bitmask.tolist() == expected
+        assert not bitmask[1].any() and bitmask[0].any()
+
+
+@pytest.mark.parametrize("vocab_size", ["40", 40.0, -3, 65])
+def test_a_wrong_number_of_tokens_to_mask_is_told_as_given(vocab_size: Any) -> None:
+    logits, bitmask = torch.zeros(1, 64), torch.zeros(1, 2, dtype=torch.int32)
+    with pytest.raises(ValueError, match=f"vocab_size is {vocab_size!r}, but must be .*"):
+        xgr.apply_token_bitmask_inplace(logits, bitmask, vocab_size=vocab_size)
+    assert not logits.any()
 
 
 def test_rows_beside_a_matcher_that_has_terminated_have_no_stop_token() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from compat.cases import Difference, Package, each_fails, fails, raised
 
@@ -510,6 +513,30 @@ def _masks_of_schema(xgr: Package) -> Any:
     ]
 
 
+def draft_temperatures(xgr: Any) -> list[Any]:
+    """Of a tree of two nodes: as float32, and where they would be rounded."""
+    first, sibling = torch.tensor([1, -1]), torch.tensor([-1, -1])
+    drafts = torch.tensor([0, TOKENS.index(b"a")])
+
+    def written(temperatures: Any) -> list[float]:
+        at = matcher(xgr, 'root ::= "ab"', default_temperature=0.5)
+        bitmask = xgr.allocate_token_bitmask(2, len(TOKENS))
+        at.traverse_draft_tree(first, sibling, drafts, bitmask, temperatures=temperatures)
+        found: list[float] = temperatures.tolist()
+        return found
+
+    whole = torch.zeros(1, dtype=torch.int64)
+    return [
+        written(torch.zeros(2)),
+        fails(lambda: written(torch.zeros(2, dtype=torch.int64))),
+        fails(
+            lambda: xgr.BatchGrammarMatcher.batch_fill_temperature(
+                [matcher(xgr, 'root ::= "ab"')], whole
+            )
+        ),
+    ]
+
+
 SAME: dict[str, tuple[Any, Any]] = {
     "kernels by their names": (
         _kernels,
@@ -664,6 +691,45 @@ SAME: dict[str, tuple[Any, Any]] = {
             *schema(xgr, {"type": "array"}, "[1]"),
         ],
         [True, True, True, True, True],
+    ),
+    "options that no schema can have": (
+        lambda xgr: each_fails(
+            lambda options: xgr.Grammar.from_json_schema(TWO, **options),
+            {"max_whitespace_cnt": 0},
+            {"max_whitespace_cnt": -1},
+            {"any_whitespace": False, "indent": -1},
+        ),
+        ["RuntimeError"] * 3,
+    ),
+    "stop tokens and temperatures that none can be": (
+        lambda xgr: each_fails(
+            lambda options: matcher(xgr, 'root ::= "ab"', **options),
+            {"override_stop_tokens": []},
+            {"override_stop_tokens": [-1]},
+            {"override_stop_tokens": [10_000]},
+            {"default_temperature": -1.0},
+            {"default_temperature": math.nan},
+        ),
+        ["RuntimeError"] * 5,
+    ),
+    "taking back None": (
+        lambda xgr: fails(lambda: matcher(xgr, 'root ::= "ab"').rollback(None)),
+        "TypeError",
+    ),
+    "temperatures of drafts": (
+        lambda xgr: draft_temperatures(xgr),
+        [[0.5, 0.5], "RuntimeError", "RuntimeError"],
+    ),
+    "entries that are bytes of no text": (
+        lambda xgr: [
+            xgr.TokenizerInfo([b"\xff", "a"], getattr(xgr.VocabType, kind)).decoded_vocab
+            for kind in ("RAW", "BYTE_FALLBACK", "BYTE_LEVEL")
+        ],
+        [[b"\xff", b"a"]] * 3,
+    ),
+    "vocabularies that are no list": (
+        lambda xgr: each_fails(xgr.TokenizerInfo, "ab", {"a": 1, "b": 0}),
+        ["TypeError"] * 2,
     ),
     "schemas as text and as models": (
         lambda xgr: [
@@ -843,6 +909,13 @@ DIFFERENT: dict[str, Difference] = {
     ),
     "`rollback` of a negative number": Difference(
         lambda xgr: fails(lambda: matcher(xgr, 'root ::= "a"').rollback(-1)),
+        there=True,
+        here="RuntimeError",
+    ),
+    "`separators` that hold more than blanks around `,` and `:`": Difference(
+        lambda xgr: fails(
+            lambda: xgr.Grammar.from_json_schema(TWO, any_whitespace=False, separators=(";", ": "))
+        ),
         there=True,
         here="RuntimeError",
     ),

@@ -232,6 +232,55 @@ def test_a_grammar_of_another_vocabulary_ends_its_own_request_only(model: stenci
     assert right.state.error is None
 
 
+def test_requests_beside_one_of_another_vocabulary_go_on(model: stencilm.Model) -> None:
+    foreign_info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+    foreign = stencilm.GrammarCompiler(foreign_info).compile_regex("[ab]+")
+    grammars = [foreign, model.compile(stencilm.Regex("[ab]{2}c")), None]
+    backend: Any = model.backend
+    results = stencilm.ContinuousBatchingLogitsProcessor().generate_batch(
+        backend.model, [[5], [6], [7]], grammars, **settings(max_new_tokens=6)
+    )
+    assert "4608 columns" in str(results[0].error)
+    assert [result.error for result in results[1:]] == [None, None]
+    text = backend.tokenizer.decode(results[1].generated_tokens, skip_special_tokens=True)
+    assert re.fullmatch("[ab]{2}c", text)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "kind", "said"),
+    [
+        (None, {}, TypeError, "inputs is None, but must be a list of prompts"),
+        (["Hi"], {}, TypeError, "prompt 0 has 'H' at 0"),
+        ([5], {}, TypeError, "inputs is [5], but must be a list of prompts"),
+        ([[5], []], {}, ValueError, "prompt 1 is empty"),
+        ([[5], [6, -1]], {}, ValueError, "prompt 1 has the token id -1 at 1"),
+        ([[10**6]], {}, ValueError, "lie between 0 and 4607"),
+        ([[5]], {"grammars": "x"}, TypeError, "grammars is 'x', but must be a list"),
+        ([[5]], {"grammars": 5}, TypeError, "grammars is 5, but must be a list"),
+        ([[5]], {"grammars": ["x"]}, TypeError, "grammar 0 is 'x'"),
+        ([[5]], {"max_new_tokens": 0}, ValueError, "max_new_tokens is 0"),
+        ([[5]], {"max_new_tokens": "5"}, ValueError, "max_new_tokens is '5'"),
+    ],
+)
+def test_what_is_no_request_is_told_before_the_model_runs(
+    model: stencilm.Model, inputs: Any, options: dict[str, Any], kind: type[Exception], said: str
+) -> None:
+    backend: Any = model.backend
+    processor = stencilm.ContinuousBatchingLogitsProcessor()
+    with pytest.raises(kind, match=re.escape(said)):
+        processor.generate_batch(backend.model, inputs, **options)
+
+
+def test_prompts_may_be_tensors(model: stencilm.Model) -> None:
+    backend: Any = model.backend
+    processor = stencilm.ContinuousBatchingLogitsProcessor(
+        model.compile(stencilm.Regex("[ab]{2}c"))
+    )
+    given = torch.tensor([[5, 6], [7, 8]])
+    results = processor.generate_batch(backend.model, given, **settings())
+    assert [result.prompt_ids for result in results] == given.tolist()
+
+
 def test_a_stop_token_without_a_score_is_not_written() -> None:
     info = stencilm.TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2], special_token_ids=[2])
     compiled = stencilm.GrammarCompiler(info).compile_regex("ab?")

@@ -150,6 +150,8 @@ def test_a_text_is_no_list_of_prompts(model: stencilm.Model) -> None:
     for call in (model.batch, model.generate_batch):
         with pytest.raises(TypeError, match="prompts is the text 'ab', but must be a list"):
             call("ab", bool)
+        with pytest.raises(TypeError, match=r"prompts is {'role': 'user'}, but must be a list"):
+            call({"role": "user"}, bool)
 
 
 def test_sampling_options_are_checked(model: stencilm.Model) -> None:

@@ -412,6 +412,13 @@ def test_what_are_no_rows_is_told_by_its_shape(model: stencilm.Model) -> None:
             processor(rows, given)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_ids_that_are_no_integers_are_told(model: stencilm.Model, dtype: Any) -> None:
+    processor = stencilm.LogitsProcessor(model.compile(bool))
+    with pytest.raises(TypeError, match=f"input_ids has dtype {dtype}, but must hold token ids"):
+        processor(torch.ones(1, 3, dtype=dtype), torch.zeros(1, 4608))
+
+
 def test_the_end_may_be_told_by_a_tensor(model: stencilm.Model) -> None:
     backend: Any = model.backend
     stop = model.tokenizer_info.stop_token_ids[0]

@@ -5,7 +5,7 @@ The originals hand their arguments to C++ and Rust, which refuse what is of anot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from stencilm.whole_numbers import as_whole, whole_number
@@ -25,6 +25,9 @@ def check_kinds(name: str, values: Any, kinds: type | tuple[type, ...], wanted: 
     for place, value in enumerate(held):
         if not isinstance(value, kinds):
             raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold {wanted}")
+    # A text holds texts, and bytes hold integers; a dict and a set have no order that is meant.
+    if isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
+        raise TypeError(f"{name} is {values!r:.60}, but must be a list of {wanted}")
     return held
 
 
@@ -56,6 +59,31 @@ def whole_numbers(name: str, values: Any) -> list[int]:
             raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold integers")
         numbers.append(number)
     return numbers
+
+
+def check_temperatures(temperatures: Any, places: Sequence[int]) -> None:
+    """Whether temperatures can be written at these places: other types would round them.
+
+    Raises:
+        TypeError: It is no tensor.
+        RuntimeError: It is not of float32, of several rows, too short, or not in main memory.
+    """
+    shape, dtype = getattr(temperatures, "shape", None), getattr(temperatures, "dtype", None)
+    if shape is None or dtype is None:
+        raise TypeError(
+            f"temperatures is {temperatures!r:.60}, but must be a float32 tensor of one row"
+        )
+    device = str(getattr(temperatures, "device", "cpu"))
+    if str(dtype) not in ("torch.float32", "float32") or device != "cpu":
+        raise RuntimeError(
+            f"temperatures has dtype {dtype} on {device}, but must be float32 in main memory"
+        )
+    width = shape[0] if len(shape) == 1 else -1
+    if any(not 0 <= place < width for place in places):
+        raise RuntimeError(
+            f"temperatures has shape {tuple(shape)}, but must be one row with a place for each of "
+            f"{list(places)}"
+        )
 
 
 def bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:

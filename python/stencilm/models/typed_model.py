@@ -892,7 +892,7 @@ def _value(generation: Generation[Any]) -> Any:
 def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
     if isinstance(prompts, str):
         raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
-    if not isinstance(prompts, Iterable):
+    if not isinstance(prompts, Iterable) or isinstance(prompts, Mapping):
         raise TypeError(f"prompts is {prompts!r:.60}, but must be a list of prompts")
     checked: Sequence[Prompt] = list(prompts)
     return checked

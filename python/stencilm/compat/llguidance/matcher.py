@@ -149,6 +149,14 @@ class LLMatcher:
         made._matcher = None if self._matcher is None else self._matcher.fork()
         return made
 
+    def __copy__(self) -> LLMatcher:
+        """The same as `deep_copy`."""
+        return self.deep_copy()
+
+    def __deepcopy__(self, memo: object) -> LLMatcher:
+        """The same as `deep_copy`: what a matcher shares with others never changes."""
+        return self.deep_copy()
+
     def is_accepting(self) -> bool:
         """Whether the text may end here."""
         return not self._error and self._at().is_completed()
@@ -227,7 +235,13 @@ class LLMatcher:
         return len(tokens)
 
     def consume_token(self, sampled_token: int) -> bool:
-        """Go behind a token; one that does not fit leads into error, and the answer is False."""
+        """Go behind a token; one that does not fit leads into error, and the answer is False.
+
+        Raises:
+            TypeError: It is no integer.
+        """
+        if as_whole(sampled_token) is None:
+            raise TypeError(f"sampled_token is {sampled_token!r:.60}, but must be an int")
         if self._error:
             return False
         if self.is_stopped():
@@ -249,6 +263,7 @@ class LLMatcher:
 
     def validate_tokens(self, tokens: list[int]) -> int:
         """How many of the tokens fit, one after another; changes nothing."""
+        tokens = whole_numbers("tokens", tokens)
         return 0 if self.is_stopped() else self._at().validate_tokens(tokens)
 
     def compute_bitmask(self) -> bytes:

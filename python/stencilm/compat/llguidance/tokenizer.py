@@ -92,9 +92,10 @@ class LLTokenizer:
 
     def _read_text(self, text: str, n_vocab: int | None, stops: list[int] | None) -> None:
         if text == "byte":
-            names = ["<|bos|>", "<|eos|>", "<|pad|>", "<|unk|>", "<|sep|>", "<|cls|>"]
-            tokens = [bytes([byte]) for byte in range(256)] + [name.encode() for name in names]
-            stops = stops or [257]
+            names = ["tool", "/tool", "user", "system", "assistant", "end"]
+            tokens = [bytes([byte]) for byte in range(256)]
+            tokens += [f"<|{name}|>".encode() for name in names]
+            stops = stops or [261]
             self._set(_listed(tokens, range(256, 262), stops, n_vocab), stops, None)
             return
         from tokenizers import Tokenizer
@@ -346,7 +347,15 @@ def _ids(eos_token: _Eos) -> list[int] | None:
     if eos_token is None:
         return None
     number = as_whole(eos_token)
-    return whole_numbers("eos_token", eos_token) or None if number is None else [number]
+    if number is not None:
+        return [number]
+    stops = whole_numbers("eos_token", eos_token)
+    if not stops:
+        raise ValueError(
+            f"eos_token is {eos_token!r:.60}, but must be the id of the token that ends a text, or "
+            "a list of such ids"
+        )
+    return stops
 
 
 def _listed(

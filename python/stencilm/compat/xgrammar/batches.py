@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from stencilm.compat.arguments import check_kinds, whole_numbers
+from stencilm.compat.arguments import check_kinds, check_temperatures, whole_numbers
 from stencilm.compat.xgrammar.matching import GrammarMatcher
 from stencilm.errors import StencilError
 from stencilm.matching.matcher import BatchGrammarMatcher as _BatchGrammarMatcher
@@ -44,11 +44,13 @@ class BatchGrammarMatcher:
             debug_print: Does nothing.
 
         Raises:
-            TypeError: `matchers` holds something else.
+            TypeError: `matchers` or `indices` holds something else.
             RuntimeError: Something does not fit, or a matcher has terminated; the rows of the
                 others are filled.
         """
         given = _matchers(matchers)
+        if indices is not None:
+            indices = whole_numbers("indices", indices)
         try:
             self._batch.batch_fill_next_token_bitmask(
                 [matcher._matcher for matcher in given], bitmask, indices
@@ -77,17 +79,7 @@ class BatchGrammarMatcher:
             raise RuntimeError(
                 f"there are {len(given)} matchers, but {len(places)} indices: give as many"
             )
-        shape = getattr(temperatures, "shape", None)
-        if shape is None:
-            raise TypeError(
-                f"temperatures is {temperatures!r:.60}, but must be a float32 tensor of one row"
-            )
-        width = shape[0] if len(shape) == 1 else -1
-        if any(not 0 <= place < width for place in places):
-            raise RuntimeError(
-                f"temperatures has shape {tuple(shape)}, but must be one row with a "
-                f"place for each of {places}"
-            )
+        check_temperatures(temperatures, places)
         for place, matcher in zip(places, given, strict=True):
             value = matcher.temperature
             temperatures[place] = -1.0 if value is None else value

@@ -9,6 +9,7 @@ import torch
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace as _apply
 from stencilm.compat.arguments import bitmask_shape
+from stencilm.whole_numbers import as_whole
 
 _BACKENDS = {
     "auto": "auto",
@@ -88,7 +89,7 @@ def apply_token_bitmask_inplace(
 
     Raises:
         TypeError: `logits` or `bitmask` is no tensor.
-        ValueError: Devices, types or the backend do not fit.
+        ValueError: Devices, types, `vocab_size` or the backend do not fit.
         RuntimeError: The numbers of rows do not fit.
     """
     for name, tensor in (("logits", logits), ("bitmask", bitmask)):
@@ -106,8 +107,9 @@ def apply_token_bitmask_inplace(
     if not isinstance(backend, str) or backend not in _BACKENDS:
         raise ValueError(f"backend is {backend!r}, but must be one of {', '.join(_BACKENDS)}")
     bits = bitmask.shape[-1] * 32
+    most = min(bits, logits.shape[-1])
     if vocab_size is None:
-        vocab_size = min(bits, logits.shape[-1])
+        vocab_size = most
         if bits < logits.shape[-1]:
             warnings.warn(
                 f"the bitmask has {bits} bits, but there are {logits.shape[-1]} logits: those past "
@@ -116,10 +118,11 @@ def apply_token_bitmask_inplace(
             )
     chosen: Any = _BACKENDS[backend]
     rows = indices.tolist() if isinstance(indices, torch.Tensor) else indices
+    number = as_whole(vocab_size)
+    # A wrong number of tokens is told by what masks, which has to see the logits as they are.
+    seen = logits if number is None or not 1 <= number <= most else logits[..., :number]
     try:
-        _apply(
-            logits[..., :vocab_size], bitmask, vocab_size=vocab_size, indices=rows, backend=chosen
-        )
+        _apply(seen, bitmask, vocab_size=vocab_size, indices=rows, backend=chosen)
     except TypeError as error:
         raise ValueError(str(error)) from error
     except ValueError as error:

@@ -134,7 +134,7 @@ class GrammarCompiler:
             max_whitespace_cnt,
             any_order,
         )
-        with translated():
+        with translated(also=(ValueError,)):  # of indent and separators
             return self._made(self._compiler.compile_json_schema(text, **options))
 
     def compile_builtin_json_grammar(self) -> CompiledGrammar:

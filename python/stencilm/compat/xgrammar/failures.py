@@ -25,9 +25,15 @@ class InvalidJSONError(RuntimeError):
 
 
 @contextmanager
-def translated(kind: type[RuntimeError] = RuntimeError) -> Iterator[None]:
-    """Raises what this package raises on purpose as an error of another class, same sentence."""
+def translated(
+    kind: type[RuntimeError] = RuntimeError, *, also: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Raises what this package raises on purpose as an error of another class, same sentence.
+
+    `also` names classes of Python's own that are raised so, too.
+    """
+    kinds: tuple[type[Exception], ...] = (StencilError, *also)
     try:
         yield
-    except StencilError as error:
+    except kinds as error:
         raise kind(str(error)) from error

@@ -22,6 +22,7 @@ from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar as _Grammar
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.sources import SchemaOptions
+from stencilm.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from stencilm.compat.xgrammar.vocabularies import TokenizerInfo
@@ -76,7 +77,7 @@ class Grammar:
             indent: For that layout.
             separators: For that layout.
             strict_mode: Only properties and elements that the schema names.
-            max_whitespace_cnt: The longest run of blanks; None for no bound.
+            max_whitespace_cnt: The longest run of blanks, at least 1; None for no bound.
             print_converted_ebnf: Print the grammar.
             any_order: Properties in any order.
         """
@@ -89,7 +90,7 @@ class Grammar:
             max_whitespace_cnt,
             any_order,
         )
-        with translated():
+        with translated(also=(ValueError,)):  # of indent and separators
             made = Grammar._of(_Grammar.from_json_schema(text, **options))
         if print_converted_ebnf:
             print(made)
@@ -203,9 +204,14 @@ def read_schema(
 
     Raises:
         ValueError: `schema` is something else than JSON text, a dict or a model.
-        TypeError: A dict holds what is no JSON.
-        RuntimeError: It is no JSON.
+        TypeError: A dict holds what is no JSON, or `max_whitespace_cnt` is no integer.
+        RuntimeError: It is no JSON, or `max_whitespace_cnt` is less than 1.
     """
+    if max_whitespace_cnt is not None:
+        with translated(also=(ValueError,)):
+            max_whitespace_cnt = whole_number(
+                "max_whitespace_cnt", max_whitespace_cnt, least=1, otherwise=" or None"
+            )
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         schema = schema.model_json_schema()
     if isinstance(schema, str):

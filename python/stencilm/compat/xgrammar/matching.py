@@ -5,13 +5,16 @@ One idea: it is a matcher of this package, whose calls have other arguments and 
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Self
 
+from stencilm.compat.arguments import check_temperatures
 from stencilm.compat.xgrammar.compiling import CompiledGrammar
 from stencilm.compat.xgrammar.failures import translated
 from stencilm.errors import StencilError
 from stencilm.matching.matcher import GrammarMatcher as _GrammarMatcher
+from stencilm.whole_numbers import truth
 
 
 class GrammarMatcher:
@@ -26,7 +29,8 @@ class GrammarMatcher:
 
     Raises:
         ValueError: `compiled_grammar` is no CompiledGrammar.
-        RuntimeError: A stop token is out of range.
+        RuntimeError: A stop token is out of range, there is none in `override_stop_tokens`, or
+            `default_temperature` is below 0 or no finite number.
     """
 
     def __init__(
@@ -49,17 +53,21 @@ class GrammarMatcher:
                 DeprecationWarning,
                 stacklevel=2,
             )
-        with translated():
+        with translated(also=(ValueError,)):
             self._matcher = _GrammarMatcher(
                 compiled_grammar._compiled,
                 override_stop_tokens=override_stop_tokens,
-                terminate_without_stop_token=terminate_without_stop_token,
+                terminate_without_stop_token=truth(
+                    "terminate_without_stop_token", terminate_without_stop_token
+                ),
+            )
+        if override_stop_tokens is not None and not self._matcher.stop_token_ids:
+            raise RuntimeError(
+                "override_stop_tokens is empty, so no text could end: give at least one id, or None"
             )
         self._info = compiled_grammar._info
         self._ends_by_itself = terminate_without_stop_token
-        self._default_temperature = (
-            None if default_temperature is None else float(default_temperature)
-        )
+        self._default_temperature = _temperature(default_temperature)
         self._bind()
 
     def _bind(self) -> None:
@@ -139,8 +147,8 @@ class GrammarMatcher:
             draft_tokens: int64 of shape (nodes,): the tokens; that of the root is not looked at.
             token_bitmask: A bitmask with one row for each node.
             time_threshold: Seconds after which the walk stops; no limit where it is negative.
-            temperatures: float32 of shape (nodes,), filled with the temperature behind each node,
-                -1 where there is none.
+            temperatures: float32 of shape (nodes,), filled with the temperature behind each node:
+                the grammar's, else the default one, -1 where there is none.
 
         Returns:
             False where the time was over before all rows were filled.
@@ -148,6 +156,8 @@ class GrammarMatcher:
         Raises:
             RuntimeError: Something does not fit.
         """
+        if temperatures is not None:
+            check_temperatures(temperatures, range(len(draft_tokens)))
         try:
             done = self._matcher.traverse_draft_tree(
                 retrieve_next_token,
@@ -161,7 +171,8 @@ class GrammarMatcher:
                     retrieve_next_token, retrieve_next_sibling, draft_tokens
                 )
                 for node, value in enumerate(found):
-                    temperatures[node] = -1.0 if value is None else value
+                    own = self._default_temperature if value is None else value
+                    temperatures[node] = -1.0 if own is None else own
         except (StencilError, ValueError, TypeError, IndexError) as error:
             raise RuntimeError(str(error)) from error
         return done
@@ -198,7 +209,10 @@ class GrammarMatcher:
 
         Raises:
             RuntimeError: There are fewer, or the number is negative.
+            TypeError: It is no integer.
         """
+        if num_tokens is None:  # for the matcher itself that is one token
+            raise TypeError("num_tokens is None, but must be an int")
         with translated():
             self._matcher.rollback(num_tokens)
 
@@ -237,6 +251,14 @@ class GrammarMatcher:
         made._bind()
         return made
 
+    def __copy__(self) -> Self:
+        """The same as `fork`."""
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """The same as `fork`: what a matcher shares with others never changes."""
+        return self.fork()
+
     @property
     def max_rollback_tokens(self) -> int:
         """-1: rollback has no bound."""
@@ -255,3 +277,15 @@ class GrammarMatcher:
 
     def _debug_print_internal_state(self) -> str:
         return repr(self._matcher)
+
+
+def _temperature(value: Any) -> float | None:
+    """A default temperature; raises RuntimeError for what none can be."""
+    if value is None:
+        return None
+    number = float(value)
+    if not (math.isfinite(number) and number >= 0):
+        raise RuntimeError(
+            f"default_temperature is {number}, but must be a finite number from 0 up, or None"
+        )
+    return number

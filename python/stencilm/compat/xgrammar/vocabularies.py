@@ -14,6 +14,7 @@ from stencilm.compat.xgrammar.saved import load, save
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers import TokenizerInfo as _TokenizerInfo
 from stencilm.tokenizers import VocabType as _VocabType
+from stencilm.whole_numbers import whole_number
 
 # Entries that end a text where nothing says which do.
 _STOPS = (
@@ -80,7 +81,7 @@ class TokenizerInfo:
                 token_id for token_id, entry in enumerate(given) if _text(entry) in _STOPS
             ]
         entries = [
-            None if len(entry) == 0 else entry if vocab_type is VocabType.RAW else _text(entry)
+            None if len(entry) == 0 else entry if vocab_type is VocabType.RAW else _written(entry)
             for entry in given
         ]
         with translated():
@@ -108,8 +109,12 @@ class TokenizerInfo:
             stop_token_ids: The tokens that end a text; by default `tokenizer.eos_token_id`.
 
         Raises:
-            ValueError: `stop_token_ids` is empty, or it is no tokenizer that can be read.
+            ValueError: `stop_token_ids` is empty, `vocab_size` is less than 1, or it is no
+                tokenizer that can be read.
+            TypeError: `vocab_size` is no integer.
         """
+        if vocab_size is not None:
+            vocab_size = whole_number("vocab_size", vocab_size, least=1, otherwise=" or None")
         if isinstance(stop_token_ids, list) and not stop_token_ids:
             raise ValueError("stop_token_ids is empty: give at least one id, or None")
         if stop_token_ids is None and getattr(tokenizer, "eos_token_id", None) is not None:
@@ -260,11 +265,22 @@ def _text(entry: bytes | bytearray | str) -> str:
     return entry if isinstance(entry, str) else entry.decode("utf-8", "replace")
 
 
+def _written(entry: bytes | bytearray | str) -> bytes | str:
+    """An entry as text, which its type says how to read; bytes that are no text are raw ones."""
+    if isinstance(entry, str):
+        return entry
+    try:
+        return entry.decode()
+    except UnicodeDecodeError:
+        return bytes(entry)
+
+
 def _shortened(info: _TokenizerInfo, vocab_size: int) -> _TokenizerInfo:
     """The vocabulary without the tokens for which the model has no logits."""
     special = [token_id for token_id in info.special_token_ids if token_id < vocab_size]
     return _TokenizerInfo(
         [spelled or None for spelled in info.decoded_vocab[:vocab_size]],
+        info.vocab_type,
         stop_token_ids=[token_id for token_id in info.stop_token_ids if token_id < vocab_size],
         special_token_ids=special,
         add_prefix_space=info.add_prefix_space,

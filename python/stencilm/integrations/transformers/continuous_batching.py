@@ -8,13 +8,13 @@ there.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 from stencilm.bitmask.arrays import allocate_token_bitmask, apply_token_bitmask_inplace
-from stencilm.errors import MatcherError, ModelError, StencilError
+from stencilm.errors import MatcherError, ModelError, StencilError, TokenizerError
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.integrations.transformers.logits_processor import (
     check_width,
@@ -24,6 +24,8 @@ from stencilm.integrations.transformers.logits_processor import (
 from stencilm.integrations.transformers.row_states import Written, checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
+from stencilm.tokenizers import TokenizerInfo
+from stencilm.whole_numbers import as_whole, count
 
 _MOST_KEPT = 4096
 """How many requests' matchers are kept; those of others are made anew from their tokens."""
@@ -164,13 +166,16 @@ class ContinuousBatchingLogitsProcessor:
             for each. See their `error`.
 
         Raises:
-            ValueError: There are not as many grammars as prompts.
+            TypeError: A prompt holds something else than token ids, or a grammar is none.
+            ValueError: There are not as many grammars as prompts, a prompt is empty or has an id
+                that the model has not, or `max_new_tokens` is less than 1.
             ModelError: The configuration cannot be kept within grammars, or the model failed.
         """
-        given = [None] * len(inputs) if grammars is None else list(grammars)
-        if len(given) != len(inputs):
-            raise ValueError(f"there are {len(given)} grammars for {len(inputs)} prompts")
-        if not inputs:
+        prompts = _checked_prompts(inputs, model.config.get_text_config().vocab_size)
+        given = _checked_grammars(grammars, len(prompts))
+        if max_new_tokens is not None:
+            max_new_tokens = count("max_new_tokens", max_new_tokens, least=1, otherwise=", or None")
+        if not prompts:
             return []
         if continuous_batching_config is None:
             continuous_batching_config = _transformers().Config(
@@ -184,13 +189,11 @@ class ContinuousBatchingLogitsProcessor:
         manager.start()
         try:
             # Named here, because the results of forked requests are found by their names.
-            names = [f"stencilm_{number}" for number in range(len(inputs))]
+            names = [f"stencilm_{number}" for number in range(len(prompts))]
             wanted = []
-            for name, prompt, grammar in zip(names, inputs, given, strict=True):
+            for name, prompt, grammar in zip(names, prompts, given, strict=True):
                 named = {} if grammar is None else {"grammar": grammar}
-                manager.add_request(
-                    list(prompt), request_id=name, max_new_tokens=max_new_tokens, **named
-                )
+                manager.add_request(prompt, request_id=name, max_new_tokens=max_new_tokens, **named)
                 copies = range(manager.num_return_sequences - 1)
                 wanted += [*(f"{name}__child#{copy}" for copy in copies), name]
             found: dict[str, Any] = {}
@@ -220,25 +223,17 @@ class ContinuousBatchingLogitsProcessor:
 
         self._states = [request.state for request in requests_with_new_token]
         self._rows = [self._written(state) for state in self._states]
-        constrained = [one for one in self._rows if one is not None]
+        sizes = [one.matcher._tokenizer_info.vocab_size for one in self._rows if one is not None]
         self._bitmask = None
-        if constrained:
-            info = constrained[0].matcher._tokenizer_info
-            if self._compiled is not None:
-                info = self._compiled.tokenizer_info
-            self._bitmask = allocate_token_bitmask(len(self._rows), info.vocab_size)
+        if sizes:
+            # Which vocabulary is the model's shows where its scores are seen.
+            self._bitmask = allocate_token_bitmask(len(self._rows), max(sizes))
             for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True)):
                 if one is None or one.is_over or state.error is not None:
                     continue
-                if one.matcher._tokenizer_info != info:
-                    state.error = (
-                        f"the grammar of request {state.request_id} was compiled for "
-                        f"{one.matcher._tokenizer_info!r}, and others for {info!r}: one model has "
-                        "one vocabulary, so compile all with one GrammarCompiler"
-                    )
-                    continue
+                words = -(-one.matcher._tokenizer_info.vocab_size // 32)
                 try:
-                    if not one.matcher.fill_next_token_bitmask(self._bitmask, row):
+                    if not one.matcher.fill_next_token_bitmask(self._bitmask[row, :words]):
                         self._bitmask[row] = -1
                 except StencilError as error:
                     state.error = str(error)
@@ -248,19 +243,11 @@ class ContinuousBatchingLogitsProcessor:
         """The scores, with minus infinity where the grammar of a request allows no token.
 
         Raises:
-            TokenizerError: The model has another vocabulary than the grammars.
+            TokenizerError: The model has another vocabulary than the grammar of this processor.
         """
-        open_rows = [
-            row
-            for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True))
-            if one is not None and not one.is_over and state.error is None
-        ]
+        open_rows, info = self._open_rows(int(scores.shape[-1]))
         kept = scores.clone()
-        if open_rows:
-            first = self._rows[open_rows[0]]  # all have one vocabulary, else they have an error
-            assert first is not None
-            info = first.matcher._tokenizer_info
-            check_width(info, int(scores.shape[-1]))
+        if info is not None:
             bitmask = self._bitmask
             if str(scores.device) != "cpu":
                 bitmask = bitmask.to(scores.device)
@@ -281,6 +268,42 @@ class ContinuousBatchingLogitsProcessor:
                     kept[row, :] = float("-inf")
                     kept[row, stops[0]] = 0.0
         return kept
+
+    def _open_rows(self, width: int) -> tuple[list[int], TokenizerInfo | None]:
+        """The rows that are to be masked in scores so wide, and their vocabulary.
+
+        A request whose grammar is of another vocabulary has an error from here on.
+
+        Raises:
+            TokenizerError: The grammar of this processor itself is of another one.
+        """
+        given = {
+            row: one.matcher._tokenizer_info
+            for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True))
+            if one is not None and not one.is_over and state.error is None
+        }
+        info = None if self._compiled is None else self._compiled.tokenizer_info
+        if given and info is not None:
+            check_width(info, width)
+        rows = []
+        for row, own in given.items():
+            state = self._states[row]
+            if info is None:
+                try:
+                    check_width(own, width)
+                except TokenizerError as error:
+                    state.error = str(error)
+                    continue
+                info = own
+            if own != info:
+                state.error = (
+                    f"the grammar of request {state.request_id} was compiled for {own!r}, and "
+                    f"others for {info!r}: one model has one vocabulary, so compile all with one "
+                    "GrammarCompiler"
+                )
+                continue
+            rows.append(row)
+        return rows, info if rows else None
 
     def _written(self, state: Any) -> Written | None:
         """Where a request stands in its grammar; None for one without."""
@@ -320,6 +343,53 @@ class ContinuousBatchingLogitsProcessor:
         except StencilError as error:
             state.error = str(error)
         return written
+
+
+def _checked_prompts(inputs: Any, vocab_size: int) -> list[list[int]]:
+    """The prompts as lists of ints: what the model cannot read ends the requests beside it, too."""
+    wanted = "a list of prompts, each a list of token ids: tokenizer(text)['input_ids']"
+    try:
+        listed = [list(prompt) for prompt in inputs]
+    except TypeError:
+        raise TypeError(f"inputs is {inputs!r:.60}, but must be {wanted}") from None
+    prompts = []
+    for number, prompt in enumerate(listed):
+        if not prompt:
+            raise ValueError(f"prompt {number} is empty: give the model a token to go on from")
+        ids = []
+        for place, given in enumerate(prompt):
+            token_id = as_whole(given)
+            if token_id is None:
+                raise TypeError(
+                    f"prompt {number} has {given!r:.60} at {place}, but inputs must be {wanted}"
+                )
+            if not 0 <= token_id < vocab_size:
+                raise ValueError(
+                    f"prompt {number} has the token id {token_id} at {place}, but those of the "
+                    f"model lie between 0 and {vocab_size - 1}"
+                )
+            ids.append(token_id)
+        prompts.append(ids)
+    return prompts
+
+
+def _checked_grammars(grammars: Any, prompts: int) -> list[CompiledGrammar | None]:
+    if grammars is None:
+        return [None] * prompts
+    if isinstance(grammars, (str, bytes)) or not isinstance(grammars, Iterable):
+        raise TypeError(
+            f"grammars is {grammars!r:.60}, but must be a list with a CompiledGrammar or None for "
+            "each prompt; one for all is ContinuousBatchingLogitsProcessor(compiled)"
+        )
+    given = list(grammars)
+    if len(given) != prompts:
+        raise ValueError(f"there are {len(given)} grammars for {prompts} prompts")
+    for number, one in enumerate(given):
+        if one is not None and not isinstance(one, CompiledGrammar):
+            raise TypeError(
+                f"grammar {number} is {one!r:.60}, but must be a CompiledGrammar or None"
+            )
+    return given
 
 
 def _stop_ids(state: Any) -> list[int]:

@@ -174,6 +174,7 @@ class LogitsProcessor:
                 this processor chose, or another processor forbids all tokens that the grammar
                 allows.
             TokenizerError: The model has another vocabulary than the grammar.
+            TypeError: `input_ids` are no integers.
             ValueError: `input_ids` are not rows of tokens with one row of scores each, or the rows
                 cannot be shared out among the grammars.
             LimitExceeded: A mask asks for more than the limits allow.
@@ -190,8 +191,11 @@ class LogitsProcessor:
             self._width = int(scores.shape[-1])
         if len(input_ids) == 0:
             return scores
+        ids = input_ids.tolist()
+        if any(type(token_id) is not int for row in ids for token_id in row[-1:]):
+            raise TypeError(f"input_ids has dtype {input_ids.dtype}, but must hold token ids")
         with self._one_at_a_time.held:
-            rows, written = self._states.go_to(input_ids.tolist())
+            rows, written = self._states.go_to(ids)
             may_be_draft, self._drafts_follow = self._drafts_follow, is_part(input_ids)
             for number, one in enumerate(written):
                 if one.is_refused and not may_be_draft and not _are_beams(rows, number, scores):
