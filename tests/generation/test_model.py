@@ -147,7 +147,8 @@ def test_what_is_no_backend_is_named(backend: Any) -> None:
 
 
 def test_a_text_is_no_list_of_prompts(model: stencilm.Model) -> None:
-    for call in (model.batch, model.generate_batch):
+    calls: tuple[Any, ...] = (model.batch, model.generate_batch)
+    for call in calls:
         with pytest.raises(TypeError, match="prompts is the text 'ab', but must be a list"):
             call("ab", bool)
         with pytest.raises(TypeError, match=r"prompts is {'role': 'user'}, but must be a list"):
