@@ -261,4 +261,28 @@ mod tests {
         }
         assert!(!classes.known.is_empty(), "what is repeated is large");
     }
+
+    proptest::proptest! {
+        /// Small sets and large ones, many that overlap, so that most bytes stand alone in the end.
+        #[test]
+        fn classes_are_those_of_any_sets(
+            ranges in proptest::collection::vec((0u8..=255, 0u8..=255, proptest::bool::ANY), 1..120),
+        ) {
+            let mut exprs = ExprSet::default();
+            let sets: Vec<ExprId> = ranges
+                .iter()
+                .map(|&(one, other, is_apart)| {
+                    let range = ByteSet::range(one.min(other), one.max(other));
+                    let step = |byte: &u8| !is_apart || byte % 3 == one % 3;
+                    exprs.bytes(range.iter().filter(step).collect())
+                })
+                .collect();
+            let body = exprs.concat_all(&sets);
+            let roots = [exprs.repeat(body, 0, None), body];
+            let mut classes = ByteClasses::default();
+            for roots in [&roots[..1], &roots[1..], &roots[..], &sets[..1]] {
+                proptest::prop_assert_eq!(classes.of(&exprs, roots), slowly(&exprs, roots));
+            }
+        }
+    }
 }
