@@ -284,13 +284,15 @@ impl SharedLexemes {
             }
         }
         // Without the lock: to lay a grammar out is to ask for the latest lexemes.
-        for Generation { lexemes, users, .. } in gone {
+        let held = gone.iter().map(|generation| generation.lexemes.held()).sum();
+        let taken = gone.into_iter().map(|Generation { lexemes, users, .. }| {
             // Those that a call is running in end with it. The others cannot be had any more from here on, not only once they
             // are taken apart: else a matcher would go on in them, and let them grow beside those that are counted.
             let layouts: Vec<_> = users.iter().filter_map(Weak::upgrade).map(|user| user.take(&lexemes)).collect();
-            let held = lexemes.held();
-            let_go((lexemes, layouts, users), held);
-        }
+            (lexemes, layouts, users)
+        });
+        // All together: of two, one would be taken apart here.
+        let_go(taken.collect::<Vec<_>>(), held);
     }
 
     /// Whether all generations together hold more than they may: beside what matchers need that have come from earlier ones
