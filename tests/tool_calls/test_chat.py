@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, create_model
 
 import stencilm
 from endpoints.scripted import served
@@ -366,6 +366,108 @@ def test_recursive_types_keep_their_definitions() -> None:
     found = chat(Scripted([text, answer]), "Grow.", tools=[grow], output_type=Node)
     assert found.results[0].value == 2
     assert found.value == Node(name="root", children=[Node(name="leaf")])
+
+
+class Item(BaseModel):
+    a: Literal["of the tool"]
+
+
+def other_item() -> type[BaseModel]:
+    """Another type of the same name."""
+
+    class Item(BaseModel):
+        b: Literal["of the answer"]
+
+    return create_model("Wanted", item=(Item, ...))
+
+
+def answer(item: Item) -> str:
+    """Has the name that the definitions of answers begin with."""
+    return item.a
+
+
+def test_definitions_of_one_name_are_kept_apart() -> None:
+    texts = [
+        '{"turn": {"tool_calls": [{"name": "answer", "arguments": {"item": {"a": "of the tool"}}}]'
+        "}}",
+        '{"turn": {"answer": {"item": {"b": "of the answer"}}}}',
+    ]
+    found = chat(Scripted(texts), "?", tools=[answer], output_type=other_item())
+    assert (found.results[0].value, found.results[0].error) == ("of the tool", None)
+    assert found.value is not None and found.value.item.b == "of the answer"
+    wrong = '{"turn": {"tool_calls": [{"name": "answer", "arguments": {"item": {"b": "of the an'
+    with pytest.raises(AssertionError, match="of the an"):
+        chat(Scripted([wrong + 'swer"}}}]}}']), "?", tools=[answer], output_type=other_item())
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"properties": {"a": {"enum": [1]}, "b": {"$ref": "#/properties/a"}}}, {"a": 1, "b": 1}),
+        ({"properties": {"a": {"const": {"$ref": "#"}}}}, {"a": {"$ref": "#"}}),
+        (
+            {
+                "$id": "https://example.org/tool",
+                "properties": {"a": {"$ref": "https://example.org/tool#/$defs/one"}},
+                "$defs": {"one": {"const": 1}},
+            },
+            {"a": 1},
+        ),
+        (
+            {
+                "properties": {"a": {"$ref": "#/$defs/q"}, "b": {"$ref": "#/definitions/q"}},
+                "$defs": {"q": {"const": 1}},
+                "definitions": {"q": {"const": 2}},
+            },
+            {"a": 1, "b": 2},
+        ),
+        (
+            {
+                "properties": {"a": {"anyOf": [{"$ref": "#"}, {"const": 0}]}},
+                "$defs": {"root": {"const": "r"}},
+            },
+            {"a": {"a": 0}},
+        ),
+        (
+            {
+                "properties": {"a": {"$ref": "#one"}},
+                "$defs": {"q": {"$anchor": "one", "const": 1}},
+            },
+            {"a": 1},
+        ),
+        (
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "properties": {"a": {"$ref": "#/definitions/q", "maximum": 0}},
+                "definitions": {"q": {"const": 1}},
+            },
+            {"a": 1},
+        ),
+        (
+            {
+                "properties": {"a": {"$dynamicRef": "#one"}},
+                "$defs": {"q": {"$dynamicAnchor": "one", "const": 1}},
+            },
+            {"a": 1},
+        ),
+    ],
+)
+def test_schemas_of_tools_say_the_same_within_the_whole(
+    schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    names = ("one", "two", "three/of ~")[: 1 if "$id" in schema else 3]
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object"} | schema}}
+        for name in names
+    ]
+    calls = [{"name": name, "arguments": arguments} for name in names]
+    text = json.dumps({"turn": {"tool_calls": calls}})
+    found = chat(Scripted([text]), "?", tools=tools, output_type=Node)
+    assert [call.arguments for call in found.pending] == [arguments] * len(tools)
+    for name in arguments:
+        wrong = json.dumps({"turn": {"tool_calls": [calls[0] | {"arguments": {name: "no"}}]}})
+        with pytest.raises(AssertionError, match="no"):
+            chat(Scripted([wrong]), "?", tools=tools, output_type=Node)
 
 
 def test_arguments_that_are_given_already_are_none_of_a_tool() -> None:

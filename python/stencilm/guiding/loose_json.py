@@ -342,8 +342,9 @@ def _goes_on(written: Scalar, draft: Node) -> bool:
 
 def _contradicts(written: Scalar, draft: Node) -> bool:
     """Whether a draft says of a number that it was only the beginning of something else."""
-    is_longer = isinstance(draft, Scalar) and draft.kind == "word" and draft.text != written.text
-    return is_longer and draft.spelling.startswith(written.spelling)
+    if not isinstance(draft, Scalar) or draft.kind != "word":
+        return False
+    return draft.text != written.text and draft.spelling.startswith(written.spelling)
 
 
 def _merged_members(written: Members, draft: Members) -> Node | None:

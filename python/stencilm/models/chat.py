@@ -32,6 +32,7 @@ from stencilm.grammars.sources import (
 )
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.grammars.symbols import SYMBOLS, SymbolTable
+from stencilm.models.joined_schemas import JoinedSchemas
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.models.told_numbers import for_messages
 from stencilm.tool_calls.answers import ToolCall, written_arguments
@@ -449,18 +450,14 @@ class _Json:
         return Turn(generation, "", generation.reasoning or "", calls), None
 
     def _schema(self, choice: ToolChoice) -> dict[str, Any]:
-        definitions: dict[str, Any] = {}
+        joined = JoinedSchemas()
         tools, is_required = _allowed(choice, self.tools)
         ways: list[dict[str, Any]] = []
         if tools:
             items = [
                 _closed(
                     name={"const": tool.name},
-                    arguments=_moved(
-                        _arguments(tool),
-                        f"{tool.name}_",
-                        definitions,
-                    ),
+                    arguments=joined.taken(_arguments(tool), f"{tool.name}_"),
                 )
                 for tool in tools
             ]
@@ -469,10 +466,10 @@ class _Json:
                 calls["maxItems"] = 1
             ways.append(_closed(tool_calls=calls))
         if not is_required or not ways:
-            ways.append(_closed(answer=_moved(self.answer, "answer_", definitions)))
+            ways.append(_closed(answer=joined.taken(self.answer, "answer_")))
         schema = _closed(turn=ways[0] if len(ways) == 1 else {"anyOf": ways})
-        if definitions:
-            schema["$defs"] = definitions
+        if joined.definitions:
+            schema["$defs"] = joined.definitions
         return schema
 
     def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -555,37 +552,3 @@ def _closed(**properties: Any) -> dict[str, Any]:
         "required": [*properties],
         "additionalProperties": False,
     }
-
-
-def _moved(schema: Any, prefix: str, definitions: dict[str, Any]) -> Any:
-    """A schema within another one; its definitions go to those of the whole, under new names."""
-    if not isinstance(schema, Mapping):
-        return schema
-    own = {
-        key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)
-    }
-    body = {key: part for key, part in schema.items() if key not in own and key != "$schema"}
-    whole = f"{prefix}root"
-
-    def move(value: Any) -> Any:
-        if isinstance(value, list):
-            return [move(part) for part in value]
-        if not isinstance(value, Mapping):
-            return value
-        moved = {key: move(part) for key, part in value.items()}
-        reference = value.get("$ref")
-        if isinstance(reference, str):
-            if reference == "#":
-                moved["$ref"] = f"#/$defs/{whole}"
-                if whole not in definitions:
-                    definitions[whole] = True
-                    definitions[whole] = move(body)
-            for key in own:
-                if reference.startswith(f"#/{key}/"):
-                    moved["$ref"] = f"#/$defs/{prefix}{reference[len(key) + 3 :]}"
-        return moved
-
-    for parts in own.values():
-        for name, part in parts.items():
-            definitions[prefix + name] = move(part)
-    return move(body)
