@@ -13,10 +13,11 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, Unpack
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, create_model
+from typing_extensions import TypedDict
 
 import stencilm
 from endpoints.scripted import served
@@ -491,6 +492,61 @@ def test_a_schema_of_hints_and_docstring() -> None:
     }
     assert schema["properties"]["day"]["description"] == "Which day; today where none is given."
     assert schema["properties"]["unit"]["enum"] == ["C", "F"]
+
+
+TAGS = Field(default_factory=list, max_length=1)
+
+
+def with_fields(
+    city: str = Field("Rome", description="Its name.", min_length=2),
+    days: int = Field(..., ge=1),
+    tags: list[str] = TAGS,
+) -> tuple[str, int, list[str]]:
+    """Defaults as pydantic and FastAPI take them."""
+    return city, days, tags
+
+
+def test_defaults_that_are_fields() -> None:
+    tool = tool_of(with_fields)
+    schema = tool.definition["function"]["parameters"]
+    assert schema["required"] == ["days"]
+    assert schema["properties"]["city"]["description"] == "Its name."
+    assert schema["properties"]["city"]["minLength"] == 2
+    assert schema["properties"]["days"]["minimum"] == 1
+    assert schema["properties"]["tags"]["maxItems"] == 1
+    assert tool.run(stencilm.ToolCall("with_fields", {"days": 2}, "")) == ("Rome", 2, [])
+    _, error = tool.outcome(stencilm.ToolCall("with_fields", {"days": 0}, ""))
+    assert "greater than or equal to 1" in str(error)
+    taken = stencilm.load("tiny")("JSON: ", with_fields, seed=1)
+    assert with_fields(**taken) == (taken["city"], taken["days"], taken["tags"])
+
+
+class Wind(TypedDict):
+    knots: int
+    gusts: NotRequired[bool]
+
+
+def sail(boat: str, **wind: Unpack[Wind]) -> tuple[str, Wind]:
+    """Sails."""
+    return boat, wind
+
+
+def test_named_arguments_that_are_known_by_a_typed_dict() -> None:
+    tool = tool_of(sail)
+    schema = tool.definition["function"]["parameters"]
+    assert schema["properties"].keys() == {"boat", "knots", "gusts"}
+    assert schema["required"] == ["boat", "knots"]
+    call = stencilm.ToolCall("sail", {"boat": "Ida", "knots": 9}, "")
+    assert tool.run(call) == ("Ida", {"knots": 9})
+
+
+class Described(Node):
+    """Has words of its own."""
+
+
+def test_a_class_is_not_described_as_its_base() -> None:
+    assert "description" not in tool_of(Node).definition["function"]
+    assert tool_of(Described).definition["function"]["description"] == "Has words of its own."
 
 
 @pytest.mark.parametrize(

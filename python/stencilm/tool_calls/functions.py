@@ -245,7 +245,11 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     schema.pop("description", None)
     schema["additionalProperties"] = False
     named = without_arguments(function)
-    description, of_parameters = read_docstring(inspect.getdoc(named) or "")
+    # A class without a docstring would be described as its base.
+    said = inspect.cleandoc(named.__doc__ or "") if isinstance(named, type) else None
+    description, of_parameters = read_docstring(
+        (inspect.getdoc(named) or "") if said is None else said
+    )
     properties = schema.setdefault("properties", {})
     for name, text in of_parameters.items():
         known = properties.get(name)
