@@ -324,6 +324,23 @@ def test_choices() -> None:
         )
 
 
+def test_a_call_that_no_tool_can_be_is_refused() -> None:
+    named = {"type": "function", "function": {"name": "clock"}}
+    for choice, said in (("required", "there is no tool"), (named, "none of the tools")):
+        with pytest.raises(GrammarSyntaxError, match=said):
+            chat(Scripted([]), "When?", tools=[], tool_choice=choice)
+    with pytest.raises(GrammarSyntaxError, match="tool_choice is 'always'"):
+        chat(Scripted([]), "When?", tools=[], tool_choice="always")
+    text = '{"turn": {"answer": "noon"}}'
+    assert chat(Scripted([text]), "When?", tools=[], tool_choice="none").value == "noon"
+
+
+@pytest.mark.parametrize("kind", ["custom", "web_search", None, 3])
+def test_a_tool_that_is_no_function_is_refused(kind: Any) -> None:
+    with pytest.raises(GrammarSyntaxError, match=rf"#/tools/0/type: .* type {kind!r}, and a"):
+        chat(Scripted([]), "Hm?", tools=[{"type": kind, "name": "search"}])
+
+
 def test_a_tool_without_a_function_ends_the_conversation() -> None:
     tool = {"type": "function", "function": {"name": "ask", "parameters": {"type": "object"}}}
     text = '{"turn": {"tool_calls": [{"name": "ask", "arguments": {"a": [1]}}]}}'
@@ -494,7 +511,7 @@ def test_a_schema_of_hints_and_docstring() -> None:
     assert schema["properties"]["unit"]["enum"] == ["C", "F"]
 
 
-TAGS = Field(default_factory=list, max_length=1)
+TAGS: Any = Field(default_factory=list, max_length=1)
 
 
 def with_fields(

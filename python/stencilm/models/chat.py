@@ -225,6 +225,8 @@ def _steps(
     """The conversation as what is to be written and run, whoever waits for it."""
     output = resolve(talk.output_type)
     told = _messages(talk.messages)
+    if not known:  # nor is such a choice left aside
+        _allowed(talk.tool_choice, known)
     dialect = _dialect(model, known, output, parallel=talk.parallel, family=talk.family)
     turns: list[Turn] = []
     count = 0

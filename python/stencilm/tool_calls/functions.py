@@ -209,6 +209,13 @@ def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> l
                 raise GrammarSyntaxError(
                     "a tool is a function with a name", place=f"#/tools/{number}"
                 )
+            kind = source.get("type", "function")
+            if kind != "function":
+                raise GrammarSyntaxError(
+                    f"the tool has the type {kind!r}, and a conversation calls functions alone: "
+                    "give a tool of the type 'function'",
+                    place=f"#/tools/{number}/type",
+                )
             definition = {"type": "function", "function": dict(function)}
             tool = CallableTool(definition, None, None)
         elif callable(source):
