@@ -341,6 +341,27 @@ def test_a_tool_that_is_no_function_is_refused(kind: Any) -> None:
         chat(Scripted([]), "Hm?", tools=[{"type": kind, "name": "search"}])
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"pattern": r"(a)\1"}, "pattern: "),
+        ({"$ref": "#/$defs/no"}, '$ref "#/$defs/no": nothing stands there'),
+    ],
+)
+def test_a_schema_that_cannot_be_enforced_is_told_of_its_tool(
+    schema: Any, said: str, is_async: bool
+) -> None:
+    parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    bad = {"type": "function", "function": {"name": "bad", "parameters": parameters}}
+    tools: list[Any] = [clock, bad]
+    model = stencilm.load("tiny")
+    with pytest.raises(stencilm.StencilError) as raised:
+        asyncio.run(model.achat("?", tools)) if is_async else model.chat("?", tools)
+    place = "#/tools/1/parameters/properties/a"
+    assert str(raised.value).startswith(f"{place}: in the parameters of 'bad': {said}")
+
+
 def test_a_tool_without_a_function_ends_the_conversation() -> None:
     tool = {"type": "function", "function": {"name": "ask", "parameters": {"type": "object"}}}
     text = '{"turn": {"tool_calls": [{"name": "ask", "arguments": {"a": [1]}}]}}'

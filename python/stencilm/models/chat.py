@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from stencilm.characters import whole_characters
-from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.typed import raise_with_text
+from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import (
     read_json,
     read_json_exactly,
@@ -51,6 +52,7 @@ from stencilm.whole_numbers import count, truth
 T = TypeVar("T")
 
 DEFAULT_MAX_ROUNDS = 8
+_FAULTS = (GrammarSyntaxError, UnsupportedFeature, Unsatisfiable)
 # Said in full, because strict mode would close an object that says nothing.
 _ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
@@ -120,10 +122,23 @@ class Chat(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the model is asked for: a text of this grammar."""
+    """What the model is asked for: a text of this grammar, in which the schemas of tools may be."""
 
     prompt: Any
     output_type: Any
+    schemas: tuple[tuple[str, Any], ...] = ()
+
+    def blame_tool(self) -> None:
+        """Raises an error of the grammar as one of the tool whose schema has it, if one has."""
+        for number, (name, schema) in enumerate(self.schemas):
+            try:
+                Grammar.from_json_schema(schema)
+            except _FAULTS as found:
+                place = (found.place or "#").removeprefix("#")
+                raise type(found)(
+                    f"in the parameters of {name!r}: {found.message}",
+                    place=f"#/tools/{number}/parameters{place}",
+                ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +193,11 @@ def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Ch
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
+            try:
+                sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
+            except _FAULTS:
+                step.blame_tool()
+                raise
         else:
             sent = _result(talk, step.call, *step.tool.outcome(step.call))
         try:
@@ -194,7 +213,11 @@ async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
+            try:
+                sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
+            except _FAULTS:
+                step.blame_tool()
+                raise
         else:
             sent = _result(talk, step.call, *await step.tool.aoutcome(step.call))
         try:
@@ -423,7 +446,9 @@ class _Json:
         self, messages: list[dict[str, Any]], choice: ToolChoice
     ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
         asked = _Asked(
-            self._told_of_tools(messages), JsonSchema(self._schema(choice), **self.given)
+            self._told_of_tools(messages),
+            JsonSchema(self._schema(choice), **self.given),
+            tuple((tool.name, _arguments(tool)) for tool in self.tools),
         )
         return asked, self._read
 
