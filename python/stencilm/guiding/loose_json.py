@@ -17,11 +17,12 @@ from typing import TypeAlias
 MAX_DEPTH = 64
 """Deeper texts are not read: what writes them again is recursive."""
 
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*", re.DOTALL)
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)|\'((?:[^\'\\]|\\.)*)(\'?)', re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
-_KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]*+(?=:)")
+# Of at most so many characters: else each word of a long line would look for a colon behind it.
+_KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]{0,200}+(?=:)")
 _BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
 _BLANKS = re.compile(r"\s*")
 _RUN_STOP = re.compile(r"[}\]\n,]|\s/[/*]|\s#")
@@ -29,7 +30,7 @@ _LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # of a string that began 
 _COMMENT = re.compile(r"\s*/[/*]|\s+#")
 # What a name may look like, with its colon; at the end of a text, as far as it came.
 _KEY = r"""(?:(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,:{}\[\]\"']+)\s*(?::|\Z)|["'][^"']*\Z)"""
-_MEMBER = re.compile(rf"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*(?:\Z|[}}\]{{\[]|{_KEY})", re.DOTALL)
+_MEMBER = re.compile(rf"\Z|[}}\]{{\[]|{_KEY}", re.DOTALL)
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -238,16 +239,21 @@ def _ends(text: str, at: int, scalar: Scalar, parent: Elements | Members) -> boo
         return True
     if following == ",":
         is_quoted = scalar.kind == "string"
-        return is_quoted or isinstance(parent, Elements) or _MEMBER.match(text, place) is not None
+        return is_quoted or isinstance(parent, Elements) or _begins_member(text, _skip(text, place))
     if following in "{[":
         return place > at
     if isinstance(parent, Members):  # a comma is missing
-        return place > at and _MEMBER.match(text, place) is not None
+        return place > at and _begins_member(text, _skip(text, place))
     if following in "\"'":
         return place > at
     begin = at - len(scalar.spelling)
     is_number = scalar.kind == "number" and _NUMBER.match(text, place) is not None
     return place > at and is_number and not _GROUPED.match(text, begin)
+
+
+def _begins_member(text: str, at: int) -> bool:
+    """Whether a name or the end of what holds names stands here."""
+    return _MEMBER.match(text, at) is not None
 
 
 def _run(
@@ -257,10 +263,10 @@ def _run(
     end = len(text)
     while (found := _RUN_STOP.search(text, at)) is not None:
         is_part = found[0] == "," and isinstance(parent, Members)
-        if not is_part or _MEMBER.match(text, found.start()) is not None:
+        at = _skip(text, found.start())
+        if not is_part or _begins_member(text, at):
             end = found.start()
             break
-        at = found.end()
     written = text[begin:end].rstrip()
     kind = "unclear" if scalar.kind == "string" else "word"
     is_doubtful = scalar.is_doubtful or scalar.kind != "word"
