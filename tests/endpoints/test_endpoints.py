@@ -664,6 +664,9 @@ def test_capabilities_can_be_tried() -> None:
     assert found["grammar"] == "wrote 'x1', which is not in the grammar"
     assert found["draft"] == found["choice"] == found["logit_bias"] == "works"
     assert found["native"].startswith("BadRequestError")
+    awaited = stencilm.from_openai(openai.AsyncOpenAI(api_key="k"), "m")
+    with pytest.raises(TypeError, match="make a model of 'm' with a synchronous client"):
+        awaited.probe()
 
 
 def test_what_is_missing_is_named(monkeypatch: Any) -> None:

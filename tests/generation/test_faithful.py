@@ -145,6 +145,7 @@ def test_values_are_typed_and_have_their_limits(model: Model) -> None:
     ("options", "message"),
     [
         ({"temperature": 0.0}, "give a temperature above 0"),
+        ({"top_k": 1}, "top_k=1 leaves nothing to chance: give a greater top_k"),
         ({"stop": "x"}, "leave out `stop`"),
         ({"finish": "cut"}, "leave out `finish`"),
         ({"particles": 0}, "particles is 0, but must be at least 1"),

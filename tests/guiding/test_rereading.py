@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from typing import Any, Literal
 
 import pytest
@@ -98,6 +99,93 @@ def test_values_are_kept_in_one_call(output_type: Any, answer: str, value: str) 
     assert byte_matcher(as_grammar(output_type)).longest_valid_prefix(result.response).status == (
         "complete"
     )
+
+
+class Aged(BaseModel):
+    age: int
+    name: str
+
+
+class Named(BaseModel):
+    kind: Literal["car", "cat"]
+    name: str
+
+
+@pytest.mark.parametrize(
+    "age",
+    [
+        "1 000", "1,234", "1,234,567", "12 0", "3/4", "12:30", "5-6", "2024-05-06", "10^6", "50%",
+        "3 km", "3km", "3.", "1.5.2", "0x1F", "3+1", "3 or 4", '3 "x"', '"3" or "4"', "1\u202f000",
+        "1'234", "3L", "1.234,50",
+    ],
+)  # fmt: skip
+def test_a_part_of_a_value_is_no_value(age: str) -> None:
+    for answer, kind in [
+        (f'{{"name": "Ann", "age": {age}}}', Person),
+        (f'{{"age": {age}, "name": "Ann"}}', Aged),
+        (f'{{"age": [{age}, 2], "name": "Ann"}}', JsonSchema(WITH_AGES)),
+    ]:
+        if kind not in (Person, Aged) and ("," in age or age in ("12 0", '3 "x"')):
+            continue  # several elements, with a comma too few
+        result = stencilm.guide(script(answer), kind, "p", budget=stencilm.Budget(calls=4))
+        assert any(part.is_made_up for part in result.filled) or not result.is_valid, answer
+
+
+WITH_AGES = {
+    "type": "object",
+    "properties": {
+        "age": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        "name": {"type": "string"},
+    },
+    "required": ["age", "name"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("kind", ["cars", "caribou", "cat-like"])
+def test_a_part_of_a_word_is_none_that_is_listed(kind: str) -> None:
+    answer = f'{{"kind": "{kind}", "name": "Ann"}}'
+    result = stencilm.guide(script(answer), Named, "p", budget=stencilm.Budget(calls=4))
+    assert any(part.is_made_up for part in result.filled)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("Ann Lee", "Ann Lee"),
+        ("Paris, France", "Paris, France"),
+        ("2024-05-06", "2024-05-06"),
+        ("12:30", "12:30"),
+        ("1 000", "1 000"),
+        ("12 cm", "12 cm"),
+        ("http://a.org/b", "http://a.org/b"),
+        ("it's", "it's"),
+        ('Ann "the" Lee', 'Ann "the" Lee'),
+        ("Ann // a comment\n", "Ann"),
+        ("Ann # a comment\n", "Ann"),
+    ],
+)
+def test_a_text_without_quotes_is_read_to_its_end(written: str, value: str) -> None:
+    for answer in (f'{{name: {written}, "age": 30}}', f'{{"age": 30, "name": {written}}}'):
+        result = stencilm.guide(script(answer), Person, "p")
+        assert (json.loads(result.response), result.filled) == ({"name": value, "age": 30}, ())
+    listed = stencilm.guide(script("[New York, Rome]"), list[str], "p")
+    assert json.loads(listed.response) == ["New York", "Rome"]
+
+
+def test_quotes_within_quotes_cut_no_text_off() -> None:
+    for answer in ('{"name": "say "hi" now", "age": 30}', '{"name": "A" "B", "age": 30}'):
+        result = stencilm.guide(script(answer), Person, "p", budget=stencilm.Budget(calls=4))
+        assert any(part.is_made_up for part in result.filled)
+
+
+def test_long_drafts_are_read_once() -> None:
+    began = time.process_time()
+    read('{"a": 1' + " /*" * 20_000)
+    read('{"a": x' + ", y" * 20_000)
+    read('{"a": x' + "," * 20_000 + " y y")
+    read('{"a": 1' + " #" * 100_000)
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize("length", [2, 5, 20, 200])

@@ -603,6 +603,25 @@ def test_files_of_grammars(tmp_path: Path) -> None:
         ("A-12345", stencilm.Regex("[A-Z]-[0-9]{4}")),
         (".5", int),
         ("It is .5", stencilm.Choice([5, 7])),
+        ("can't", stencilm.Choice(["can", "no"])),
+        ("non-spam", stencilm.Choice(["spam", "ham"])),
+        ("It is spam-like.", stencilm.Choice(["spam", "ham"])),
+        *[
+            (draft, int)
+            for draft in (
+                "1 000",
+                "It is 12 000 000.",
+                "1'234",
+                "12:30",
+                "It is 3/4.",
+                "2 1/2",
+                "10^6",
+                "2024-05-06",
+                "3..5",
+            )
+        ],
+        ("1 000.5", float),
+        ("1/3", float),
         # The text begins with the 1, which is forced.
         *[
             (draft, stencilm.Regex("12|13"))
@@ -634,6 +653,9 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
         ("x-12", stencilm.Regex("12|13"), "12"),
         ("12.0", stencilm.Regex("12|ab"), "12"),
         ("No.5", int, "5"),
+        ("0.5-0.7", float, "0.5"),
+        ("5 1000", int, "5"),
+        ("'yes'", stencilm.Choice(["yes", "no"]), "yes"),
         ("A-1234, of course", stencilm.Regex("[A-Z]-[0-9]{4}"), "A-1234"),
     ],
 )

@@ -13,10 +13,11 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, Unpack
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, create_model
+from typing_extensions import TypedDict
 
 import stencilm
 from endpoints.scripted import served
@@ -323,6 +324,44 @@ def test_choices() -> None:
         )
 
 
+def test_a_call_that_no_tool_can_be_is_refused() -> None:
+    named = {"type": "function", "function": {"name": "clock"}}
+    for choice, said in (("required", "there is no tool"), (named, "none of the tools")):
+        with pytest.raises(GrammarSyntaxError, match=said):
+            chat(Scripted([]), "When?", tools=[], tool_choice=choice)
+    with pytest.raises(GrammarSyntaxError, match="tool_choice is 'always'"):
+        chat(Scripted([]), "When?", tools=[], tool_choice="always")
+    text = '{"turn": {"answer": "noon"}}'
+    assert chat(Scripted([text]), "When?", tools=[], tool_choice="none").value == "noon"
+
+
+@pytest.mark.parametrize("kind", ["custom", "web_search", None, 3])
+def test_a_tool_that_is_no_function_is_refused(kind: Any) -> None:
+    with pytest.raises(GrammarSyntaxError, match=rf"#/tools/0/type: .* type {kind!r}, and a"):
+        chat(Scripted([]), "Hm?", tools=[{"type": kind, "name": "search"}])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"pattern": r"(a)\1"}, "pattern: "),
+        ({"$ref": "#/$defs/no"}, '$ref "#/$defs/no": nothing stands there'),
+    ],
+)
+def test_a_schema_that_cannot_be_enforced_is_told_of_its_tool(
+    schema: Any, said: str, is_async: bool
+) -> None:
+    parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    bad = {"type": "function", "function": {"name": "bad", "parameters": parameters}}
+    tools: list[Any] = [clock, bad]
+    model = stencilm.load("tiny")
+    with pytest.raises(stencilm.StencilError) as raised:
+        asyncio.run(model.achat("?", tools)) if is_async else model.chat("?", tools)
+    place = "#/tools/1/parameters/properties/a"
+    assert str(raised.value).startswith(f"{place}: in the parameters of 'bad': {said}")
+
+
 def test_a_tool_without_a_function_ends_the_conversation() -> None:
     tool = {"type": "function", "function": {"name": "ask", "parameters": {"type": "object"}}}
     text = '{"turn": {"tool_calls": [{"name": "ask", "arguments": {"a": [1]}}]}}'
@@ -368,6 +407,108 @@ def test_recursive_types_keep_their_definitions() -> None:
     assert found.value == Node(name="root", children=[Node(name="leaf")])
 
 
+class Item(BaseModel):
+    a: Literal["of the tool"]
+
+
+def other_item() -> type[BaseModel]:
+    """Another type of the same name."""
+
+    class Item(BaseModel):
+        b: Literal["of the answer"]
+
+    return create_model("Wanted", item=(Item, ...))
+
+
+def answer(item: Item) -> str:
+    """Has the name that the definitions of answers begin with."""
+    return item.a
+
+
+def test_definitions_of_one_name_are_kept_apart() -> None:
+    texts = [
+        '{"turn": {"tool_calls": [{"name": "answer", "arguments": {"item": {"a": "of the tool"}}}]'
+        "}}",
+        '{"turn": {"answer": {"item": {"b": "of the answer"}}}}',
+    ]
+    found = chat(Scripted(texts), "?", tools=[answer], output_type=other_item())
+    assert (found.results[0].value, found.results[0].error) == ("of the tool", None)
+    assert found.value is not None and found.value.item.b == "of the answer"
+    wrong = '{"turn": {"tool_calls": [{"name": "answer", "arguments": {"item": {"b": "of the an'
+    with pytest.raises(AssertionError, match="of the an"):
+        chat(Scripted([wrong + 'swer"}}}]}}']), "?", tools=[answer], output_type=other_item())
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"properties": {"a": {"enum": [1]}, "b": {"$ref": "#/properties/a"}}}, {"a": 1, "b": 1}),
+        ({"properties": {"a": {"const": {"$ref": "#"}}}}, {"a": {"$ref": "#"}}),
+        (
+            {
+                "$id": "https://example.org/tool",
+                "properties": {"a": {"$ref": "https://example.org/tool#/$defs/one"}},
+                "$defs": {"one": {"const": 1}},
+            },
+            {"a": 1},
+        ),
+        (
+            {
+                "properties": {"a": {"$ref": "#/$defs/q"}, "b": {"$ref": "#/definitions/q"}},
+                "$defs": {"q": {"const": 1}},
+                "definitions": {"q": {"const": 2}},
+            },
+            {"a": 1, "b": 2},
+        ),
+        (
+            {
+                "properties": {"a": {"anyOf": [{"$ref": "#"}, {"const": 0}]}},
+                "$defs": {"root": {"const": "r"}},
+            },
+            {"a": {"a": 0}},
+        ),
+        (
+            {
+                "properties": {"a": {"$ref": "#one"}},
+                "$defs": {"q": {"$anchor": "one", "const": 1}},
+            },
+            {"a": 1},
+        ),
+        (
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "properties": {"a": {"$ref": "#/definitions/q", "maximum": 0}},
+                "definitions": {"q": {"const": 1}},
+            },
+            {"a": 1},
+        ),
+        (
+            {
+                "properties": {"a": {"$dynamicRef": "#one"}},
+                "$defs": {"q": {"$dynamicAnchor": "one", "const": 1}},
+            },
+            {"a": 1},
+        ),
+    ],
+)
+def test_schemas_of_tools_say_the_same_within_the_whole(
+    schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    names = ("one", "two", "three/of ~")[: 1 if "$id" in schema else 3]
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object"} | schema}}
+        for name in names
+    ]
+    calls = [{"name": name, "arguments": arguments} for name in names]
+    text = json.dumps({"turn": {"tool_calls": calls}})
+    found = chat(Scripted([text]), "?", tools=tools, output_type=Node)
+    assert [call.arguments for call in found.pending] == [arguments] * len(tools)
+    for name in arguments:
+        wrong = json.dumps({"turn": {"tool_calls": [calls[0] | {"arguments": {name: "no"}}]}})
+        with pytest.raises(AssertionError, match="no"):
+            chat(Scripted([wrong]), "?", tools=tools, output_type=Node)
+
+
 def test_arguments_that_are_given_already_are_none_of_a_tool() -> None:
     tool = tool_of(functools.partial(weather, unit="F"))
     definition = tool.definition["function"]
@@ -389,6 +530,61 @@ def test_a_schema_of_hints_and_docstring() -> None:
     }
     assert schema["properties"]["day"]["description"] == "Which day; today where none is given."
     assert schema["properties"]["unit"]["enum"] == ["C", "F"]
+
+
+TAGS: Any = Field(default_factory=list, max_length=1)
+
+
+def with_fields(
+    city: str = Field("Rome", description="Its name.", min_length=2),
+    days: int = Field(..., ge=1),
+    tags: list[str] = TAGS,
+) -> tuple[str, int, list[str]]:
+    """Defaults as pydantic and FastAPI take them."""
+    return city, days, tags
+
+
+def test_defaults_that_are_fields() -> None:
+    tool = tool_of(with_fields)
+    schema = tool.definition["function"]["parameters"]
+    assert schema["required"] == ["days"]
+    assert schema["properties"]["city"]["description"] == "Its name."
+    assert schema["properties"]["city"]["minLength"] == 2
+    assert schema["properties"]["days"]["minimum"] == 1
+    assert schema["properties"]["tags"]["maxItems"] == 1
+    assert tool.run(stencilm.ToolCall("with_fields", {"days": 2}, "")) == ("Rome", 2, [])
+    _, error = tool.outcome(stencilm.ToolCall("with_fields", {"days": 0}, ""))
+    assert "greater than or equal to 1" in str(error)
+    taken = stencilm.load("tiny")("JSON: ", with_fields, seed=1)
+    assert with_fields(**taken) == (taken["city"], taken["days"], taken["tags"])
+
+
+class Wind(TypedDict):
+    knots: int
+    gusts: NotRequired[bool]
+
+
+def sail(boat: str, **wind: Unpack[Wind]) -> tuple[str, Wind]:
+    """Sails."""
+    return boat, wind
+
+
+def test_named_arguments_that_are_known_by_a_typed_dict() -> None:
+    tool = tool_of(sail)
+    schema = tool.definition["function"]["parameters"]
+    assert schema["properties"].keys() == {"boat", "knots", "gusts"}
+    assert schema["required"] == ["boat", "knots"]
+    call = stencilm.ToolCall("sail", {"boat": "Ida", "knots": 9}, "")
+    assert tool.run(call) == ("Ida", {"knots": 9})
+
+
+class Described(Node):
+    """Has words of its own."""
+
+
+def test_a_class_is_not_described_as_its_base() -> None:
+    assert "description" not in tool_of(Node).definition["function"]
+    assert tool_of(Described).definition["function"]["description"] == "Has words of its own."
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,18 @@ def test_what_is_allowed_is_read_as_it_is_allowed(
     assert allowed
 
 
+@pytest.mark.parametrize("blank", ["\xa0", "\x85", "\u2028", "\u3000"])
+def test_a_blank_of_no_json_makes_a_text(blank: str) -> None:
+    for schema in ({}, {"type": ["string", "number", "null"]}):
+        tools = stencilm.tools("glm_4_5", [tool(schema)], "required")
+        for value in (f"1.5{blank}", f"{blank}null", f"{blank}[]"):
+            text = f"<tool_call>f\n<arg_key>p</arg_key>\n<arg_value>{value}</arg_value>\n"
+            assert tools.parse(text + "</tool_call>").calls[0].arguments == {"p": value}
+    tools = stencilm.tools("glm_4_5", [tool({"type": "integer"})], "required")
+    text = f"<tool_call>f\n<arg_key>p</arg_key>\n<arg_value>{blank}7</arg_value>\n</tool_call>"
+    assert tools.parse(text).calls[0].arguments == {"p": 7}
+
+
 def test_a_number_without_a_value_is_no_text_where_none_may_stand() -> None:
     tools = stencilm.tools("glm_4_5", [tool({"not": {"type": "string"}})], "required")
     text = "<tool_call>f\n<arg_key>p</arg_key>\n<arg_value>1e99999999999999999999</arg_value>\n"

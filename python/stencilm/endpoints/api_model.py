@@ -322,8 +322,8 @@ class ApiModel(TypedModel):
         ('Qwen/Qwen3-4B', <ApiModel: Qwen/Qwen3-4B>)
         >>> model.is_async, model.left_to_checking(int)
         (False, ())
-        >>> model.probe()["seed"]  # asks the endpoint  # doctest: +SKIP
-        'yes'
+        >>> model.probe()["native"]  # asks the endpoint  # doctest: +SKIP
+        'works'
     """
 
     def __init__(
@@ -662,7 +662,19 @@ class ApiModel(TypedModel):
         return run(self, grammar, prompt, budget=Budget(tokens=max_tokens, calls=4))
 
     def probe(self) -> dict[str, str]:
-        """Try each declared capability with a small call: "works", or what was wrong instead."""
+        """Try each declared form of question by a small call: "works", or what was wrong instead.
+
+        "draft" is always tried; "native", "grammar", "logit_bias" and "choice" where they are
+        declared. Options and reasoning are not tried.
+
+        Raises:
+            TypeError: The client is asynchronous.
+        """
+        if self.is_async:
+            raise TypeError(
+                "the client is asynchronous, and probe() waits for its answers: make a model of "
+                f"{self.model!r} with a synchronous client, and probe that"
+            )
         found = {}
         yes_or_no = Grammar.from_json_schema({"type": "object", "properties": {}})
         digits = Grammar.from_regex("[0-9]{2}")

@@ -8,7 +8,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from stencilm.errors import StencilError, UnsupportedFeature
 from stencilm.foreign import said
@@ -89,13 +100,13 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
 def arguments_of(function: Callable[..., Any]) -> Any:
     """A type of dicts that hold the arguments of a function, by the names of its parameters.
 
-    Arguments that have defaults may be left out; `*args` and `**kwargs` are, and so is what a
-    `functools.partial` gives already. A parameter without an annotation takes any value. Raises
-    UnsupportedFeature for a function that cannot be called by names, or whose parameters are not
-    known.
+    Arguments that have defaults may be left out; `*args` and `**kwargs` are, unless their names
+    are known by `Unpack`, and so is what a `functools.partial` gives already. A default that is a
+    `Field` bounds its argument, and is the value in it. A parameter without an annotation takes
+    any value. Raises UnsupportedFeature for a function that cannot be called by names, or whose
+    parameters are not known.
     """
-    from typing import NotRequired
-
+    from pydantic.fields import FieldInfo
     from typing_extensions import TypedDict as ExtendedTypedDict
 
     name, called, given = type_name(function), function, dict[str, Any]()
@@ -110,6 +121,8 @@ def arguments_of(function: Callable[..., Any]) -> Any:
         ) from error
     members: dict[str, Any] = {}
     for one in parameters:
+        if one.kind is one.VAR_KEYWORD:
+            members |= _unpacked(hints.get(one.name))
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) or one.name in given:
             continue
         if one.kind is one.POSITIONAL_ONLY:
@@ -118,10 +131,29 @@ def arguments_of(function: Callable[..., Any]) -> Any:
                 "given by name: remove the '/' from its parameters, or wrap it"
             )
         tp = hints.get(one.name, Any)
+        if isinstance(one.default, FieldInfo):
+            members[one.name] = Annotated[tp, one.default]
+            continue
         members[one.name] = tp if one.default is one.empty else NotRequired[tp]
     made: Any = ExtendedTypedDict(name.rpartition(".")[2], members)  # type: ignore[misc]
     made.__doc__ = inspect.getdoc(called)
     return made
+
+
+def _unpacked(hint: Any) -> dict[str, Any]:
+    """The arguments that `**kwargs: Unpack[T]` takes, by the names of the TypedDict."""
+    from typing_extensions import Unpack as ExtendedUnpack
+
+    if get_origin(hint) not in (Unpack, ExtendedUnpack):
+        return {}
+    (tp,) = get_args(hint)
+    found = {}
+    for name, member in get_type_hints(tp, include_extras=True).items():
+        said = get_origin(member)  # which a TypedDict does not know of hints that are texts
+        inner = get_args(member)[0] if said in (Required, NotRequired) else member
+        is_required = name in tp.__required_keys__ if inner is member else said is Required
+        found[name] = inner if is_required else NotRequired[inner]
+    return found
 
 
 def is_function(tp: Any) -> bool:

@@ -21,6 +21,11 @@ _LEAST_TEXT = 8
 _MAX_WAYS = 8
 _NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
 """What may stand behind an integer without changing it."""
+_JOINT = re.compile(rb"[-'.,:/^ ]|\.{2,3}")
+"""What parts of one word or number may stand between."""
+_MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_])| [0-9]+/[0-9]")
+"""Behind a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
+_DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
 
 
 def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, list[Candidate]]:
@@ -93,7 +98,7 @@ def is_respelled(text: bytes, rejected: bytes) -> bool:
     if ours[-1].isalnum() and (after.isalnum() or after == "_"):
         return False
     draft, end = theirs.encode(), len(ours.encode())
-    return not after or not _is_mark_of_number(draft, end) or bool(_NOTHING_MORE.match(draft, end))
+    return not after or not _goes_on(draft, end) or bool(_NOTHING_MORE.match(draft, end))
 
 
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
@@ -196,33 +201,55 @@ def _word_start(draft: bytes, end: int) -> int:
 def cut_word(draft: bytes, end: int) -> int | None:
     """Where the word or number begins that goes on behind `end`; None where one ends there.
 
-    `12` of `123`, of `12.5` and of `12th` is not what was written; that of `12.0` is.
+    `12` of `123`, of `12.5`, of `12th`, of `12 000` and of `12/5` is not what was written, nor is
+    `can` of `can't`; `12` of `12.0` is.
     """
     if not 0 < end < len(draft) or not _is_word(draft[end - 1]):
         return None
     if _NOTHING_MORE.match(draft, end):
         return None
-    goes_on = _is_word(draft[end]) or _is_mark_of_number(draft, end)
-    return _word_start(draft, end) if goes_on else None
+    return _word_start(draft, end) if _goes_on(draft, end) else None
 
 
 def is_within(draft: bytes, place: int) -> bool:
     """Whether a word or a number is in progress at a place, the sign that it needs included."""
     if not 0 < place < len(draft):
         return False
-    if _is_word(draft[place - 1]) and _is_word(draft[place]):
+    if _is_word(draft[place - 1]) and (_is_word(draft[place]) or draft[place] in b"+-"):
         return True
     is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
     # A point that nothing stands before, as in `.5`; behind a word it ends a sentence.
     is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
     is_digit = draft[place : place + 1].isdigit()
-    return is_digit and (is_signed or is_fraction or _is_mark_of_number(draft, place - 1))
+    return (is_digit and (is_signed or is_fraction)) or _is_joined(draft, place)
 
 
-def _is_mark_of_number(draft: bytes, place: int) -> bool:
-    """Whether a point or a comma stands between two digits."""
-    around = draft[max(0, place - 1) : place], draft[place + 1 : place + 2]
-    return draft[place] in b".," and around[0].isdigit() and around[1].isdigit()
+def _is_joined(draft: bytes, place: int) -> bool:
+    """Whether what begins at a place is the next part of a word or number."""
+    for begin in range(place - 1, max(0, place - 4), -1):
+        if _is_word(draft[begin - 1]):
+            return bool(_JOINT.fullmatch(draft, begin, place)) and _goes_on(draft, begin)
+    return False
+
+
+def _goes_on(draft: bytes, place: int) -> bool:
+    """Whether the word or number before a place goes on there, behind a mark where it needs one."""
+    if _is_word(draft[place]):
+        return True
+    if draft[place] in b"-'" and place + 1 < len(draft) and _is_word(draft[place + 1]):
+        # Of two numbers a hyphen makes a range, of three a date.
+        is_range = draft[place] in b"-" and draft[place + 1 : place + 2].isdigit()
+        return not is_range or _is_within_date(draft, place)
+    is_number = draft[place - 1 : place].isdigit()
+    return is_number and _MORE_OF_NUMBER.match(draft, place) is not None
+
+
+def _is_within_date(draft: bytes, place: int) -> bool:
+    start = place
+    while start > 0 and draft[start - 1] in b"0123456789-":
+        start -= 1
+    date = _DATE.match(draft, start)
+    return date is not None and date.end() > place
 
 
 def _is_word(byte: int) -> bool:

@@ -2,7 +2,8 @@
 
 One idea: a tree that keeps what was written. Quotes of either kind, commas too many or too few,
 comments, Python's names for constants and an end that is missing change nothing of what a text
-says, so they are read; each scalar keeps its own spelling.
+says, so they are read; each scalar keeps its own spelling. A value ends where the next one, or the
+end of what holds it, begins: the `3` of `3/4` and the `1` of `1 000` are none.
 """
 
 from __future__ import annotations
@@ -16,10 +17,21 @@ from typing import TypeAlias
 MAX_DEPTH = 64
 """Deeper texts are not read: what writes them again is recursive."""
 
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/|,)*", re.DOTALL)
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)|\'((?:[^\'\\]|\\.)*)(\'?)', re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
+# Of at most so many characters: else each word of a long line would look for a colon behind it.
+_KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]{0,200}+(?=:)")
+_BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
+_BLANKS = re.compile(r"\s*")
+_RUN_STOP = re.compile(r"[}\]\n,]|\s/[/*]|\s#")
+_LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # of a string that began without one
+_COMMENT = re.compile(r"\s*/[/*]|\s+#")
+# What a name may look like, with its colon; at the end of a text, as far as it came.
+_KEY = r"""(?:(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,:{}\[\]\"']+)\s*(?::|\Z)|["'][^"']*\Z)"""
+_MEMBER = re.compile(rf"\Z|[}}\]{{\[]|{_KEY}", re.DOTALL)
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}
@@ -32,11 +44,13 @@ class Scalar:
     """A string, a number, a constant such as `true`, or any other word, without quotes.
 
     Attributes:
-        kind: "string", "number", "constant" or "word".
+        kind: "string", "number", "constant", "word", or "unclear" for what has no one reading, such
+            as a string behind whose quotes something else stands.
         text: What it says: the characters of a string, the digits of a number, the constant.
         spelling: How it was written.
         is_cut: The text ended within it.
         is_new: It is part of the draft, and not of the text so far.
+        is_doubtful: It goes on behind what is a whole value by itself, as `3/4` behind `3`.
     """
 
     kind: str
@@ -44,6 +58,7 @@ class Scalar:
     spelling: str
     is_cut: bool = False
     is_new: bool = True
+    is_doubtful: bool = False
 
 
 @dataclass(slots=True)
@@ -88,8 +103,24 @@ def _documents(text: str) -> Iterator[Node]:
         at = max(end, found.end())
 
 
-def read(text: str, at: int = 0) -> tuple[Node | None, int]:
-    """The value that begins at a place, and where it ends; None where it is too deep or none."""
+def unclear_from(text: str) -> int | None:
+    """Where the first value of a document begins that goes on behind a whole one, as `3/4` does.
+
+    None where there is no such value, or the text is no document.
+    """
+    begin = len(text) - len(text.lstrip())
+    if _OPENING.match(text, begin) is None:
+        return None
+    unclear: list[int] = []
+    read(text, begin, unclear)
+    return unclear[0] if unclear else None
+
+
+def read(text: str, at: int = 0, unclear: list[int] | None = None) -> tuple[Node | None, int]:
+    """The value that begins at a place, and where it ends; None where it is too deep or none.
+
+    Places at which a value begins that goes on behind a whole one are added to `unclear`.
+    """
     open_nodes: list[Elements | Members] = []
     keys: list[Scalar | None] = [None]  # the key that waits for its value, at each depth
     while True:
@@ -121,10 +152,16 @@ def read(text: str, at: int = 0) -> tuple[Node | None, int]:
             keys.append(None)
             at += 1
             continue
-        scalar, at = _scalar(text, at)
+        is_key = isinstance(parent, Members) and keys[-1] is None
+        begin = at
+        scalar, at = _key(text, at) if is_key else _scalar(text, at)
         if parent is None:
             return scalar, at
-        if isinstance(parent, Members) and keys[-1] is None:
+        if not is_key and not _ends(text, at, scalar, parent):
+            scalar, at = _run(text, begin, at, parent, scalar)
+        if unclear is not None and scalar.is_doubtful and not is_key:
+            unclear.append(begin)
+        if is_key:
             keys[-1] = scalar
         else:
             _add(open_nodes, keys, scalar)
@@ -178,7 +215,63 @@ def _scalar(text: str, at: int) -> tuple[Scalar, int]:
     constant = _CONSTANTS.get(word.casefold())
     is_cut = found.end() == len(text) and constant is None
     kind = "word" if constant is None else "constant"
-    return Scalar(kind, constant or word, word, is_cut=is_cut), found.end()
+    is_doubtful = _BEGINS_AS_NUMBER.match(word) is not None
+    scalar = Scalar(kind, constant or word, word, is_cut=is_cut, is_doubtful=is_doubtful)
+    return scalar, found.end()
+
+
+def _key(text: str, at: int) -> tuple[Scalar, int]:
+    found = None if text[at] in "\"'" else _KEY_OF_WORDS.match(text, at)
+    if found is None:
+        return _scalar(text, at)
+    name = found[0].rstrip()
+    return Scalar("word", name, name), found.end()
+
+
+def _ends(text: str, at: int, scalar: Scalar, parent: Elements | Members) -> bool:
+    """Whether a value that was read up to a place ends there: what follows is no part of it."""
+    behind = _BLANKS.match(text, at)
+    place = at if behind is None else behind.end()
+    following = text[place : place + 1]
+    if scalar.kind != "string" and _LATE_QUOTE.match(text, at):
+        return True
+    if following in ("", "}", "]") or "\n" in text[at:place] or _COMMENT.match(text, at):
+        return True
+    if following == ",":
+        is_quoted = scalar.kind == "string"
+        return is_quoted or isinstance(parent, Elements) or _begins_member(text, _skip(text, place))
+    if following in "{[":
+        return place > at
+    if isinstance(parent, Members):  # a comma is missing
+        return place > at and _begins_member(text, _skip(text, place))
+    if following in "\"'":
+        return place > at
+    begin = at - len(scalar.spelling)
+    is_number = scalar.kind == "number" and _NUMBER.match(text, place) is not None
+    return place > at and is_number and not _GROUPED.match(text, begin)
+
+
+def _begins_member(text: str, at: int) -> bool:
+    """Whether a name or the end of what holds names stands here."""
+    return _MEMBER.match(text, at) is not None
+
+
+def _run(
+    text: str, begin: int, at: int, parent: Elements | Members, scalar: Scalar
+) -> tuple[Scalar, int]:
+    """A value that goes on behind what was read of it, up to what follows it."""
+    end = len(text)
+    while (found := _RUN_STOP.search(text, at)) is not None:
+        is_part = found[0] == "," and isinstance(parent, Members)
+        at = _skip(text, found.start())
+        if not is_part or _begins_member(text, at):
+            end = found.start()
+            break
+    written = text[begin:end].rstrip()
+    kind = "unclear" if scalar.kind == "string" else "word"
+    is_doubtful = scalar.is_doubtful or scalar.kind != "word"
+    run = Scalar(kind, written, written, is_cut=end == len(text), is_doubtful=is_doubtful)
+    return run, begin + len(written)
 
 
 def number_in(text: str) -> str | None:
@@ -242,7 +335,8 @@ def merged(written: Node | None, draft: Node | None) -> Node | None:
         if _goes_on(written, draft):
             return draft
         # A number may end where it stands, and a string may not.
-        return None if written.kind == "string" else _old(written)
+        is_other = written.kind == "string" or _contradicts(written, draft)
+        return None if is_other else _old(written)
     return None if _is_open(written) else _old(written)
 
 
@@ -250,6 +344,13 @@ def _goes_on(written: Scalar, draft: Node) -> bool:
     if not isinstance(draft, Scalar) or draft.kind != written.kind:
         return False
     return draft.text.startswith(written.text)
+
+
+def _contradicts(written: Scalar, draft: Node) -> bool:
+    """Whether a draft says of a number that it was only the beginning of something else."""
+    if not isinstance(draft, Scalar) or draft.kind != "word":
+        return False
+    return draft.text != written.text and draft.spelling.startswith(written.spelling)
 
 
 def _merged_members(written: Members, draft: Members) -> Node | None:

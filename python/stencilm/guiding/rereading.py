@@ -270,8 +270,10 @@ class _Rewriter:
                     yield before
                     return
                 behind = comma
-            yield from self._values(behind, node.values[number])
-            yield before  # without it
+            value = node.values[number]
+            yield from self._values(behind, value)
+            if not isinstance(value, Scalar) or not value.is_doubtful:
+                yield before  # without it
 
         for behind in _walked(opened, len(node.values), next_states):
             closed = None if node.is_open else self._offer(behind, b"]")
@@ -403,6 +405,8 @@ class _Rewriter:
         text = scalar.text
         if not scalar.is_new:
             yield spelling
+        if scalar.kind == "unclear":
+            return
         if scalar.kind in ("string", "word"):
             yield from _strings(text)
             number = number_in(text)
@@ -469,6 +473,8 @@ def _joined(state: _State) -> bytes:
 
 def _beginnings(scalar: Scalar) -> Iterator[bytes]:
     """A scalar that the draft did not end, as far as it came."""
+    if scalar.kind == "unclear":
+        return
     if scalar.kind == "string":
         yield _quoted(scalar.text)[:-1]
         number = number_in(scalar.text)

@@ -31,6 +31,7 @@ from stencilm.generation.trace import (
     Trace,
 )
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
     cut_place,
@@ -41,6 +42,7 @@ from stencilm.guiding.backtrack import (
     shown_candidate,
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
+from stencilm.guiding.loose_json import unclear_from
 from stencilm.guiding.reading import (
     fitting,
     forced_blanks,
@@ -461,10 +463,12 @@ class TextGuide:
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
         """Keep the part of a dead draft that fits, and put a candidate behind it."""
+        if (begun := self._unclear_from(draft)) is not None:
+            valid = min(valid, begun)
         matcher = self._matcher.fork()
         keep, candidates = cut_place(matcher, draft, valid)
-        start = cut_word(draft, keep) if self._ends_at(draft[:keep]) else None
-        if start is not None:
+        start = cut_word(draft, keep)
+        if start is not None and self._takes_no_part(draft, start, keep):
             keep, candidates = cut_place(self._matcher.fork(), draft, start)
         kept, rest = draft[:keep], draft[keep:]
         if kept:
@@ -480,6 +484,21 @@ class TextGuide:
             return
         shown = draft[valid : valid + 20].decode("utf-8", "replace")
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
+
+    def _unclear_from(self, draft: bytes) -> int | None:
+        """Where in a draft of JSON a value begins of which a part alone would be another value."""
+        if not isinstance(self._grammar.source, JsonSchemaSource):
+            return None
+        so_far = (bytes(self._text) + draft).decode("utf-8", "replace")
+        begin = unclear_from(so_far)
+        return None if begin is None else max(0, len(so_far[:begin].encode()) - len(self._text))
+
+    def _takes_no_part(self, draft: bytes, start: int, end: int) -> bool:
+        """Whether a part of the word or number from `start` on would be another text or value."""
+        if self._ends_at(draft[:end]) or draft[end - 1 : end + 1].isdigit():
+            return True
+        _, candidates = cut_place(self._matcher.fork(), draft, start)
+        return all(isinstance(candidate, Literal) for candidate in candidates)
 
     def _ends_at(self, draft: bytes) -> bool:
         """Whether the text may end behind a draft, which fits."""

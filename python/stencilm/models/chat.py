@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from stencilm.characters import whole_characters
-from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.typed import raise_with_text
+from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import (
     read_json,
     read_json_exactly,
@@ -32,6 +33,7 @@ from stencilm.grammars.sources import (
 )
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.grammars.symbols import SYMBOLS, SymbolTable
+from stencilm.models.joined_schemas import JoinedSchemas
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.models.told_numbers import for_messages
 from stencilm.tool_calls.answers import ToolCall, written_arguments
@@ -50,6 +52,7 @@ from stencilm.whole_numbers import count, truth
 T = TypeVar("T")
 
 DEFAULT_MAX_ROUNDS = 8
+_FAULTS = (GrammarSyntaxError, UnsupportedFeature, Unsatisfiable)
 # Said in full, because strict mode would close an object that says nothing.
 _ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
@@ -119,10 +122,23 @@ class Chat(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the model is asked for: a text of this grammar."""
+    """What the model is asked for: a text of this grammar, in which the schemas of tools may be."""
 
     prompt: Any
     output_type: Any
+    schemas: tuple[tuple[str, Any], ...] = ()
+
+    def blame_tool(self) -> None:
+        """Raises an error of the grammar as one of the tool whose schema has it, if one has."""
+        for number, (name, schema) in enumerate(self.schemas):
+            try:
+                Grammar.from_json_schema(schema)
+            except _FAULTS as found:
+                place = (found.place or "#").removeprefix("#")
+                raise type(found)(
+                    f"in the parameters of {name!r}: {found.message}",
+                    place=f"#/tools/{number}/parameters{place}",
+                ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +193,11 @@ def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Ch
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
+            try:
+                sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
+            except _FAULTS:
+                step.blame_tool()
+                raise
         else:
             sent = _result(talk, step.call, *step.tool.outcome(step.call))
         try:
@@ -193,7 +213,11 @@ async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
+            try:
+                sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
+            except _FAULTS:
+                step.blame_tool()
+                raise
         else:
             sent = _result(talk, step.call, *await step.tool.aoutcome(step.call))
         try:
@@ -224,6 +248,8 @@ def _steps(
     """The conversation as what is to be written and run, whoever waits for it."""
     output = resolve(talk.output_type)
     told = _messages(talk.messages)
+    if not known:  # nor is such a choice left aside
+        _allowed(talk.tool_choice, known)
     dialect = _dialect(model, known, output, parallel=talk.parallel, family=talk.family)
     turns: list[Turn] = []
     count = 0
@@ -420,7 +446,9 @@ class _Json:
         self, messages: list[dict[str, Any]], choice: ToolChoice
     ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
         asked = _Asked(
-            self._told_of_tools(messages), JsonSchema(self._schema(choice), **self.given)
+            self._told_of_tools(messages),
+            JsonSchema(self._schema(choice), **self.given),
+            tuple((tool.name, _arguments(tool)) for tool in self.tools),
         )
         return asked, self._read
 
@@ -449,18 +477,14 @@ class _Json:
         return Turn(generation, "", generation.reasoning or "", calls), None
 
     def _schema(self, choice: ToolChoice) -> dict[str, Any]:
-        definitions: dict[str, Any] = {}
+        joined = JoinedSchemas()
         tools, is_required = _allowed(choice, self.tools)
         ways: list[dict[str, Any]] = []
         if tools:
             items = [
                 _closed(
                     name={"const": tool.name},
-                    arguments=_moved(
-                        _arguments(tool),
-                        f"{tool.name}_",
-                        definitions,
-                    ),
+                    arguments=joined.taken(_arguments(tool), f"{tool.name}_"),
                 )
                 for tool in tools
             ]
@@ -469,10 +493,10 @@ class _Json:
                 calls["maxItems"] = 1
             ways.append(_closed(tool_calls=calls))
         if not is_required or not ways:
-            ways.append(_closed(answer=_moved(self.answer, "answer_", definitions)))
+            ways.append(_closed(answer=joined.taken(self.answer, "answer_")))
         schema = _closed(turn=ways[0] if len(ways) == 1 else {"anyOf": ways})
-        if definitions:
-            schema["$defs"] = definitions
+        if joined.definitions:
+            schema["$defs"] = joined.definitions
         return schema
 
     def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -555,37 +579,3 @@ def _closed(**properties: Any) -> dict[str, Any]:
         "required": [*properties],
         "additionalProperties": False,
     }
-
-
-def _moved(schema: Any, prefix: str, definitions: dict[str, Any]) -> Any:
-    """A schema within another one; its definitions go to those of the whole, under new names."""
-    if not isinstance(schema, Mapping):
-        return schema
-    own = {
-        key: schema[key] for key in ("$defs", "definitions") if isinstance(schema.get(key), Mapping)
-    }
-    body = {key: part for key, part in schema.items() if key not in own and key != "$schema"}
-    whole = f"{prefix}root"
-
-    def move(value: Any) -> Any:
-        if isinstance(value, list):
-            return [move(part) for part in value]
-        if not isinstance(value, Mapping):
-            return value
-        moved = {key: move(part) for key, part in value.items()}
-        reference = value.get("$ref")
-        if isinstance(reference, str):
-            if reference == "#":
-                moved["$ref"] = f"#/$defs/{whole}"
-                if whole not in definitions:
-                    definitions[whole] = True
-                    definitions[whole] = move(body)
-            for key in own:
-                if reference.startswith(f"#/{key}/"):
-                    moved["$ref"] = f"#/$defs/{prefix}{reference[len(key) + 3 :]}"
-        return moved
-
-    for parts in own.values():
-        for name, part in parts.items():
-            definitions[prefix + name] = move(part)
-    return move(body)

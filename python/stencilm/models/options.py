@@ -192,9 +192,12 @@ class Options:
         """Raises ValueError for options with which there are no whole texts to draw from."""
         draws = f"sampling={self.sampling!r} draws whole texts"
         if self.temperature == 0 or self.top_k == 1:
+            given, wish = ("a temperature of 0", "a temperature above 0")
+            if self.temperature != 0:
+                given, wish = ("top_k=1", "a greater top_k")
             raise ValueError(
-                f"{draws} by chance, and a temperature of 0 leaves nothing to chance: give a "
-                "temperature above 0, or leave it out"
+                f"{draws} by chance, and {given} leaves nothing to chance: "
+                f"give {wish}, or leave it out"
             )
         if self.stop:
             raise ValueError(f"{draws}, which no stop text can cut: leave out `stop`")

@@ -209,6 +209,13 @@ def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> l
                 raise GrammarSyntaxError(
                     "a tool is a function with a name", place=f"#/tools/{number}"
                 )
+            kind = source.get("type", "function")
+            if kind != "function":
+                raise GrammarSyntaxError(
+                    f"the tool has the type {kind!r}, and a conversation calls functions alone: "
+                    "give a tool of the type 'function'",
+                    place=f"#/tools/{number}/type",
+                )
             definition = {"type": "function", "function": dict(function)}
             tool = CallableTool(definition, None, None)
         elif callable(source):
@@ -245,7 +252,11 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     schema.pop("description", None)
     schema["additionalProperties"] = False
     named = without_arguments(function)
-    description, of_parameters = read_docstring(inspect.getdoc(named) or "")
+    # A class without a docstring would be described as its base.
+    said = inspect.cleandoc(named.__doc__ or "") if isinstance(named, type) else None
+    description, of_parameters = read_docstring(
+        (inspect.getdoc(named) or "") if said is None else said
+    )
     properties = schema.setdefault("properties", {})
     for name, text in of_parameters.items():
         known = properties.get(name)
