@@ -435,8 +435,10 @@ class Matcher:
             max_bytes: The longest text to look for, in bytes.
 
         Raises:
-            MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
+            MatcherError: Every completion is longer than `max_bytes`, which may be negative, or another thread is using this
+                matcher.
             LimitExceeded: As in `accept_token`.
+            TypeError: `max_bytes` is not an int.
 
         Examples:
             >>> matcher.shortest_completion()
