@@ -458,7 +458,9 @@ class Matcher:
         """
     @property
     def token_budget(self) -> int | None:
-        """In how many tokens the text must be complete, as given; None where there is no budget.
+        """In how many tokens from its beginning the text must be complete; None where there is no budget.
+
+        As given, and for a fork within a text with the tokens before it.
 
         Examples:
             >>> matcher.fork(token_budget=3).token_budget

@@ -421,7 +421,9 @@ impl Matcher {
         self.with(py, engine::GrammarMatcher::tokens_to_end)
     }
 
-    /// In how many tokens the text must be complete, as given; None where there is no budget.
+    /// In how many tokens from its beginning the text must be complete; None where there is no budget.
+    ///
+    /// As given, and for a fork within a text with the tokens before it.
     ///
     /// Examples:
     ///     >>> matcher.fork(token_budget=3).token_budget
