@@ -257,7 +257,10 @@ class GrammarMatcher(_core.Matcher):
         A lexeme with at most `limit` texts stands as these, another one as a pattern: the syntax
         of `Grammar.from_regex`, except that a lexeme which no pattern can describe (an
         intersection, or half a character) stands as `(?s:.)+`, which is too much. Texts first; no
-        more than `limit` in all. That the text may end here is not among them; see `is_completed`.
+        more than `limit` in all. What is kept as a list of texts, as keys, the values of an `enum`
+        and short classes such as `[0-9]` are, counts as a lexeme for each text, and the first
+        `limit` of them stand for all. That the text may end here is not among them; see
+        `is_completed`.
 
         Examples:
             >>> matcher.candidates()
