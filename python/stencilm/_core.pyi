@@ -435,8 +435,10 @@ class Matcher:
             max_bytes: The longest text to look for, in bytes.
 
         Raises:
-            MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
+            MatcherError: Every completion is longer than `max_bytes`, which may be negative, or another thread is using this
+                matcher.
             LimitExceeded: As in `accept_token`.
+            TypeError: `max_bytes` is not an int.
 
         Examples:
             >>> matcher.shortest_completion()
@@ -456,7 +458,9 @@ class Matcher:
         """
     @property
     def token_budget(self) -> int | None:
-        """In how many tokens the text must be complete, as given; None where there is no budget.
+        """In how many tokens from its beginning the text must be complete; None where there is no budget.
+
+        As given, and for a fork within a text with the tokens before it.
 
         Examples:
             >>> matcher.fork(token_budget=3).token_budget

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,31 @@ def count(
 
 
 def is_truth(value: Any) -> bool:
-    """Whether it is True or False, of Python or of NumPy."""
-    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+    """Whether it is True or False, of Python, NumPy or torch."""
+    kind = type(value).__name__
+    return (
+        isinstance(value, bool)
+        or kind in ("bool", "bool_")
+        or (kind == "Tensor" and str(value.dtype) == "torch.bool")
+    )
+
+
+def listed(values: Any) -> list[Any] | None:
+    """What a list holds, or what else has an order, such as an array of one dimension.
+
+    None for what has none, and for texts and dicts: what these give one by one is not what is
+    meant. Bytes are integers, and tokens of vocabularies that have one for each. The core reads its
+    arguments alike.
+    """
+    if isinstance(values, (str, Mapping, set, frozenset)):
+        return None
+    if hasattr(values, "tolist"):
+        try:
+            held = values.tolist()
+        except Exception:  # whatever a library raises for a tensor without memory
+            return None
+        return held if isinstance(held, list) else None
+    return list(values) if hasattr(values, "__iter__") else None
 
 
 def written_number(text: str) -> int | None:

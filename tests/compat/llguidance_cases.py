@@ -233,6 +233,63 @@ def _tags(lib: Package) -> Any:
     ]
 
 
+def _draft_masks(lib: Package) -> Any:
+    import numpy as np
+
+    answers: list[Any] = []
+    for drafts in ([98, 100, 99], [98, 98], [120]):
+        rows = np.full((4, 9), 7, dtype=np.int32)
+        at = matcher(lib, "start: /[bc]d/")
+        at.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, 36, drafts)
+        answers += [rows[:, 3].tolist(), allowed(at)]
+    rows = np.full((8, 9), 7, dtype=np.int32)
+    several = [(matcher(lib, "start: /[bc]d/"), 4 * i, [98 + i, 100]) for i in range(2)]
+    executor = lib.LLExecutor(2)
+    executor.unsafe_compute_mask_ptr_with_draft_token(several, rows.ctypes.data, 36, 8)
+    answers.append(rows[:, 3].tolist())
+    executor.unsafe_compute_mask_ptr([(several[0][0], 3)], rows.ctypes.data, 36, 8)
+    return [
+        *answers,
+        rows[:, 3].tolist(),
+        fails(lambda: at.unsafe_compute_mask_ptr(6, 36)),
+        fails(lambda: at.unsafe_compute_mask_ptr(rows.ctypes.data, 72)),
+        fails(lambda: at.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, 72, [98])),
+    ]
+
+
+def _ends_in_lists(lib: Package) -> Any:
+    answers: list[Any] = []
+    for tokens in ([98, 100, STOP], [97, 98, STOP], [97, 98, STOP, STOP], [98, 100, 98]):
+        at = matcher(lib, 'start: /[bc]d/ | "ab" "x"*')
+        answers += [at.consume_tokens(tokens), state(at), at.rollback(1), allowed(at)]
+    return answers
+
+
+class Overlapping:
+    """Of "aab" only "aa" and "b" are written, though "ab" could begin "abc"."""
+
+    tokens = (b"a", b"b", b"c", b"aa", b"abc", b"abcd", b"</s>")
+    special_token_ids = (6,)
+    eos_token_id = 6
+    bos_token_id = None
+
+    def __call__(self, given: str | bytes) -> list[int]:
+        data, ids = given if isinstance(given, bytes) else given.encode(), []
+        while data:
+            fits = [i for i, each in enumerate(self.tokens[:6]) if data.startswith(each)]
+            if not fits:
+                raise ValueError(data)
+            ids.append(max(fits, key=lambda i: len(self.tokens[i])))
+            data = data[len(self.tokens[ids[-1]]) :]
+        return ids
+
+
+def _partly_tokenized(lib: Package) -> Any:
+    made = lib.LLTokenizer(lib.TokenizerWrapper(Overlapping()))
+    texts = (b"ab", b"aab", b"abc", b"abcd", b"cab", b"caab", b"bb", b"aaaa", b"")
+    return [made.tokenize_partial(text) for text in texts]
+
+
 SAME: dict[str, tuple[Any, Any]] = {
     "the vocabulary of bytes": (
         lambda lib: (
@@ -395,6 +452,53 @@ SAME: dict[str, tuple[Any, Any]] = {
         ],
         [True, True, True],
     ),
+    "draft masks at an address": (
+        _draft_masks,
+        [
+            *([12, 16, 0, 7], [98, 99], [12, 16, 7, 7], [98, 99], [12, 7, 7, 7], [98, 99]),
+            *([12, 16, 0, 7] * 2, [12, 16, 0, 12, 12, 16, 0, 7]),
+            *("ValueError", "ValueError", "ValueError"),
+        ],
+    ),
+    "tokens that end in a list": (
+        _ends_in_lists,
+        [True, [False, False, True, True, "EndOfSentence"], True, [STOP]]
+        + [True, [False, False, True, True, "EndOfSentence"], True, [120, STOP]] * 2
+        + [False, [True, True, False, True, "InternalError"], False, [STOP]],
+    ),
+    "tokens whatever follows": (
+        _partly_tokenized,
+        [
+            *(([], b"ab"), ([], b"aab"), ([], b"abc"), ([5], b""), ([2], b"ab"), ([2], b"aab")),
+            *(([1, 1], b""), ([3], b"aa"), ([], b"")),
+        ],
+    ),
+    "Lark where GBNF may stand": (
+        lambda lib: [
+            fits(lib, lib.grammar_from(form, 'start: "a"+'), "aa", "b")
+            for form in ("gbnf", "ebnf", "cfg", "grammar")
+        ],
+        [[True, False]] * 4,
+    ),
+    "what is no text, no name, no tag, no bound": (
+        lambda lib: [
+            fails(lambda: lib.LLMatcher.grammar_from_lark(None)),
+            fails(lambda: lib.LarkCompiler().compile(3, check=False)),
+            fails(lambda: matcher(lib, "start: /a/").get_capture(None)),
+            fails(lambda: lib.StructTag.to_grammar([1])),
+            fails(lambda: lib.LLParserLimits(max_items_in_row="a")),
+            fails(lambda: lib.LLParserLimits(verbose_errors=3)),
+            fails(lambda: lib.LLMatcher(tokenizer(lib), "start: /a/", limits=3)),
+            fails(lambda: lib.LLMatcher.grammar_from_json_schema("true", overrides={"lenient": 1})),
+            fails(lambda: lib.LLMatcher.grammar_from_json_schema("[1]", defaults={"lenient": 1})),
+            fails(lambda: tokenizer(lib).with_slices(3)),
+        ],
+        ["TypeError"] * 3
+        + ["AssertionError"]
+        + ["TypeError"] * 3
+        + ["ValueError"] * 2
+        + ["TypeError"],
+    ),
     "limits are told": (
         lambda lib: [
             lib.LLParserLimits(max_items_in_row=3).max_items_in_row,
@@ -470,6 +574,14 @@ DIFFERENT: dict[str, Difference] = {
         lambda lib: fits(lib, lib.LLMatcher.grammar_from_regex(r"\d"), "1", "٣"),
         there=[True, True],
         here=[True, False],
+    ),
+    '`stop="x"` of a rule': Difference(
+        lambda lib: [
+            fits(lib, 'start: a "y"\na[stop="x"]: /.*/', "axy", "ay"),
+            fits(lib, 'start[stop="x"]: /.*/', "ax", "a"),
+        ],
+        there=[[True, False], [True, False]],
+        here=[[False, True], [False, True]],
     ),
     "`whitespace_pattern`": Difference(
         lambda lib: [

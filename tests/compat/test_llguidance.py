@@ -131,15 +131,88 @@ def test_tokens_that_are_none_have_no_text() -> None:
             tokenizer.decode_str([token])
 
 
+# The words of one mask of that vocabulary, and what stands where no mask was written.
+WORDS, UNTOUCHED = 9, 7
+
+
+def rows_of_words(count: int) -> Any:
+    return np.full((count, WORDS), UNTOUCHED, dtype=np.int32)
+
+
+def test_the_size_of_draft_masks_is_that_of_one_mask() -> None:
+    # It was read as the size of all of them, so that calls of the original's form were refused.
+    rows = rows_of_words(4)
+    given = matcher(llguidance, "start: /[bc]d/")
+    given.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, 4 * WORDS, [98, 98])
+    assert rows[:, 3].tolist() == [0b1100, 0b10000, UNTOUCHED, UNTOUCHED]
+    given.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, 4 * WORDS, [99, 100, 99])
+    assert rows[:, 3].tolist() == [0b1100, 0b10000, 0, UNTOUCHED]
+    assert rows[2].tolist() == [0] * 8 + [2]
+    assert given.validate_tokens([98]) == 1  # it stays where it was
+
+
 def test_masks_of_drafts_need_room() -> None:
-    one = matcher(llguidance, 'start: "ab"')
-    words = -(-one._tokenizer.vocab_size // 32)
-    rows = np.zeros((2, words), dtype=np.int32)
-    for size, tokens in ((4, [1]), (4 * words, [1]), (8 * words, [1, 1])):
-        with pytest.raises(ValueError, match="room for"):
-            one.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, size, tokens)
-    assert not rows.any()
-    one.unsafe_compute_mask_ptr_with_draft_token(rows.ctypes.data, 8 * words, [1])
+    # The original writes behind rows of fewer masks than there are.
+    rows = rows_of_words(3)
+    with pytest.raises(ValueError, match="4 masks from row 0 on do not fit into 3 rows"):
+        on_arrays.fill_next_token_bitmask_par_with_draft_tokens(
+            EXECUTOR, [(one(), 0, [97, 98, 97])], rows
+        )
+    assert (rows == UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("size", [-36, 0, 4, 32, 35, 40, 72, 1 << 61])
+def test_another_size_than_that_of_one_mask_is_refused(size: int) -> None:
+    # A larger one was taken for room, and written to.
+    rows = rows_of_words(2)
+    address = rows.ctypes.data
+    calls: list[Callable[[], None]] = [
+        lambda: one().unsafe_compute_mask_ptr(address, size),
+        lambda: one().unsafe_compute_mask_ptr_with_draft_token(address, size, [97]),
+        lambda: EXECUTOR.unsafe_compute_mask_ptr([(one(), 0)], address, size, 2),
+        lambda: EXECUTOR.unsafe_compute_mask_ptr_with_draft_token(
+            [(one(), 0, [97])], address, size, 2
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"the size is {size} bytes, but must be 36, that of"):
+            call()
+    assert (rows == UNTOUCHED).all()
+
+
+def test_pointers_and_numbers_of_masks_that_are_none() -> None:
+    rows = rows_of_words(2)
+    address = rows.ctypes.data
+    for place, said in ((0, "is null"), (address + 2, "a multiple of 4"), (-4, "at least 0")):
+        with pytest.raises(ValueError, match=f"the pointer .*{said}"):
+            one().unsafe_compute_mask_ptr(place, 36)
+    for count in (0, -2):
+        with pytest.raises(ValueError, match=f"trg_batch_size is {count}, but must be at least 1"):
+            EXECUTOR.unsafe_compute_mask_ptr([(one(), 0)], address, 36, count)
+    for threads, kind in (("a", TypeError), (True, TypeError), (-1, ValueError)):
+        with pytest.raises(kind, match=f"num_threads is {threads!r}, but must be"):
+            GIVEN.LLExecutor(threads)
+    assert (rows == UNTOUCHED).all()
+
+
+def test_draft_tokens_are_any_list_of_integers_and_read_before_a_mask_is_written() -> None:
+    for drafts in ((97, 98), np.array([97, 98])):
+        rows = rows_of_words(3)
+        EXECUTOR.unsafe_compute_mask_ptr_with_draft_token(
+            [(one(), 0, drafts)], rows.ctypes.data, 36, 3
+        )
+        assert not (rows == UNTOUCHED).any()
+    rows = rows_of_words(3)
+    calls: list[Callable[[], None]] = [
+        lambda: EXECUTOR.fill_with_drafts([(one(), 0, [97, "b"])], rows),
+        lambda: GIVEN.LLMatcher.unsafe_compute_mask_ptr_with_draft_token(
+            one(), rows.ctypes.data, 36, [97, "b"]
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="draft_tokens has 'b' at 1, but must hold integers"):
+            call()
+    assert (rows == UNTOUCHED).all()
 
 
 @pytest.mark.parametrize("grammar", ['{"grammars": 3}', '{"grammars": [3]}', '{"grammars" 3'])

@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping, PySet, PyString, PyTuple,
+};
 
 use crate::errors;
 
@@ -39,7 +42,8 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
 pub fn token_id(value: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
     match value.extract::<u32>() {
         Ok(id) if !is_truth(value) => Ok(Some(id)),
-        Err(error) if !error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
+        Err(error) if !error.is_instance_of::<PyTypeError>(value.py()) => Err(error),
         _ => Err(PyTypeError::new_err(format!("a token id is an int, not {}", shown(value)))),
     }
 }
@@ -49,10 +53,68 @@ pub fn token_id(value: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
 /// # Errors
 /// `TypeError` for anything but integers that can be iterated.
 pub fn token_ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
-    let items = values
-        .try_iter()
-        .map_err(|_| PyTypeError::new_err(format!("token ids come as a sequence of ints, not as {}", shown(values))))?;
-    items.map(|item| token_id(&item?)).collect()
+    let ordered = if is_set(values) { None } else { iterable(values)? };
+    let ordered = ordered.ok_or_else(|| {
+        PyTypeError::new_err(format!("token ids come as a sequence of ints, not as {}", shown(values)))
+    })?;
+    ordered.try_iter()?.map(|item| token_id(&item?)).collect()
+}
+
+/// The values of an argument that is a list of them, or what else has an order.
+///
+/// # Errors
+/// `TypeError` for what has none: with its name, its value, and what of it is `wanted`.
+pub fn items<'py>(name: &str, wanted: &str, values: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let ordered = if is_set(values) { None } else { iterable(values)? };
+    let ordered = ordered
+        .ok_or_else(|| PyTypeError::new_err(format!("{name} is {}, but must be a list of {wanted}", short(values))))?;
+    match ordered.cast_exact::<PyList>() {
+        Ok(list) => Ok(list.iter().collect()),
+        Err(_) => ordered.try_iter()?.collect(),
+    }
+}
+
+/// What can be iterated in the place of a value: a list of what an array holds, and else the value itself.
+///
+/// `None` for what cannot be iterated, and for texts and dicts: what these give one by one is not what is meant. Bytes are
+/// integers, and tokens of vocabularies that have one for each.
+fn iterable<'py>(values: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    // Most are lists, and known the faster way.
+    if values.is_exact_instance_of::<PyList>() || values.is_exact_instance_of::<PyTuple>() {
+        return Ok(Some(values.clone()));
+    }
+    let py = values.py();
+    if values.is_instance_of::<PyString>() || values.cast::<PyMapping>().is_ok() {
+        return Ok(None);
+    }
+    // Arrays and tensors: one number at a time is slow, and of one without dimensions or memory there is none.
+    if values.hasattr(intern!(py, "tolist"))? {
+        return match values.call_method0(intern!(py, "tolist")) {
+            Ok(list) => Ok(list.is_instance_of::<PyList>().then_some(list)),
+            Err(error) if error.is_instance_of::<PyException>(py) => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+    match values.try_iter() {
+        Ok(iterator) => Ok(Some(iterator.into_any())),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// It is a set, which has no order.
+fn is_set(values: &Bound<'_, PyAny>) -> bool {
+    values.is_instance_of::<PySet>() || values.is_instance_of::<PyFrozenSet>()
+}
+
+/// A switch.
+///
+/// # Errors
+/// `TypeError` for anything but `True` and `False`, of Python or of numpy.
+pub fn truth(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value
+        .extract::<bool>()
+        .map_err(|_| PyTypeError::new_err(format!("{name} is {}, but must be True or False", short(value))))
 }
 
 /// The tokens that may end a text: one id, or several.
@@ -61,8 +123,11 @@ pub fn token_ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
 /// `TypeError` for anything but ids, `ValueError` for one that the vocabulary does not have.
 pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<u32>> {
     let id = |value: &Bound<'_, PyAny>| {
-        let id = token_id(value).map_err(|_| {
-            PyTypeError::new_err(format!("override_stop_tokens holds {}, but must hold token ids", short(value)))
+        let id = token_id(value).map_err(|error| match error.is_instance_of::<PyTypeError>(value.py()) {
+            true => {
+                PyTypeError::new_err(format!("override_stop_tokens holds {}, but must hold token ids", short(value)))
+            }
+            false => error,
         })?;
         id.filter(|&id| (id as usize) < vocab_size).ok_or_else(|| {
             PyValueError::new_err(format!(
@@ -75,9 +140,9 @@ pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<
     if value.extract::<i64>().is_ok() {
         return Ok(vec![id(value)?]);
     }
-    match value.try_iter() {
-        Ok(each) => each.map(|value| id(&value?)).collect(),
-        Err(_) => Ok(vec![id(value)?]),
+    match iterable(value)? {
+        Some(each) => each.try_iter()?.map(|value| id(&value?)).collect(),
+        None => Ok(vec![id(value)?]),
     }
 }
 
@@ -100,6 +165,7 @@ pub fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     match value.extract::<usize>() {
         Ok(number) if !is_truth(value) => Ok(Some(number)),
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
+        Err(error) if !error.is_instance_of::<PyTypeError>(value.py()) => Err(error),
         _ => Err(PyTypeError::new_err(format!("{name} is an int, not {}", shown(value)))),
     }
 }
@@ -112,16 +178,25 @@ pub fn time(name: &str, value: &Bound<'_, PyAny>, unit: Duration) -> PyResult<Op
     match value.extract::<f64>() {
         Ok(number) if !is_truth(value) => Ok(Duration::try_from_secs_f64(number * unit.as_secs_f64()).ok()),
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(None),
+        Err(error) if !error.is_instance_of::<PyTypeError>(value.py()) => Err(error),
         _ => Err(PyTypeError::new_err(format!("{name} is a number, not {}", shown(value)))),
     }
 }
 
-/// It is `True` or `False`, of Python or of numpy: Python counts with them, and they are no numbers here.
+/// It is `True` or `False`, of Python, numpy or torch: Python counts with them, and they are no numbers here.
 fn is_truth(value: &Bound<'_, PyAny>) -> bool {
     // Whatever is an int or a float itself is none, and is known the faster way.
     !value.is_exact_instance_of::<PyInt>()
         && !value.is_exact_instance_of::<PyFloat>()
-        && (value.is_instance_of::<PyBool>() || matches!(kind(value).as_str(), "bool" | "bool_"))
+        && (value.is_instance_of::<PyBool>() || is_foreign_truth(value))
+}
+
+fn is_foreign_truth(value: &Bound<'_, PyAny>) -> bool {
+    match kind(value).as_str() {
+        "bool" | "bool_" => true,
+        "Tensor" => value.getattr("dtype").and_then(|dtype| dtype.str()).is_ok_and(|dtype| dtype == "torch.bool"),
+        _ => false,
+    }
 }
 
 /// A text: `str` or `bytes`.

@@ -16,6 +16,9 @@ use crate::errors;
 use crate::matcher::Matcher;
 use crate::watch;
 
+/// More threads than any machine has use for; each costs memory.
+const MAX_THREADS: usize = 1024;
+
 /// Threads that work on the sequences of a batch.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct BatchMatcher {
@@ -26,8 +29,15 @@ pub struct BatchMatcher {
 impl BatchMatcher {
     #[new]
     #[pyo3(signature = (max_threads = None))]
-    fn new(max_threads: Option<usize>) -> BatchMatcher {
-        BatchMatcher { workers: Workers::new(max_threads) }
+    fn new(max_threads: Option<&Bound<'_, PyAny>>) -> PyResult<BatchMatcher> {
+        let threads = |value: &Bound<'_, PyAny>| match arguments::whole("max_threads", value)? {
+            Some(number @ 1..=MAX_THREADS) => Ok(number),
+            _ => Err(PyValueError::new_err(format!(
+                "max_threads is {}, but must be from 1 to {MAX_THREADS}",
+                arguments::short(value)
+            ))),
+        };
+        Ok(BatchMatcher { workers: Workers::new(max_threads.map(threads).transpose()?) })
     }
 
     /// How many threads work on a batch at most.
@@ -63,11 +73,12 @@ impl BatchMatcher {
     #[pyo3(signature = (matchers, bitmask, indices = None))]
     fn batch_fill_next_token_bitmask(
         &self,
-        matchers: Vec<Bound<'_, PyAny>>,
+        matchers: &Bound<'_, PyAny>,
         bitmask: &Bound<'_, PyAny>,
-        indices: Option<Vec<Bound<'_, PyAny>>>,
+        indices: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<bool>> {
         let py = bitmask.py();
+        let (matchers, indices) = (listed(matchers)?, rows_of(indices)?);
         same_length(&matchers, "indices", indices.as_ref().map_or(matchers.len(), Vec::len))?;
         let mut guards = lock_all(py, &matchers)?;
         let Some(words) = words_of_all(&guards)? else { return Ok(Vec::new()) };
@@ -80,11 +91,12 @@ impl BatchMatcher {
     fn batch_find_mask_patches(
         &self,
         py: Python<'_>,
-        matchers: Vec<Bound<'_, PyAny>>,
+        matchers: &Bound<'_, PyAny>,
         row_ids: &Bound<'_, PyAny>,
         offsets: &Bound<'_, PyAny>,
         flipped: &Bound<'_, PyAny>,
     ) -> PyResult<usize> {
+        let matchers = listed(matchers)?;
         let [row_ids, offsets, flipped] = [
             Integers::of("row_ids", row_ids, matchers.len())?,
             Integers::of("offsets", offsets, matchers.len() + 1)?,
@@ -121,13 +133,16 @@ impl BatchMatcher {
     fn batch_accept_and_fill(
         &self,
         py: Python<'_>,
-        matchers: Vec<Bound<'_, PyAny>>,
-        token_ids: Vec<Option<Bound<'_, PyAny>>>,
+        matchers: &Bound<'_, PyAny>,
+        token_ids: &Bound<'_, PyAny>,
         bitmask: &Bound<'_, PyAny>,
-        indices: Option<Vec<Bound<'_, PyAny>>>,
+        indices: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<(bool, bool)>> {
+        let (matchers, indices) = (listed(matchers)?, rows_of(indices)?);
+        let token_ids = arguments::items("token_ids", "token ids", token_ids)?;
         same_length(&matchers, "token_ids", token_ids.len())?;
-        let token_ids = token_ids.iter().map(|id| id.as_ref().map(arguments::token_id).transpose());
+        let given = |id: &Bound<'_, PyAny>| if id.is_none() { None } else { Some(arguments::token_id(id)) };
+        let token_ids = token_ids.iter().map(|id| given(id).transpose());
         let token_ids = token_ids.collect::<PyResult<Vec<Option<Option<u32>>>>>()?;
         same_length(&matchers, "indices", indices.as_ref().map_or(matchers.len(), Vec::len))?;
         let mut guards = lock_all(py, &matchers)?;
@@ -176,10 +191,10 @@ impl BatchMatcher {
     fn batch_accept_token(
         &self,
         py: Python<'_>,
-        matchers: Vec<Bound<'_, PyAny>>,
+        matchers: &Bound<'_, PyAny>,
         token_ids: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<bool>> {
-        let ids = arguments::token_ids(token_ids)?;
+        let (matchers, ids) = (listed(matchers)?, arguments::token_ids(token_ids)?);
         self.each(py, &matchers, "token_ids", ids, |matcher, id| id.map_or(Ok(false), |id| matcher.accept_token(id)))
     }
 
@@ -203,9 +218,10 @@ impl BatchMatcher {
     fn batch_accept_string(
         &self,
         py: Python<'_>,
-        matchers: Vec<Bound<'_, PyAny>>,
-        texts: Vec<Bound<'_, PyAny>>,
+        matchers: &Bound<'_, PyAny>,
+        texts: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<bool>> {
+        let (matchers, texts) = (listed(matchers)?, arguments::items("texts", "texts, str or bytes", texts)?);
         let texts = texts.iter().map(arguments::text).collect::<PyResult<Vec<_>>>()?;
         self.each(py, &matchers, "texts", texts, |matcher, text| matcher.accept_bytes(text))
     }
@@ -223,7 +239,8 @@ impl BatchMatcher {
     /// Examples:
     ///     >>> batch.batch_temperature(matchers)
     ///     [None, None]
-    fn batch_temperature(&self, py: Python<'_>, matchers: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Option<f64>>> {
+    fn batch_temperature(&self, py: Python<'_>, matchers: &Bound<'_, PyAny>) -> PyResult<Vec<Option<f64>>> {
+        let matchers = listed(matchers)?;
         let nothing = vec![(); matchers.len()];
         self.each(py, &matchers, "matchers", nothing, |matcher, ()| matcher.temperature())
     }
@@ -243,12 +260,8 @@ impl BatchMatcher {
     /// Examples:
     ///     >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
     ///     ([True, True], None)
-    fn batch_rollback(
-        &self,
-        py: Python<'_>,
-        matchers: Vec<Bound<'_, PyAny>>,
-        counts: Vec<Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
+    fn batch_rollback(&self, py: Python<'_>, matchers: &Bound<'_, PyAny>, counts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (matchers, counts) = (listed(matchers)?, arguments::items("counts", "ints", counts)?);
         let counts =
             counts.iter().map(|count| arguments::count("num_tokens", count)).collect::<PyResult<Vec<usize>>>()?;
         self.each(py, &matchers, "counts", counts, |matcher, &mut count| matcher.rollback(count)).map(|_| ())
@@ -345,6 +358,14 @@ impl BatchMatcher {
         }
         Ok(jobs.into_iter().map(|job| job.result.expect("all jobs are done")).collect())
     }
+}
+
+fn listed<'py>(matchers: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    arguments::items("matchers", "GrammarMatchers", matchers)
+}
+
+fn rows_of<'py>(indices: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    indices.map(|indices| arguments::items("indices", "rows of the bitmask", indices)).transpose()
 }
 
 fn same_length(matchers: &[Bound<'_, PyAny>], name: &str, length: usize) -> PyResult<()> {

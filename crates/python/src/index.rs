@@ -59,7 +59,8 @@ impl IndexBuilder {
 
     /// Works for about so many seconds; says whether it is done.
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        let time = Duration::from_secs_f64(seconds.clamp(0.0, MAX_SECONDS));
+        // NaN is no time.
+        let time = Duration::try_from_secs_f64(seconds.clamp(0.0, MAX_SECONDS)).unwrap_or_default();
         watch::unstoppable(py, || self.lock().advance(time))?.map_err(|error| refused(py, error))
     }
 

@@ -76,17 +76,17 @@ impl Matcher {
 impl Matcher {
     /// Of a compiled grammar; or the fork of a matcher, where a tuple holds one.
     #[new]
-    #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = false,
-                        max_rollback_tokens = Given::NOTHING, canonical = false, token_budget = None,
+    #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = Given::NOTHING,
+                        max_rollback_tokens = Given::NOTHING, canonical = Given::NOTHING, token_budget = None,
                         whitespace_budget = None),
            text_signature = "(compiled_grammar, *, override_stop_tokens=None, terminate_without_stop_token=False, \
                              max_rollback_tokens=0, canonical=False, token_budget=None, whitespace_budget=None)")]
     fn new(
         compiled_grammar: &Bound<'_, PyAny>,
         override_stop_tokens: Option<&Bound<'_, PyAny>>,
-        terminate_without_stop_token: bool,
+        terminate_without_stop_token: Given<'_>,
         max_rollback_tokens: Given<'_>,
-        canonical: bool,
+        canonical: Given<'_>,
         token_budget: Option<&Bound<'_, PyAny>>,
         whitespace_budget: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Matcher> {
@@ -113,6 +113,9 @@ impl Matcher {
             })?,
             None => 0,
         };
+        let switch = |name, given: &Given<'_>| given.value().map_or(Ok(false), |value| arguments::truth(name, value));
+        let terminate_without_stop_token = switch("terminate_without_stop_token", &terminate_without_stop_token)?;
+        let canonical = switch("canonical", &canonical)?;
         if canonical {
             tokenizer_info.call_method0(py, intern!(py, "learn_encoding"))?;
         }
@@ -120,6 +123,12 @@ impl Matcher {
             Some(tokens) => Some(arguments::stop_tokens(tokens, compiled.vocabulary().vocab_size())?),
             None => None,
         };
+        if override_stop_tokens.as_ref().is_some_and(Vec::is_empty) && !terminate_without_stop_token {
+            return Err(PyValueError::new_err(
+                "override_stop_tokens is empty, so no text could end: give at least one id, None for those of the \
+                 vocabulary, or terminate_without_stop_token=True",
+            ));
+        }
         let token_budget = token_budget.map(|tokens| arguments::count("token_budget", tokens)).transpose()?;
         let whitespace_budget =
             whitespace_budget.map(|bytes| arguments::count("whitespace_budget", bytes)).transpose()?;
@@ -382,14 +391,18 @@ impl Matcher {
     ///     max_bytes: The longest text to look for, in bytes.
     ///
     /// Raises:
-    ///     MatcherError: Every completion is longer than `max_bytes`, or another thread is using this matcher.
+    ///     MatcherError: Every completion is longer than `max_bytes`, which may be negative, or another thread is using this
+    ///         matcher.
     ///     LimitExceeded: As in `accept_token`.
+    ///     TypeError: `max_bytes` is not an int.
     ///
     /// Examples:
     ///     >>> matcher.shortest_completion()
     ///     b'ab'
-    #[pyo3(signature = (*, max_bytes = 65_536))]
-    fn shortest_completion<'py>(&self, py: Python<'py>, max_bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
+    #[pyo3(signature = (*, max_bytes = Given::NOTHING), text_signature = "($self, *, max_bytes=65536)")]
+    fn shortest_completion<'py>(&self, py: Python<'py>, max_bytes: Given<'_>) -> PyResult<Bound<'py, PyBytes>> {
+        const MOST: usize = 65_536;
+        let max_bytes = max_bytes.value().map_or(Ok(MOST), |bytes| arguments::count("max_bytes", bytes))?;
         let text = self.with(py, |inner| inner.shortest_completion(max_bytes))?;
         Ok(PyBytes::new(py, &text))
     }
@@ -408,7 +421,9 @@ impl Matcher {
         self.with(py, engine::GrammarMatcher::tokens_to_end)
     }
 
-    /// In how many tokens the text must be complete, as given; None where there is no budget.
+    /// In how many tokens from its beginning the text must be complete; None where there is no budget.
+    ///
+    /// As given, and for a fork within a text with the tokens before it.
     ///
     /// Examples:
     ///     >>> matcher.fork(token_budget=3).token_budget

@@ -132,8 +132,9 @@ impl Preparation {
         compiled_grammar: &CompiledGrammar,
         milliseconds: &Bound<'_, PyAny>,
         bytes: Option<&Bound<'_, PyAny>>,
-        background: bool,
+        background: &Bound<'_, PyAny>,
     ) -> PyResult<Preparation> {
+        let background = arguments::truth("background", background)?;
         let limits = compiled_grammar.inner.limits();
         if limits.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled) {
             return Err(errors::cancelled(py));

@@ -149,6 +149,10 @@ class MaskRows:
         max_rows: int = 1024,
     ) -> None:
         """Keeps no row yet."""
+        if not hasattr(tokenizer_info, "fill_mask_row"):
+            raise TypeError(
+                f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a TokenizerInfo"
+            )
         self._info = tokenizer_info
         self._max_rows = count("max_rows", max_rows, least=1)
         self._words = -(-tokenizer_info.vocab_size // 32)

@@ -19,7 +19,7 @@ from stencilm.bitmask.rows import MaskPatch
 from stencilm.errors import MatcherError
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
-from stencilm.whole_numbers import MOST, as_real, as_whole, count, shown, whole_number
+from stencilm.whole_numbers import MOST, as_real, as_whole, count, listed, shown, whole_number
 
 
 class Verdict(NamedTuple):
@@ -66,7 +66,10 @@ class GrammarMatcher(_core.Matcher):
     Raises:
         MatcherError: `token_budget` is less than `tokens_to_end()` is at the beginning, or the
             grammar has parts with budgets of their own.
+        TypeError: An argument is of another type.
         UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
+        ValueError: The vocabulary lacks one of `override_stop_tokens`; or there are none in it, and
+            nothing else ends the text.
 
     Examples:
         >>> import stencilm
@@ -233,16 +236,19 @@ class GrammarMatcher(_core.Matcher):
     def _recent(self, recent_tokens: Sequence[int] | None) -> Sequence[int]:
         if recent_tokens is None:
             return self._recent_tokens(RECENT_TOKENS)
-        if not hasattr(recent_tokens, "__iter__"):
+        is_set = isinstance(recent_tokens, (set, frozenset))
+        given = list(recent_tokens) if is_set else listed(recent_tokens)
+        if given is None:
             raise TypeError(
                 f"recent_tokens is {shown(recent_tokens)}, but must be token ids, as in [1, 2]"
             )
-        given = list(recent_tokens)
         numbers = [as_whole(token_id) for token_id in given]
         tokens = [token_id for token_id in numbers if token_id is not None]
         if len(tokens) < len(numbers):
             wrong = given[numbers.index(None)]
             raise TypeError(f"recent_tokens holds {shown(wrong)}, but must hold token ids")
+        if is_set:
+            raise TypeError(f"recent_tokens is {shown(recent_tokens)}, but must have an order")
         return tokens
 
     def candidates(self, limit: int = 16) -> list[Candidate]:
@@ -251,7 +257,10 @@ class GrammarMatcher(_core.Matcher):
         A lexeme with at most `limit` texts stands as these, another one as a pattern: the syntax
         of `Grammar.from_regex`, except that a lexeme which no pattern can describe (an
         intersection, or half a character) stands as `(?s:.)+`, which is too much. Texts first; no
-        more than `limit` in all. That the text may end here is not among them; see `is_completed`.
+        more than `limit` in all. What is kept as a list of texts, as keys, the values of an `enum`
+        and short classes such as `[0-9]` are, counts as a lexeme for each text, and the first
+        `limit` of them stand for all. That the text may end here is not among them; see
+        `is_completed`.
 
         Examples:
             >>> matcher.candidates()
@@ -555,7 +564,12 @@ def _position(position: Any) -> int:
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.int64]:
-    numbers = np.asarray(values)
+    try:
+        numbers = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths, a gradient
+        raise ValueError(
+            f"{name} is {shown(values)}, but must be a list of integers, one for each node"
+        ) from error
     if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and numbers.size):
         raise ValueError(
             f"{name} has shape {numbers.shape} and dtype {numbers.dtype}, but must be a list of "

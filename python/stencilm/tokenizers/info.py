@@ -26,7 +26,7 @@ from stencilm.tokenizers.spelling import VocabType
 from stencilm.tokenizers.state import State, dump, restore, settle
 from stencilm.tokenizers.tiktoken_source import read_tiktoken
 from stencilm.tokenizers.view import show_tokens
-from stencilm.whole_numbers import as_whole, shown, truth
+from stencilm.whole_numbers import as_whole, listed, shown, truth
 
 _Ids = Iterable[int] | int | None
 
@@ -394,11 +394,11 @@ class TokenizerInfo:
         return dump(self._state)
 
     def _checked(self, ids: Iterable[int], name: str = "ids") -> list[int]:
-        is_listed = hasattr(ids, "__iter__") and not isinstance(ids, str)
-        found = [as_whole(token_id) for token_id in ids] if is_listed else [None]
+        held = listed(ids)
+        found = [None] if held is None else [as_whole(token_id) for token_id in held]
         numbers = [number for number in found if number is not None]
         if len(numbers) < len(found):
-            what = repr(ids)[:60] if is_listed else f"a {type(ids).__name__}"
+            what = f"a {type(ids).__name__}" if held is None else repr(ids)[:60]
             raise TypeError(f"{name} is {what}, but must be token ids, as in [1, 2]")
         for number in numbers:
             if not 0 <= number < self.vocab_size:
@@ -438,9 +438,7 @@ class TokenizerInfo:
 
 
 def _checked_bytes(data: Any) -> bytes:
-    try:
-        return bytes(memoryview(data))
-    except TypeError:
-        raise TypeError(
-            f"data is a {type(data).__name__}, but must be bytes: text.encode() makes them"
-        ) from None
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return bytes(data)
+    # Numbers of NumPy have a buffer, too, and are no bytes of a text.
+    raise TypeError(f"data is a {type(data).__name__}, but must be bytes: text.encode() makes them")

@@ -5,14 +5,14 @@ Every tokenizer library ends here, so nothing behind this file knows where a voc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
 from stencilm.foreign import said, told_as
 from stencilm.tokenizers.spelling import Spelling
-from stencilm.whole_numbers import as_whole, shown
+from stencilm.whole_numbers import as_whole, listed, shown
 
 # Far above any model (the largest known vocabularies have 262,144 entries): what is wider is a
 # mistake, and would ask for bitmasks and lists of that width.
@@ -138,11 +138,11 @@ def ids_of(value: object, *, what: str) -> tuple[int, ...]:
     """
     if value is None:
         return ()
-    values: Iterable[Any] = value if isinstance(value, Iterable) else (value,)
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, bytearray, Mapping)):
         raise TokenizerError(f"{what} is {value!r:.80}; give token ids as integers")
+    held = list(value) if isinstance(value, Set) else listed(value)
     found: list[int] = []
-    for item in values:
+    for item in (value,) if held is None else held:
         number = as_whole(item)
         if number is None:
             raise TokenizerError(f"{what} holds {item!r:.80}; give token ids as integers")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stencilm.compat.arguments import check_kinds
+from stencilm.compat.arguments import check_kinds, whole_numbers
 from stencilm.compat.llguidance.matcher import LLMatcher, memory
-from stencilm.whole_numbers import as_whole
+from stencilm.whole_numbers import as_whole, whole_number
 
 
 class LLExecutor:
@@ -18,10 +18,15 @@ class LLExecutor:
     Args:
         num_threads: Kept for callers that know this option: masks take microseconds here, and are
             computed one after another.
+
+    Raises:
+        TypeError: `num_threads` is no integer.
+        ValueError: It is negative.
     """
 
     def __init__(self, num_threads: int | None = None) -> None:
-        self._num_threads = num_threads
+        if num_threads is not None:
+            whole_number("num_threads", num_threads, least=0, otherwise=" or None")
 
     def unsafe_compute_mask_ptr(
         self,
@@ -39,10 +44,11 @@ class LLExecutor:
             trg_batch_size: The number of rows.
 
         Raises:
-            ValueError: The address is 0, a row is out of range, or rows are too short.
+            ValueError: The address is 0 or no multiple of 4, a row is out of range, or the size is
+                not that of a mask.
         """
-        rows = memory(trg_ptr, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
-        self.fill(interpreters, rows)
+        given = _entries(interpreters, (LLMatcher, int))
+        self.fill(given, _rows(given, trg_ptr, one_mask_bytes, trg_batch_size))
 
     def unsafe_compute_mask_ptr_with_draft_token(
         self,
@@ -60,10 +66,10 @@ class LLExecutor:
             trg_batch_size: As above.
 
         Raises:
-            ValueError: As above.
+            ValueError: As above, also where the masks behind drafts do not fit into the rows.
         """
-        rows = memory(trg_ptr, one_mask_bytes * trg_batch_size).reshape(trg_batch_size, -1)
-        self.fill_with_drafts(interpreters, rows)
+        given = _entries(interpreters, (LLMatcher, int, list))
+        self.fill_with_drafts(given, _rows(given, trg_ptr, one_mask_bytes, trg_batch_size))
 
     def fill(self, matchers: list[tuple[LLMatcher, int]], rows: NDArray[np.int32]) -> None:
         """Writes the mask of each matcher to its row."""
@@ -108,14 +114,24 @@ def _entries(entries: Any, kinds: tuple[type, ...]) -> list[Any]:
     held = check_kinds("matchers", entries, (tuple, list), wanted)
     made = []
     for place, entry in enumerate(held):
-        read = [
-            as_whole(value) if kind is int else value if isinstance(value, kind) else None
-            for value, kind in zip(entry, kinds, strict=False)
-        ]
+        read = [_read(value, kind) for value, kind in zip(entry, kinds, strict=False)]
         if len(entry) != len(kinds) or None in read:
             raise TypeError(f"matchers has {entry!r:.60} at {place}, but must hold {wanted}")
         made.append(tuple(read))
     return made
+
+
+def _read(value: Any, kind: type) -> Any:
+    """The value as this kind; None for one of another. Lists are those of draft tokens."""
+    if kind is int:
+        return as_whole(value)
+    if kind is list:
+        return whole_numbers("draft_tokens", value)
+    return value if isinstance(value, kind) else None
+
+
+def _rows(entries: list[Any], address: int, one_mask_bytes: int, count: int) -> NDArray[np.int32]:
+    return memory((matcher for matcher, *_ in entries), address, one_mask_bytes, count)
 
 
 def _check(rows: NDArray[np.int32], places: list[tuple[int, int]]) -> None:

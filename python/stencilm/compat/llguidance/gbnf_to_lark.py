@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from stencilm.compat.llguidance.notations import grammar_from, is_lark_syntax
 
-from stencilm.compat.llguidance.notations import grammar_from
+__all__ = ["any_to_lark", "gbnf_to_lark", "is_lark_syntax"]
 
 
 def gbnf_to_lark(text: str) -> str:
@@ -17,11 +17,6 @@ def gbnf_to_lark(text: str) -> str:
         ValueError: It is not well formed, or Lark has no words for it.
     """
     return grammar_from("gbnf", text)
-
-
-def is_lark_syntax(text: str) -> bool:
-    """Whether a text is Lark by its looks: it has a rule `start`, or a line with `%llguidance`."""
-    return re.search(r"^\s*(?:start\s*:|%llguidance\b)", text, re.MULTILINE) is not None
 
 
 def any_to_lark(text: str) -> str:

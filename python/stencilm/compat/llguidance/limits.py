@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from stencilm.whole_numbers import truth, whole_number
+
 _DEFAULTS = {
     "max_items_in_row": 2_000,
     "initial_lexer_fuel": 1_000_000,
@@ -15,7 +17,12 @@ _DEFAULTS = {
 
 
 class LLParserLimits:
-    """Bounds of the original, kept for callers that know them; those of `stencilm.Limits` hold."""
+    """Bounds of the original, kept for callers that know them; those of `stencilm.Limits` hold.
+
+    Raises:
+        TypeError: A bound is no integer, or a switch neither True nor False.
+        ValueError: A bound is negative.
+    """
 
     max_items_in_row: int
     initial_lexer_fuel: int
@@ -49,4 +56,10 @@ class LLParserLimits:
             "verbose_errors": verbose_errors,
         }
         for name, value in given.items():
-            setattr(self, name, _DEFAULTS[name] if value is None else value)
+            if value is None:
+                value = _DEFAULTS[name]
+            elif isinstance(_DEFAULTS[name], bool):
+                truth(name, value)
+            else:
+                value = whole_number(name, value, least=0)
+            setattr(self, name, value)

@@ -8,7 +8,7 @@ nothing then.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from stencilm.compat.arguments import whole_numbers
 from stencilm.compat.llguidance.limits import LLParserLimits
-from stencilm.compat.llguidance.notations import json_grammar, read_grammar, regex_grammar
+from stencilm.compat.llguidance.notations import (
+    json_grammar,
+    lark_grammar,
+    read_grammar,
+    regex_grammar,
+)
 from stencilm.compat.llguidance.tokenizer import LLTokenizer
 from stencilm.errors import LimitExceeded, StencilError
 from stencilm.matching.compiler import GrammarCompiler
@@ -49,7 +54,7 @@ class LLMatcher:
         limits: Kept for callers that know this option.
 
     Raises:
-        TypeError: `tokenizer` is no LLTokenizer.
+        TypeError: `tokenizer` is no LLTokenizer, or `limits` are no LLParserLimits.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class LLMatcher:
         limits: LLParserLimits | None = None,
     ) -> None:
         self._tokenizer = _tokenizer(tokenizer)
+        _check_limits(limits)
         self._matcher: GrammarMatcher | None = None
         self._error = ""
         self._reason: StopReason = "NotStopped"
@@ -82,7 +88,9 @@ class LLMatcher:
         limits: LLParserLimits | None = None,
     ) -> str:
         """What is wrong with a grammar; empty where nothing is."""
-        is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar, tokenizer)
+        is_error, messages = LLMatcher.validate_grammar_with_warnings(
+            grammar, tokenizer, limits=limits
+        )
         return messages[0] if is_error else ""
 
     @staticmethod
@@ -94,6 +102,7 @@ class LLMatcher:
     ) -> tuple[bool, list[str]]:
         """Whether a grammar is wrong, and what is wrong, or what of it is not enforced."""
         info = None if tokenizer is None else _tokenizer(tokenizer)._info
+        _check_limits(limits)
         try:
             read = read_grammar(grammar)
             if info is not None:
@@ -116,14 +125,14 @@ class LLMatcher:
             overrides: Options, which change it.
 
         Raises:
-            ValueError: With options, where the schema is no JSON.
+            ValueError: With options, where the schema is no JSON object.
         """
         return json_grammar(schema, defaults, overrides)
 
     @staticmethod
     def grammar_from_lark(lark: str) -> str:
         """The text itself; it is not checked here."""
-        return lark
+        return lark_grammar(lark)
 
     @staticmethod
     def grammar_from_regex(regex: str) -> str:
@@ -252,12 +261,16 @@ class LLMatcher:
         return self._consume(sampled_token)
 
     def consume_tokens(self, tokens: list[int]) -> bool:
-        """Go behind tokens; where one does not fit it is in error, and the answer is False."""
+        """Go behind tokens; where one does not fit it is in error, and the answer is False.
+
+        A token that ends the text may follow where it is stopped, and ends it.
+        """
         for token in whole_numbers("tokens", tokens):
-            if self.is_stopped():
+            if self._reason == "EndOfSentence" and token in self._tokenizer.eos_tokens:
+                continue
+            if self.is_stopped() and token not in self._tokenizer.eos_tokens:
                 self._fail(ValueError("the text is stopped: no more tokens may follow"))
-                return False
-            if not self._consume(token):
+            if self._error or not self._consume(token):
                 return False
         return not self._error
 
@@ -306,24 +319,29 @@ class LLMatcher:
 
         Args:
             trg_ptr: The address of 32-bit words.
-            trg_bytes: How many bytes there are.
+            trg_bytes: The size of the mask, in bytes.
 
         Raises:
-            ValueError: The address is 0, or the room too small.
+            ValueError: The address is 0 or no multiple of 4, or the size is not that of a mask.
         """
-        self.fill_row(memory(trg_ptr, trg_bytes))
+        self.fill_row(memory([self], trg_ptr, trg_bytes, 1)[0])
 
     def unsafe_compute_mask_ptr_with_draft_token(
         self, trg_ptr: int, trg_bytes: int, draft_tokens: list[int]
     ) -> None:
         """Write the mask, and one behind each draft token that fits, one after another.
 
+        Args:
+            trg_ptr: The address of 32-bit words: room for one mask more than there are drafts.
+            trg_bytes: The size of one mask, not that of all of them.
+            draft_tokens: The drafted tokens.
+
         Raises:
-            ValueError: The address is 0, or the room too small.
+            TypeError: A draft token is no integer.
+            ValueError: The address is 0 or no multiple of 4, or the size is not that of a mask.
         """
-        words = _words(self._tokenizer)
-        rows = memory(trg_ptr, trg_bytes)
-        self.fill_drafts(rows[: len(rows) // words * words].reshape(-1, words), draft_tokens)
+        drafts = whole_numbers("draft_tokens", draft_tokens)
+        self.fill_drafts(memory([self], trg_ptr, trg_bytes, 1 + len(drafts)), drafts)
 
     def fill_drafts(self, rows: NDArray[np.int32], draft_tokens: list[int]) -> None:
         """Writes the mask into the first row, and one behind each draft token that fits."""
@@ -340,7 +358,13 @@ class LLMatcher:
             ahead.fill_row(row)
 
     def get_capture(self, name: str) -> bytes | None:
-        """The last captured text of a name; None where there is none."""
+        """The last captured text of a name; None where there is none.
+
+        Raises:
+            TypeError: The name is no str.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"name is {name!r:.60}, but must be a str")
         found = [text for each, text in self.get_captures() if each == name]
         return found[-1] if found else None
 
@@ -388,20 +412,39 @@ def _tokenizer(value: Any) -> LLTokenizer:
     return value
 
 
-def memory(address: int, size: int) -> NDArray[np.int32]:
-    """The 32-bit words at an address, which the caller vouches for.
+def _check_limits(limits: Any) -> None:
+    if limits is not None and not isinstance(limits, LLParserLimits):
+        raise TypeError(f"limits is {limits!r:.60}, but must be an LLParserLimits or None")
+
+
+def memory(
+    matchers: Iterable[LLMatcher], address: int, mask_size: int, masks: int
+) -> NDArray[np.int32]:
+    """Masks that follow each other at an address, which the caller vouches for.
 
     Raises:
-        TypeError: The address or the size is no integer.
-        ValueError: The address is 0, or the size no whole number of words.
+        TypeError: The address, the size or the number is no integer.
+        ValueError: The address is 0 or no multiple of 4, the number is below 1, or the size is not
+            that of one mask of each matcher: at another distance others would be overwritten.
     """
     address = whole_number("the pointer", address, least=0)
-    size = whole_number("the size", size, least=-MOST)
+    size = whole_number("the size", mask_size, least=-MOST)
+    masks = whole_number("trg_batch_size", masks, least=1)
     if address == 0:
         raise ValueError("the pointer is null")
-    if size <= 0 or size % 4:
-        raise ValueError(f"{size} bytes are no whole number of 32-bit words")
-    return np.ctypeslib.as_array((ctypes.c_int32 * (size // 4)).from_address(address))
+    if address % 4:
+        raise ValueError(f"the pointer is {address}, but must be a multiple of 4")
+    for matcher in matchers:
+        words = _words(matcher._tokenizer)
+        if size != 4 * words:
+            raise ValueError(
+                f"the size is {size} bytes, but must be {4 * words}, that of one mask of "
+                f"{matcher._tokenizer.vocab_size} tokens"
+            )
+    if size <= 0 or size % 4 or size * masks > MOST:
+        raise ValueError(f"{masks} masks of {size} bytes are no whole number of 32-bit words")
+    memory = (ctypes.c_int32 * (size // 4 * masks)).from_address(address)
+    return np.ctypeslib.as_array(memory).reshape(masks, size // 4)
 
 
 def _words(tokenizer: LLTokenizer) -> int:

@@ -52,7 +52,12 @@ def json_grammar(
     defaults: Mapping[str, Any] | None,
     overrides: Mapping[str, Any] | None,
 ) -> str:
-    """The text of a grammar for a JSON Schema; raises TypeError for what is none."""
+    """The text of a grammar for a JSON Schema.
+
+    Raises:
+        TypeError: It is none, or the options are no dict.
+        ValueError: There are options, and it is no object that could hold them.
+    """
     if not isinstance(schema, (str, Mapping)):
         raise TypeError(f"schema is a {type(schema).__name__}, but must be a str or a dict")
     for name, value in (("defaults", defaults), ("overrides", overrides)):
@@ -62,9 +67,13 @@ def json_grammar(
         text = schema if isinstance(schema, str) else _written(dict(schema))
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
     read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
-    if isinstance(read, dict):
-        own = read.get("x-guidance") or {}
-        read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
+    if not isinstance(read, dict):
+        raise ValueError(
+            f"schema is {read!r:.60}, but must be an object where options are given: {{}} allows "
+            "any value"
+        )
+    own = read.get("x-guidance") or {}
+    read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
     return _written({"grammars": [{"json_schema": read}]}, write_json)
 
 
@@ -105,21 +114,39 @@ def _escaped(match: re.Match[str]) -> str:
     return r"\n" if match[3] else match[0]
 
 
+def lark_grammar(lark: str) -> str:
+    """The text itself; raises TypeError for what is no str."""
+    if not isinstance(lark, str):
+        raise TypeError(f"lark is a {type(lark).__name__}, but must be a str")
+    return lark
+
+
+def is_lark_syntax(text: str) -> bool:
+    """Whether a text is Lark by its looks: it has a rule `start`, or a line with `%llguidance`."""
+    return (
+        isinstance(text, str)
+        and re.search(r"^\s*(?:start\s*:|%llguidance\b)", text, re.MULTILINE) is not None
+    )
+
+
 def grammar_from(format: GrammarFormat, text: str) -> str:
     """The text of a grammar in another notation.
 
     Args:
-        format: The notation: "lark"; "gbnf", "ebnf", "cfg" or "grammar"; "json_schema" or "json";
-            "regex"; "choice" for a list of texts, or its JSON; "llguidance" for what is one
-            already.
+        format: The notation: "lark"; "gbnf", "ebnf", "cfg" or "grammar" for GBNF, or Lark that
+            looks like it; "json_schema" or "json"; "regex"; "choice" for a list of texts, or its
+            JSON; "llguidance" for what is one already.
         text: The grammar.
 
     Raises:
+        TypeError: Lark that is no str.
         ValueError: An unknown notation, or a text that cannot be converted.
     """
     if format in ("lark", "llguidance"):
-        return text
+        return lark_grammar(text) if format == "lark" else text
     if format in ("gbnf", "ebnf", "cfg", "grammar"):
+        if is_lark_syntax(text):
+            return text
         try:
             return Grammar.from_ebnf(text).converted("lark")
         except StencilError as error:
@@ -269,9 +296,10 @@ class LarkCompiler:
         """The text itself.
 
         Raises:
+            TypeError: It is no str.
             ValueError: With `check`, where it is not well formed or cannot be enforced.
         """
-        return _checked(lark, check)
+        return _checked(lark_grammar(lark), check)
 
 
 class RegexCompiler:

@@ -56,11 +56,17 @@ class StructTag:
             text_regex: The free text, without "/".
 
         Raises:
-            AssertionError: There are no tags, or the pattern has a slash.
+            AssertionError: There are no tags, one is no StructTag, or the pattern has a slash.
+            TypeError: The pattern is no str.
             ValueError: A grammar is neither a text nor a dict.
         """
         if not tags:
             raise AssertionError("tags is empty: give at least one")
+        for place, tag in enumerate(tags):
+            if not isinstance(tag, StructTag):
+                raise AssertionError(f"tags has {tag!r:.60} at {place}, but must hold StructTags")
+        if not isinstance(text_regex, str):
+            raise TypeError(f"text_regex is {text_regex!r:.60}, but must be a str")
         if "/" in text_regex:
             raise AssertionError(f"text_regex is {text_regex!r}, but must not contain a slash")
         choices = " | ".join(f"tag_{number}" for number in range(len(tags)))

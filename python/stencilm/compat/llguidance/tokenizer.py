@@ -78,6 +78,8 @@ class LLTokenizer:
         eos_token: _Eos = None,
         slices: list[str] | None = None,
     ) -> None:
+        if slices is not None:
+            check_kinds("slices", slices, str, "patterns")
         if isinstance(tokenizer, str):
             self._read_text(tokenizer, n_vocab, _ids(eos_token))
         elif getattr(tokenizer, "is_tokenizer_wrapper", False):
@@ -152,6 +154,7 @@ class LLTokenizer:
         self.is_canonical = encode is not None or info._state.notes.has_tokenizer
         self._special = frozenset(info.special_token_ids)
         self._sorted: list[bytes] | None = None
+        self._longest = 0
 
     @classmethod
     def _of(
@@ -212,7 +215,12 @@ class LLTokenizer:
         return made
 
     def with_slices(self, slices: list[str]) -> LLTokenizer:
-        """The same tokenizer: masks are not computed in slices here."""
+        """The same tokenizer: masks are not computed in slices here.
+
+        Raises:
+            TypeError: They are no list of texts.
+        """
+        check_kinds("slices", slices, str, "patterns")
         return self
 
     @staticmethod
@@ -289,19 +297,23 @@ class LLTokenizer:
         new_bytes = _bytes("new_bytes", new_bytes)
         if self._encode is None:
             return self._info.tokenize_partial(new_bytes, recent_tokens)
-        tokens = self._plain(new_bytes)
-        rest = b""
-        while tokens and self._may_go_on(tail := self._info.decode_bytes(tokens[-1:]) + rest):
-            rest = tail
-            tokens.pop()
+        tokens, rest, open_bytes = self._plain(new_bytes), b"", self._open_bytes(new_bytes)
+        while tokens and len(rest) < open_bytes:
+            rest = self._info.decode_bytes([tokens.pop()]) + rest
         return tokens, rest
 
-    def _may_go_on(self, data: bytes) -> bool:
-        """Whether a token begins with these bytes and goes on."""
+    def _open_bytes(self, data: bytes) -> int:
+        """How many bytes at the end a token may begin in and go on, wherever tokens end now."""
         if self._sorted is None:
-            self._sorted = sorted(each for each in self._info.decoded_vocab if each)
-        place = bisect_right(self._sorted, data)
-        return place < len(self._sorted) and self._sorted[place].startswith(data)
+            vocab = enumerate(self._info.decoded_vocab)
+            self._sorted = sorted(each for i, each in vocab if each and i not in self._special)
+            self._longest = max(map(len, self._sorted), default=0)
+        for count in range(min(len(data), self._longest - 1), 0, -1):
+            tail = data[-count:]
+            place = bisect_right(self._sorted, tail)
+            if place < len(self._sorted) and self._sorted[place].startswith(tail):
+                return count
+        return 0
 
     def dbg_tokens(self, tokens: list[int]) -> str:
         """Tokens for people."""
