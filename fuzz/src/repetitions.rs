@@ -1,11 +1,12 @@
 //! Patterns in which a repetition stands next to, around or behind another one, over vocabularies of real size.
 //!
 //! `X* m X{n} X+` and its like are where a normal form has most to rewrite, and where a mask of one expression is found by
-//! that of another. They are written as a regular expression, as a `pattern` of a schema, in EBNF and as a terminal of Lark.
+//! that of another. They are written as a regular expression, as a `pattern` of a schema, in EBNF and as a terminal of Lark. And
+//! several patterns hold together.
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherOptions, TokenSet};
 use stencilm_grammar::{Grammar, JsonSchemaOptions, LarkOptions, from_json_schema, from_regex};
 
@@ -97,8 +98,30 @@ fn pattern_of(choices: &mut Choices<'_>, part: &str, mark: &str) -> String {
     counted(choices, part) + mark + &counted(choices, part) + &counted(choices, part)
 }
 
+/// What patterns that hold together are made of: runs of characters that differ in what they leave out, and what they leave out.
+const RUNS: [&str; 14] =
+    [".*", "[^x]*", "[^xq]*", "[^q]*", "[^\\s]*", "[a-z]*", ".{2,}", "x", "q", "a", "-", "ab", "(?:x|7)", "[0-9]+"];
+
+/// A text that several patterns hold for, some of them excluded, of which each may have alternatives.
+fn together(choices: &mut Choices<'_>) -> Value {
+    let mut parts = Vec::new();
+    for _ in 0..2 + choices.below(2) {
+        let alternatives: Vec<String> = (0..1 + choices.below(3))
+            .map(|_| (0..1 + choices.below(4)).map(|_| *choices.pick(&RUNS)).collect())
+            .map(|pieces: String| format!("^{pieces}$"))
+            .collect();
+        let pattern = json!({ "pattern": alternatives.join("|") });
+        parts.push(if choices.chance(4) { json!({ "not": pattern }) } else { pattern });
+    }
+    json!({ "type": "string", "allOf": parts })
+}
+
 /// The pattern in one of the notations, as a grammar where it is one, and as text.
 pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
+    if choices.chance(4) {
+        let text = together(choices).to_string();
+        return (from_json_schema(&text, &JsonSchemaOptions::default()).ok(), format!("schema {text}"));
+    }
     let pattern = pattern(choices);
     match choices.below(4) {
         0 => (from_regex(&pattern).ok(), format!("regex {pattern:?}")),

@@ -11,7 +11,6 @@ use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
-use crate::lexeme::find::order::FEW_OF;
 use crate::lexeme::find::order::Start;
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
@@ -24,6 +23,9 @@ const MAX_DEPTH: usize = 8;
 
 /// Of so many pairs it is kept where bytes lead: 3 KiB each.
 const KEPT_MOVES: usize = 1_000;
+
+/// With more nodes that are apart than this part of all, a walk is cheaper. Few of them are looked below.
+const APART_OF: usize = 4;
 
 /// A character has no more bytes.
 const BYTES_OF_CHARACTER: usize = 4;
@@ -147,7 +149,7 @@ impl LexemeCache {
         let whole = self.dfa(&[base])?;
         let Some(mut both) = Both::new(self, (from.dfa, from.state), whole)? else { return Ok(None) };
         let trie = vocabulary.trie();
-        let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / FEW_OF) else { return Ok(None) };
+        let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / APART_OF) else { return Ok(None) };
         // Nodes that are not where both are where they were, as far as they may be met again.
         let mut passed = TokenSet::empty(trie.len());
         let mut inside = larger.to_set(vocabulary.vocab_size());

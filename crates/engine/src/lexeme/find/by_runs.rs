@@ -128,7 +128,8 @@ impl LexemeCache {
         from: Start,
     ) -> Result<Option<Row>, LimitExceeded> {
         let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND as usize;
-        let Some(Open { character, counted }) = open_run(&self.deriver.exprs, residual, horizon) else {
+        let Some(Open { character, counted, completing, ended }) = open_run(&self.deriver.exprs, residual, horizon)
+        else {
             return Ok(None);
         };
         for counted in counted {
@@ -140,6 +141,13 @@ impl LexemeCache {
             }
         }
         let characters = self.dfa(&[character])?;
+        for completing in completing {
+            let runs = RunsOf::new(self, characters, character);
+            let is_run = if ended { runs.then_a_byte(completing)?.is_some() } else { runs.hold(completing)? };
+            if !is_run {
+                return Ok(None);
+            }
+        }
         let Some(end) = RunsOf::new(self, characters, character).then_a_byte(residual)? else { return Ok(None) };
         let trie = vocabulary.trie();
         let Some(runs) = self.runs(vocabulary, character, end, false)? else { return Ok(None) };

@@ -15,6 +15,9 @@ pub struct Open {
     pub character: ExprId,
     /// Provided that each is a run of these too.
     pub counted: Vec<ExprId>,
+    /// Provided that all of these match runs of it alone, and where they are `ended` one byte.
+    pub completing: Vec<ExprId>,
+    pub ended: bool,
 }
 
 /// The character of which any number may come, at least within `horizon` bytes, and whatever comes can be completed.
@@ -31,7 +34,7 @@ pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Ope
             Expr::And(parts) => all_open(exprs, parts, true, horizon),
             &Expr::Concat { head, tail } if !exprs.has_boolean(tail) => match exprs.get(head) {
                 &Expr::Repeat { body: character, max: None, .. } if plain(exprs, character) => {
-                    Some(Open { character, counted: Vec::new() })
+                    Some(Open { character, counted: Vec::new(), completing: Vec::new(), ended: false })
                 }
                 Expr::And(parts) => all_open(exprs, parts, false, horizon),
                 Expr::Or(_) => {
@@ -72,15 +75,15 @@ fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<Vec<ExprId>> {
 
 /// The character whose runs can be completed in all these parts together, which end with one and the same byte where they
 /// are `ended`. In each of them but one more characters may come behind every match, so what completes a run in one part can
-/// be put behind what completes it in another, and last what completes it in that one.
+/// be put behind what completes it in another, and last what completes it in that one: provided that it is a run itself.
 fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> Option<Open> {
     let mut character = None;
-    let mut counted: Vec<ExprId> = Vec::new();
+    let (mut counted, mut completing): (Vec<ExprId>, Vec<ExprId>) = Default::default();
     // The most bytes that are needed, each of which may be a character, and the most characters that may be.
     let (mut needed, mut least, mut most) = (horizon as u64, 0, u64::MAX);
     let mut is_last_known = false;
     for &part in parts {
-        if let &[only] = &*spine(exprs, part, ended)?
+        if let Some(&[only]) = spine(exprs, part, ended).as_deref()
             && let Expr::Repeat { body, min, max } = *exprs.get(only)
         {
             least = least.max(u64::from(min));
@@ -101,10 +104,10 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
                 let open = (more || !goes_on)
                     && !exprs.has_boolean(alternative)
                     && character.is_none_or(|known| known == body);
-                open.then(|| (body, u64::from(exprs.shortest_at_least(alternative))))
+                open.then_some((body, alternative))
             })
         };
-        let (body, shortest) = match open(true) {
+        let (body, alternative) = match open(true) {
             Some(open) => open,
             None if is_last_known => return None,
             None => {
@@ -113,7 +116,8 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
             }
         };
         character = Some(body);
-        needed = needed.saturating_add(shortest);
+        completing.push(alternative);
+        needed = needed.saturating_add(u64::from(exprs.shortest_at_least(alternative)));
     }
     let character = character.or(counted.first().copied())?;
     counted.retain(|&other| other != character);
@@ -121,7 +125,7 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
     needed = needed.max(least).saturating_add(u64::from(exprs.shortest_at_least(character)));
     let plain = plain(exprs, character) && counted.iter().all(|&other| plain(exprs, other));
     // A limit of length is near where some run could not be completed any more.
-    (plain && needed <= most).then_some(Open { character, counted })
+    (plain && needed <= most).then_some(Open { character, counted, completing, ended })
 }
 
 /// What expressions read as runs of one character.

@@ -6,6 +6,11 @@ use stencilm_regex::syntax::{Anchoring, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ExprSet, Limits};
 
 use super::*;
+use proptest::prelude::*;
+
+thread_local! {
+    static SMALL: Arc<Tokens> = Arc::new(vocabulary_of(&["a", "b", "1", "-", "\"", "\",", "xyz"], 3));
+}
 
 /// The bytes and every run of up to three of some pieces that matter to the patterns below.
 fn vocabulary() -> Tokens {
@@ -102,8 +107,11 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
         r#""pattern": "a1$""#,
         r#""pattern": "a1$", "minLength": 5"#,
         r#""allOf": [{"pattern": "a1$"}, {"pattern": "-|b"}]"#,
+        r#""allOf": [{"pattern": "a1|^b"}, {"pattern": "-"}]"#,
     ];
     let others = [
+        // Of alternatives that a run goes on with, one may be completed and another not.
+        r#""allOf": [{"pattern": "^[^b]*1[^b]*$"}, {"pattern": "^[^ba]*$|^[^b]*b[^b]*$"}]"#,
         r#""maxLength": 4"#,
         r#""pattern": "^[a-z]{2,3}-[a-z1]{3}$""#,
         r#""pattern": "^[a-z1]{2}-.*$""#,
@@ -464,4 +472,49 @@ fn alternatives_that_say_the_same_stay() {
         }
     }
     assert!(found.fewer > 200, "{} were said with less", found.fewer);
+}
+
+/// What stands between the ends of a pattern: runs of one class or another, and what may not come in some of them.
+fn pattern() -> impl Strategy<Value = String> {
+    let piece =
+        prop::sample::select(vec!["[^b]*", "[^1b]*", "[^1]*", ".*", "[a-z]*", "a", "b", "1", "-", "(a|1-)", "b?"]);
+    let pieces = prop::collection::vec(piece, 1..5).prop_map(|pieces| format!("^{}$", pieces.concat()));
+    prop::collection::vec(pieces, 1..3).prop_map(|alternatives| alternatives.join("|"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// The row of several patterns together, some of them excluded, is that of a walk.
+    #[test]
+    fn the_row_of_patterns_together_is_that_of_a_walk(
+        patterns in prop::collection::vec((pattern(), prop::bool::weighted(0.3)), 1..4),
+        text in "[ab1-]{0,3}",
+    ) {
+        let parts: Vec<String> = patterns
+            .iter()
+            .map(|(pattern, is_not)| match is_not {
+                true => format!(r#"{{"not": {{"pattern": "{pattern}"}}}}"#),
+                false => format!(r#"{{"pattern": "{pattern}"}}"#),
+            })
+            .collect();
+        let keywords = format!(r#""allOf": [{}]"#, parts.join(", "));
+        let schema = format!(r#"{{"type": "string", {keywords}}}"#);
+        let Ok(grammar) = from_json_schema(&schema, &JsonSchemaOptions::default()) else { return Ok(()) };
+        let Node::Lexeme(expr) = *grammar.node(grammar.root()) else { return Ok(()) };
+        let vocabulary = SMALL.with(Clone::clone);
+        let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+        let expr = lexeme_cache.import(grammar.exprs(), expr).expect("nothing ends it");
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        let state = behind(&mut lexeme_cache, dfa, &[b"\"", text.as_bytes()].concat());
+        if let &[(_, residual)] = lexeme_cache.residuals(dfa, state) {
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let row = lexeme_cache.row(&vocabulary, dfa, state).unwrap().row;
+            prop_assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
+            if let Some(row) = lexeme_cache.row_of_open_run(&vocabulary, residual, from).unwrap() {
+                prop_assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}, open");
+            }
+        }
+    }
 }
