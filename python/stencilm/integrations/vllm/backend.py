@@ -74,7 +74,7 @@ def _vocabulary(tokenizer: Any, vocab_size: int) -> TokenizerInfo:
         TokenizerError: Its tokens cannot be told.
     """
     if not callable(begin := getattr(tokenizer, "init_xgrammar", None)):
-        return TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
+        return TokenizerInfo._of_model(tokenizer, vocab_size)
     known, stop_token_ids = begin()
     return TokenizerInfo(
         list(known.decoded_vocab),
