@@ -45,6 +45,12 @@ class RequestSequence:
             ValueError: A stop token is not in the vocabulary.
         """
         stops = sorted(stop_token_ids) if stop_token_ids else None
+        last = compiled.tokenizer_info.vocab_size - 1
+        if stops and (wrong := [one for one in stops if not 0 <= one <= last]):
+            raise ValueError(
+                f"stop_token_ids has {wrong[0]}, but the model's tokens have the ids 0 to {last}: "
+                "leave it out, or name a text in stop"
+            )
         self._matcher = GrammarMatcher(
             compiled, override_stop_tokens=stops, whitespace_budget=whitespace_budget
         )
