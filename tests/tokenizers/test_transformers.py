@@ -214,3 +214,21 @@ def test_a_remote_class_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_clean_up_of_blanks_is_known() -> None:
     assert hf(fast(clean_up_tokenization_spaces=True)).facts.cleans_up_spaces
     assert not hf(fast(clean_up_tokenization_spaces=False)).facts.cleans_up_spaces
+
+
+@pytest.mark.parametrize(
+    ("logits", "encodes"), [(640, True), (601, True), (600, True), (500, False)]
+)
+def test_a_model_may_lack_logits_of_some_tokens(logits: int, encodes: bool) -> None:
+    """Llama 3.2 Vision has no logits for its `<|image|>`; such a tokenizer was refused."""
+    whole = hf(fast())
+    info = TokenizerInfo._of_model(fast(), logits)
+    assert info.vocab_size == logits
+    assert info.decoded_vocab[:601] == whole.decoded_vocab[:logits]
+    assert info.special_token_ids == [one for one in whole.special_token_ids if one < logits]
+    if encodes:
+        assert info.encode(TEXT) == whole.encode(TEXT)
+    else:  # the tokenizer would write tokens that are not there
+        assert info.decode_bytes(info.tokenize_bytes(TEXT.encode())) == TEXT.encode()
+    with pytest.raises(TokenizerError, match=f"{logits}, but ids lie between 0 and {logits - 1}"):
+        TokenizerInfo._of_model(fast(), logits, [logits])

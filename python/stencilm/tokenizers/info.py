@@ -202,9 +202,16 @@ class TokenizerInfo:
 
     @classmethod
     def _from_sources(
-        cls, sources: Sequence[Source], vocab_size: int | None, stop_token_ids: _Ids
+        cls,
+        sources: Sequence[Source],
+        vocab_size: int | None,
+        stop_token_ids: _Ids,
+        *,
+        logits: int | None = None,
     ) -> Self:
         source, findings = choose(sources)
+        if logits is not None:
+            source = source.within(logits)
         notes = Notes(
             source.spelling.space_symbol,
             findings.adds_prefix_space,
@@ -214,6 +221,18 @@ class TokenizerInfo:
             has_tokenizer=source.codec is not None,
         )
         return cls._of(settle(source, notes, vocab_size, stop_token_ids))
+
+    @classmethod
+    def _of_model(cls, tokenizer: Any, logits: int, stop_token_ids: _Ids = None) -> Self:
+        """A tokenizer of transformers as an engine has it: exactly as wide as the model's logits.
+
+        Some tokenizers have tokens for which their model has no logits, such as the `<|image|>` of
+        Llama 3.2 Vision. No model writes them, and a mask of the engine has no place for them.
+
+        Raises:
+            TokenizerError: As in `from_huggingface`.
+        """
+        return cls._from_sources(read_huggingface(tokenizer), logits, stop_token_ids, logits=logits)
 
     @classmethod
     def _of(cls, state: State) -> Self:

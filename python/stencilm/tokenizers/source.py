@@ -6,7 +6,7 @@ Every tokenizer library ends here, so nothing behind this file knows where a voc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
@@ -82,6 +82,23 @@ class Source:
         token = self.tokens[token_id] if token_id < len(self.tokens) else None
         text = f"<[{token_id}]>" if token is None else token.decode("utf-8", "backslashreplace")
         return self.special.get(token_id, text)
+
+    def within(self, width: int) -> Source:
+        """The vocabulary without the tokens for which a model of so many logits has none.
+
+        The tokenizer stays where it writes none of them for plain text.
+        """
+        if width >= len(self.tokens):
+            return self
+        is_plain = any(self.tokens[width:])
+        return replace(
+            self,
+            tokens=self.tokens[:width],
+            special={at: name for at, name in self.special.items() if at < width},
+            stop=tuple(token_id for token_id in self.stop if token_id < width),
+            codec=None if is_plain else self.codec,
+            wrapper_decode=None if is_plain else self.wrapper_decode,
+        )
 
 
 def place_tokens(

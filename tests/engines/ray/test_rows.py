@@ -29,9 +29,10 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip instal
 
 import stencilm.ray  # noqa: E402
 from engines.ray.job import ByteModel, Person, byte_model  # noqa: E402
+from stencilm.grammars.grammar import Grammar  # noqa: E402
 from stencilm.grammars.outputs import resolve  # noqa: E402
 from stencilm.integrations.ray.arrow_types import arrow_type  # noqa: E402
-from stencilm.integrations.ray.engines import _constraint  # noqa: E402
+from stencilm.integrations.ray.engines import VllmEngine, _constraint  # noqa: E402
 from stencilm.integrations.ray.rows import columns_of  # noqa: E402
 
 
@@ -175,7 +176,48 @@ def test_a_cut_text_is_an_error_of_its_row_and_says_what_was_written() -> None:
     rows = answered([{"text": "x"}] * 2, output_type=stencilm.Regex("[a-z]{50}"), max_tokens=5)
     for row in rows:
         assert row["output"] is None and len(row["output_text"]) == 5
-        assert row["output_error"].startswith("IncompleteOutput: max_tokens or the model")
+        assert row["output_error"].startswith("IncompleteOutput: max_tokens=5 cut the text")
+
+
+@pytest.mark.parametrize("options", [{}, {"seed": 3, "temperature": 1.0}])
+def test_a_row_is_the_same_alone_and_in_a_batch(options: dict[str, Any]) -> None:
+    """Texts of a batch were cut where one alone was whole within `max_tokens`."""
+    rows = [{"text": text} for text in ("Words: ", "List: ", "More: ")]
+    given = {"output_type": list[str], "max_tokens": 8, "model": "tiny", **options}
+    found = answered(rows, **given)
+    told = ("output", "output_text", "output_error")
+    for row, together in zip(rows, found, strict=True):
+        (alone,) = answered([row], **given)
+        assert [alone[name] for name in told] == [together[name] for name in told]
+    assert all(row["output"] for row in found)
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "said"),
+    [
+        ("stop", None),
+        ("length", "max_tokens or the model's context cut the text"),
+        *((one, f"vLLM ended the text of .* by '{one}'") for one in ("error", "abort")),
+    ],
+)
+def test_what_vllm_has_not_ended_is_no_value(finish_reason: str, said: str | None) -> None:
+    """Of a text that failed, what there was of it was taken for a value: 123 of 12345."""
+    completion = SimpleNamespace(text="123", token_ids=[1, 2], finish_reason=finish_reason)
+    engine = object.__new__(VllmEngine)
+    engine._output = resolve(int)
+    answer = engine._read(SimpleNamespace(outputs=[completion], prompt_token_ids=[1]))
+    assert (answer.error is None) is (said is None)
+    assert said is None or re.search(said, str(answer.error))
+    # Each beginning of a `str` is one, but not where the request failed.
+    engine._output = resolve(str)
+    free = engine._read(SimpleNamespace(outputs=[completion], prompt_token_ids=[1]))
+    assert (free.error is None) is (finish_reason in ("stop", "length"))
+
+
+def test_lark_that_vllm_would_take_for_ebnf_is_printed() -> None:
+    grammar = Grammar.from_lark('start: "::=" /[a-z]+/')
+    given = _constraint(grammar)["grammar"]
+    assert str(Grammar.from_ebnf(given)) == str(grammar)
 
 
 def test_a_number_that_its_column_cannot_hold_is_an_error_of_its_row() -> None:

@@ -65,6 +65,19 @@ def test_the_entry_point_adds_the_name_once() -> None:
     assert GRAMMAR_BACKEND_REGISTRY["stencilm"] is create
 
 
+def test_a_tokenizer_may_have_more_tokens_than_the_model_has_logits(tokenizer: Any) -> None:
+    """As that of Llama 3.2 Vision has, whose server did not start."""
+    narrow = len(tokenizer) - 1
+    grammar = StencilmBackend(tokenizer, narrow, {STOP}).dispatch_regex("[^z]*")
+    mask = grammar.allocate_vocab_mask(narrow, 1, "cpu")
+    grammar.fill_vocab_mask(mask, 0)
+    wide = StencilmBackend(tokenizer, WIDTH, {STOP}).dispatch_regex("[^z]*")
+    whole = wide.allocate_vocab_mask(WIDTH, 1, "cpu")
+    wide.fill_vocab_mask(whole, 0)
+    assert allowed(mask) == {one for one in allowed(whole) if one < narrow}
+    assert narrow in allowed(whole)
+
+
 def test_a_text_to_its_end_and_back(backend: StencilmBackend, tokenizer: Any) -> None:
     grammar = backend.dispatch_regex("yes|no")
     written(grammar, tokenizer, "yes")

@@ -185,7 +185,7 @@ def test_the_request_s_own_stop_tokens_end_it(begin: Begin) -> None:
 
 
 def test_a_stop_token_out_of_the_vocabulary_is_refused(begin: Begin) -> None:
-    with pytest.raises(ValueError, match="70000"):
+    with pytest.raises(ValueError, match=r"stop_token_ids has 70000, .* ids 0 to 258: leave"):
         begin(Kind.REGEX, "a", stops={70000})
 
 
@@ -435,6 +435,19 @@ def test_choices_are_texts_and_no_grammar(begin: Begin) -> None:
     for text in texts:
         assert reads(begin(Kind.CHOICE, texts), text)
     assert not reads(begin(Kind.CHOICE, texts), "other")
+
+
+def test_a_choice_that_comes_twice_is_one(begin: Begin) -> None:
+    """Clients that collect choices send some twice, which vLLM's own backends take."""
+    texts = ["yes", "no", "yes"]
+    assert reads(begin(Kind.CHOICE, texts), "yes")
+    assert not reads(begin(Kind.CHOICE, texts), "yesyes")
+
+
+def test_half_a_character_in_a_choice_has_its_place(begin: Begin) -> None:
+    with pytest.raises(GrammarSyntaxError, match="a choice holds the lone surrogate") as raised:
+        begin(Kind.CHOICE, ["a", "b\ud800"])
+    assert raised.value.place == "#/1"
 
 
 # A matcher that fails while it serves.

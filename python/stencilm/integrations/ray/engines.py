@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 from stencilm.errors import ModelError
 from stencilm.generation.batches import decode_batch
-from stencilm.generation.loop import DEFAULT_MAX_TOKENS, Decoding
-from stencilm.generation.sampling import Sampling
+from stencilm.generation.loop import DEFAULT_MAX_TOKENS
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import (
@@ -27,9 +26,9 @@ from stencilm.grammars.sources import (
     StructuralTagSource,
 )
 from stencilm.integrations.ray.rows import Answer, described, failed
-from stencilm.integrations.transformers.row_states import new_matcher
 from stencilm.integrations.vllm.settings import Options as VllmOptions
 from stencilm.models.protocol import Prompt
+from stencilm.models.typed_model import Job
 
 
 class Engine(Protocol):
@@ -82,31 +81,15 @@ class OwnEngine:
         self, model: Any, prompts: Sequence[Prompt], seeds: Sequence[int | None]
     ) -> list[Answer]:
         started = perf_counter()
-        compiled, output = model.compile(self._output_type), resolve(self._output_type)
-        options = dict(self._options)
-        max_tokens = options.pop("max_tokens", DEFAULT_MAX_TOKENS)
-        blanks = options.pop("whitespace_budget", None)
-        decodings = [
-            Decoding(
-                model.backend,
-                new_matcher(compiled, blanks if output.is_json else None),
-                model.backend.encode(prompt),
-                # The model would give the rows of a batch seeds in their order.
-                sampling=Sampling(**options, seed=seed),
-                max_tokens=max_tokens,
-            )
-            for prompt, seed in zip(prompts, seeds, strict=True)
-        ]
-        decode_batch(model.backend, decodings)
+        options: Any = dict(self._options)
+        if seeds[0] is not None:
+            options["seed"] = 0  # a job draws with this and its number
+        jobs = [Job(number=seed or 0, prompt=one) for seed, one in zip(seeds, prompts, strict=True)]
+        task = model._task(jobs, self._output_type, options)
+        decode_batch(model.backend, task.decodings)
+        answers = [_answer(task.result(decoding)) for decoding in task.decodings]
         share = (perf_counter() - started) / len(prompts)
-        return [
-            replace(
-                _answer(decoding.result()),
-                error=cut(output) if _is_cut(decoding, output) else None,
-                seconds=share,
-            )
-            for decoding in decodings
-        ]
+        return [replace(answer, seconds=share) for answer in answers]
 
     def _alone(self, prompt: Prompt, seed: int | None) -> Answer:
         started = perf_counter()
@@ -135,18 +118,6 @@ def _answer(generation: Any) -> Answer:
         prompt_tokens=count("prompt_tokens"),
         tokens=count("tokens", "output_tokens"),
         forced_tokens=count("forced_tokens"),
-    )
-
-
-def _is_cut(decoding: Decoding, output: Output) -> bool:
-    return decoding.finish_reason == "length" and not output.accepts_cut_text
-
-
-def cut(output: Output) -> str:
-    """What is said of a text that a limit has cut."""
-    return (
-        f"IncompleteOutput: max_tokens or the model's context cut the text of {output.name}: raise "
-        "max_tokens, or bound the type's strings and lists"
     )
 
 
@@ -231,13 +202,31 @@ class VllmEngine:
 
     def _read(self, result: Any) -> Answer:
         completion = result.outputs[0]
-        is_cut = completion.finish_reason == "length" and not self._output.accepts_cut_text
         return Answer(
             text=completion.text,
-            error=cut(self._output) if is_cut else None,
+            error=_unfinished(completion.finish_reason, self._output),
             prompt_tokens=len(result.prompt_token_ids or ()),
             tokens=len(completion.token_ids),
         )
+
+
+def _unfinished(finish_reason: str | None, output: Output) -> str | None:
+    """Why a text of vLLM is perhaps none of its grammar; None where it has come to its end."""
+    match finish_reason:
+        case "stop":
+            return None
+        case "length" if output.accepts_cut_text:
+            return None
+        case "length":
+            return (
+                "IncompleteOutput: max_tokens or the model's context cut the text of "
+                f"{output.name}: raise max_tokens, or bound the type's strings and lists"
+            )
+        case reason:
+            return (
+                f"IncompleteOutput: vLLM ended the text of {output.name} by {reason!r}: its log "
+                "says why"
+            )
 
 
 def _check_plug_in() -> None:
@@ -266,7 +255,8 @@ def _constraint(grammar: Grammar) -> dict[str, Any]:
     if isinstance(source, EbnfSource) and source == EbnfSource.of(source.text):
         return {"grammar": source.text}
     if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
-        return {"grammar": source.text}
+        # Where a line holds "::=", vLLM takes the text for EBNF.
+        return {"grammar": str(grammar) if "::=" in source.text else source.text}
     if isinstance(source, StructuralTagSource):
         return {"structural_tag": source.text}
     return {"grammar": str(grammar)}

@@ -155,10 +155,8 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         super().__init__()
         self._whitespace_budget = whitespace_budget
         self.cache = LatestGrammars()
-        self._info = stencilm.TokenizerInfo.from_huggingface(
-            tokenizer,
-            vocab_size=vocab_size,
-            stop_token_ids=sorted(eos_token_ids) if eos_token_ids else None,
+        self._info = stencilm.TokenizerInfo._of_model(
+            tokenizer, vocab_size, sorted(eos_token_ids) if eos_token_ids else None
         )
         self._compiler = stencilm.GrammarCompiler(self._info)
         self._framing = self._compiler

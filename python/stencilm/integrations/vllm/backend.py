@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -73,7 +74,7 @@ def _vocabulary(tokenizer: Any, vocab_size: int) -> TokenizerInfo:
         TokenizerError: Its tokens cannot be told.
     """
     if not callable(begin := getattr(tokenizer, "init_xgrammar", None)):
-        return TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
+        return TokenizerInfo._of_model(tokenizer, vocab_size)
     known, stop_token_ids = begin()
     return TokenizerInfo(
         list(known.decoded_vocab),
@@ -168,26 +169,51 @@ class Closing:
     """Has the text of each request be whole within its `max_tokens`, where the options ask for it.
 
     vLLM makes a grammar without a word of its request, so the one that is made is told afterwards.
+    Nor does it tell a grammar of the drafts that stand before its text in a step, those of
+    reasoning: it fills a row for each of them, so that the rows are counted.
     """
 
-    NAMES = ("_create_grammar",)
+    NAMES = ("_create_grammar", "_fill_bitmasks", "grammar_bitmask")
+
+    def __init__(self, manager: StructuredOutputManager) -> None:
+        """Nothing is changed yet."""
+        self._longest = manager.vllm_config.model_config.max_model_len
+        self._create = manager._create_grammar
+        self._fill = manager._fill_bitmasks
+        self._step = manager.grammar_bitmask
+        # How many rows each grammar has been asked for in this step.
+        self._rows: Counter[RequestSequence] = Counter()
 
     @staticmethod
     def install(manager: StructuredOutputManager) -> bool:
         """Tells grammars of their requests, where this vLLM lets it; says whether it does."""
         if not all(hasattr(manager, name) for name in Closing.NAMES):
             return False
-        create = manager._create_grammar
-        longest = manager.vllm_config.model_config.max_model_len
-
-        def create_and_tell(request: Any) -> Any:
-            grammar = create(request)
-            if isinstance(grammar, RequestSequence):
-                grammar.close_within(lambda: tokens_left(request, longest))
-            return grammar
-
-        manager._create_grammar = create_and_tell
+        closing = Closing(manager)
+        manager._create_grammar = closing.create
+        manager._fill_bitmasks = closing.fill
+        manager.grammar_bitmask = closing.step
         return True
+
+    def create(self, request: Any) -> Any:
+        """In place of `_create_grammar`: the grammar of a request, which knows what it may have."""
+        grammar = self._create(request)
+        if isinstance(grammar, RequestSequence):
+            grammar.close_within(
+                lambda: tokens_left(request, self._longest), lambda: self._rows[grammar]
+            )
+        return grammar
+
+    def step(self, *arguments: Any, **options: Any) -> Any:
+        """In place of `grammar_bitmask`: all rows of a step."""
+        self._rows.clear()
+        return self._step(*arguments, **options)
+
+    def fill(self, batch: Iterable[tuple[Any, ...]]) -> None:
+        """In place of `_fill_bitmasks`: some rows of a step, a row of a grammar at a time."""
+        entries = list(batch)
+        self._fill(entries)
+        self._rows.update(entry[0] for entry in entries if isinstance(entry[0], RequestSequence))
 
 
 class _AtOnce:

@@ -15,6 +15,7 @@ from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_types import Choice
+from stencilm.grammars.texts import checked_text
 from stencilm.integrations.vllm.settings import Options
 
 
@@ -138,7 +139,11 @@ def _choice(text: str) -> Choice:
             raise GrammarSyntaxError(
                 f"a choice is {one!r:.80}, but must be a string", place=f"#/{index}"
             )
-    return Choice(texts)
+        try:
+            checked_text("a choice", one)
+        except GrammarSyntaxError as error:
+            raise GrammarSyntaxError(error.message, place=f"#/{index}") from None
+    return Choice(list(dict.fromkeys(texts)))  # one that is given twice is one choice
 
 
 _DEFAULTS = Options()

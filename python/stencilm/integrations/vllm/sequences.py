@@ -30,7 +30,7 @@ class RequestSequence:
             the text.
     """
 
-    __slots__ = ("_failure", "_left", "_matcher")
+    __slots__ = ("_ahead", "_failure", "_left", "_matcher")
 
     def __init__(
         self,
@@ -45,20 +45,29 @@ class RequestSequence:
             ValueError: A stop token is not in the vocabulary.
         """
         stops = sorted(stop_token_ids) if stop_token_ids else None
+        last = compiled.tokenizer_info.vocab_size - 1
+        if stops and (wrong := [one for one in stops if not 0 <= one <= last]):
+            raise ValueError(
+                f"stop_token_ids has {wrong[0]}, but the model's tokens have the ids 0 to {last}: "
+                "leave it out, or name a text in stop"
+            )
         self._matcher = GrammarMatcher(
             compiled, override_stop_tokens=stops, whitespace_budget=whitespace_budget
         )
         self._failure: StencilError | None = None
         self._left: Callable[[], int] | None = None
+        self._ahead: Callable[[], int] = int
 
-    def close_within(self, left: Callable[[], int]) -> None:
+    def close_within(self, left: Callable[[], int], ahead: Callable[[], int] = int) -> None:
         """Has the text be whole within the tokens that are left at its first mask.
 
         Args:
-            left: How many tokens the request may still have, asked once; what stands before the
-                text, such as reasoning, is written by then.
+            left: How many tokens the request may still have behind those that are written for
+                certain, such as its reasoning.
+            ahead: How many drafts stand between those and the mask that is asked for; 0 where none
+                is told.
         """
-        self._left = left
+        self._left, self._ahead = left, ahead
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Goes over these tokens; what comes after the end of the text is not looked at.
@@ -125,10 +134,14 @@ class RequestSequence:
         self._matcher.reset()
 
     def _begin(self) -> None:
-        """Sets the budget of the text, once."""
+        """Sets the budget of the text, anew until no draft stands before the mask."""
         if self._left is None or self._failure is not None:
             return
-        left, self._left = self._left(), None
+        ahead = self._ahead()
+        left = self._left() - ahead
+        if ahead == 0:
+            # Where drafts of reasoning are refused, it goes on, and the text begins later.
+            self._left, self._ahead = None, int
         try:
             self._matcher, _ = closing_within(self._matcher, max(left, 0))
         except StencilError as error:
