@@ -622,6 +622,9 @@ def test_files_of_grammars(tmp_path: Path) -> None:
         ],
         ("1 000.5", float),
         ("1/3", float),
+        # What may begin such a number goes on with one text alone, which is forced.
+        *[(draft, Annotated[float, Field(ge=0, le=10)]) for draft in ("-7", "-0.5", "10.5", "1e2")],
+        ("10.05", Annotated[float, Field(ge=5, le=10)]),
         # The text begins with the 1, which is forced.
         *[
             (draft, stencilm.Regex("12|13"))
