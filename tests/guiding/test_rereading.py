@@ -13,6 +13,7 @@ from pydantic import BaseModel
 import stencilm
 from guiding.test_text import script
 from stencilm import Grammar, JsonSchema
+from stencilm.guiding import rereading
 from stencilm.guiding.loose_json import MAX_DEPTH, Members, documents, read
 from stencilm.guiding.parsers import as_grammar
 from stencilm.matching.texts import byte_matcher
@@ -259,6 +260,26 @@ def test_hostile_drafts_are_bounded() -> None:
             assert result.is_valid
     node, _ = read("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     assert node is None
+
+
+def test_a_spent_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+    offer = rereading._Rewriter._offer
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        return offer(*arguments, **options)
+
+    monkeypatch.setattr(rereading._Rewriter, "_offer", counted)
+    start = byte_matcher(as_grammar(list[str]))
+    draft = b'["' + b'", "'.join([b"a"] * 3_000) + b"',"
+    found = rereading.reread(start, as_grammar(list[str]), b"", draft)
+    assert found is not None and found.kept > 0
+    for element in ("1", '"a" ', "'a'"):
+        draft = b"[" + f"{element},".encode() * 3_000
+        rereading.reread(start, as_grammar(list[str]), b"", draft)
+    assert tried < 50_000
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:

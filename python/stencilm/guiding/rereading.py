@@ -204,12 +204,14 @@ class _Rewriter:
         text = _joined(chosen)[len(self.written) :]
         return Reread(text, chosen.kept, chosen.matcher.is_completed())
 
+    def _is_spent(self) -> bool:
+        return self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
+
     def _offer(
         self, state: _State, token: bytes, kept: int = 0, *, last: bytes | None = None
     ) -> _State | None:
         """The state behind a token, with whatever blanks the text or the grammar has before it."""
-        is_spent = self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
-        if is_spent or state.comes_behind is _OPEN:
+        if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
         self.work += state.length
@@ -275,7 +277,7 @@ class _Rewriter:
             if not isinstance(value, Scalar) or not value.is_doubtful:
                 yield before  # without it
 
-        for behind in _walked(opened, len(node.values), next_states):
+        for behind in _walked(opened, len(node.values), next_states, self._is_spent):
             closed = None if node.is_open else self._offer(behind, b"]")
             if closed is not None:
                 yield closed
@@ -318,7 +320,7 @@ class _Rewriter:
                 yield before._replace(kept=before.kept + nothing)
                 left[id(before.pieces)] = here
 
-        for behind in _walked(opened, len(node.items), next_states):
+        for behind in _walked(opened, len(node.items), next_states, self._is_spent):
             closed = None if node.is_open else self._offer(behind, b"}")
             if closed is not None:
                 yield closed
@@ -438,14 +440,21 @@ class _Rewriter:
 
 
 def _walked(
-    first: _State, steps: int, next_states: Callable[[_State, int], Iterator[_State]]
+    first: _State,
+    steps: int,
+    next_states: Callable[[_State, int], Iterator[_State]],
+    is_spent: Callable[[], bool],
 ) -> Iterator[_State]:
-    """The ends of all paths of so many steps, depth first."""
+    """The ends of all paths of so many steps, depth first.
+
+    Where nothing more may be offered no path comes to an end that closes, and each would be walked
+    for each of its steps.
+    """
     if steps == 0:
         yield first
         return
     path = [next_states(first, 0)]
-    while path:
+    while path and not is_spent():
         state = next(path[-1], None)
         if state is None:
             path.pop()
