@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from pydantic import Field
@@ -16,6 +16,9 @@ import stencilm
 from guiding.test_local import wants
 from stencilm import Budget, Grammar, Guided, Literal
 from stencilm.generation.trace import Called, Drafted, Rejected, Trace
+from stencilm.guiding.backtrack import place_of_text
+from stencilm.guiding.parsers import as_grammar
+from stencilm.matching.texts import byte_matcher
 
 PAIRS = {
     "type": "object",
@@ -36,8 +39,6 @@ blanks ::= " "+
 
 
 def fits(grammar: Any, result: Guided) -> bool:
-    from stencilm.guiding.parsers import as_grammar
-    from stencilm.matching.texts import byte_matcher
 
     wanted = {"valid": {"complete"}, "closed": {"complete"}, "truncated": {"viable", "complete"}}
     verdict = byte_matcher(as_grammar(grammar)).longest_valid_prefix(result.response)
@@ -665,3 +666,20 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
 def test_what_stands_by_itself_is(draft: str, output_type: Any, response: str) -> None:
     result = stencilm.guide(lambda prompt: draft, output_type, "q")
     assert (result.response, result.status, result.filled) == (response, "valid", ())
+
+
+@pytest.mark.parametrize("part", ['{"name": ', '{"a": 1} ', '{"a": [1, ', '{"a": "b'])
+def test_a_long_draft_is_not_read_again_behind_each_place_of_its_talk(part: str) -> None:
+    matcher = byte_matcher(as_grammar(dict[str, Any]))
+    read = 0
+
+    class Counted:
+        def longest_valid_prefix(self, text: bytes) -> Any:
+            nonlocal read
+            verdict = matcher.longest_valid_prefix(text)
+            read += verdict.valid_bytes
+            return verdict
+
+    draft = f"Sure: {part * (60_000 // len(part))}".encode()
+    assert place_of_text(cast(Any, Counted()), draft) == 6
+    assert read < 10 * len(draft)

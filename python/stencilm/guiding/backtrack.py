@@ -17,6 +17,8 @@ from stencilm.matching.texts import byte_matcher
 
 MAX_CANDIDATES = 16
 _MAX_TALK = 2_000
+_MAX_READ = 8_000_000
+"""Bytes that fit, over all places of talk: in a long draft most of it may fit behind each."""
 _LEAST_TEXT = 8
 _MAX_WAYS = 8
 _NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
@@ -110,13 +112,18 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     """
     best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
+    unread = _MAX_READ
     for start in range(1, min(len(draft), _MAX_TALK)):
+        is_longest = len(draft) - start <= longest and draft[best : best + longest] not in words
+        if is_longest or unread < 0:
+            break
         if is_within(draft, start):
             continue
         if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
             continue
         verdict = matcher.longest_valid_prefix(draft[start:])
         valid = verdict.valid_bytes
+        unread -= valid
         if _is_one_word(matcher, draft, start, start + valid):
             words.add(draft[start : start + valid])
         if valid <= longest:
