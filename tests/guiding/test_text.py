@@ -626,6 +626,9 @@ def test_files_of_grammars(tmp_path: Path) -> None:
         # What may begin such a number goes on with one text alone, which is forced.
         *[(draft, Annotated[float, Field(ge=0, le=10)]) for draft in ("-7", "-0.5", "10.5", "1e2")],
         ("10.05", Annotated[float, Field(ge=5, le=10)]),
+        # The 2 of the exponent is no number by itself.
+        *[(draft, int) for draft in ("1e+2", "It is 10E-2.", "-2.999e+2")],
+        ("It is [9E+1]", list[Annotated[float, Field(ge=0, le=50)]]),
         # The text begins with the 1, which is forced.
         *[
             (draft, stencilm.Regex("12|13"))

@@ -27,6 +27,7 @@ _JOINT = re.compile(rb"[-'.,:/^ ]|\.{2,3}")
 """What parts of one word or number may stand between."""
 _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_])| [0-9]+/[0-9]")
 """Behind a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
+_BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
 
 
@@ -227,8 +228,9 @@ def is_within(draft: bytes, place: int) -> bool:
     is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
     # A point that nothing stands before, as in `.5`; behind a word it ends a sentence.
     is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
+    is_exponent = _BEFORE_EXPONENT.fullmatch(draft, max(0, place - 3), place) is not None
     is_digit = draft[place : place + 1].isdigit()
-    return (is_digit and (is_signed or is_fraction)) or _is_joined(draft, place)
+    return (is_digit and (is_signed or is_fraction or is_exponent)) or _is_joined(draft, place)
 
 
 def _is_joined(draft: bytes, place: int) -> bool:
