@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import stencilm
 from guiding.test_text import script
@@ -260,6 +260,24 @@ def test_hostile_drafts_are_bounded() -> None:
             assert result.is_valid
     node, _ = read("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     assert node is None
+
+
+@pytest.mark.parametrize(
+    "draft",
+    ["It is [95]", "[95] I think", "It is [abc]", 'It is ["x"]', 'It is {"a": 95}', "No: ]"],
+)
+def test_what_is_left_of_a_list_that_does_not_fit_is_no_empty_list(draft: str) -> None:
+    for output_type in (list[Annotated[int, Field(ge=0, le=50)]], dict[str, Literal[1, 2]]):
+        result = stencilm.guide(lambda prompt: draft, output_type, "q")
+        assert any(part.is_made_up for part in result.filled) or result.status == "closed"
+
+
+@pytest.mark.parametrize(
+    ("draft", "response"), [("It is []", "[]"), ("none [ ] here", "[ ]"), ("See [1].", "[1]")]
+)
+def test_a_list_behind_talk_is_read(draft: str, response: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, list[int], "q")
+    assert (result.response, result.status, result.filled) == (response, "valid", ())
 
 
 def test_a_spent_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:

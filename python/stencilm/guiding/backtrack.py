@@ -28,6 +28,7 @@ _JOINT = re.compile(rb"[-'.,:/^ ]|\.{2,3}")
 _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_])| [0-9]+/[0-9]")
 """Behind a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
 _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
+_ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
 
 
@@ -130,6 +131,8 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
         if valid <= longest:
             continue
         end = start + valid
+        if _ONLY_CLOSES.fullmatch(draft, start, end):  # what was open is left out with the talk
+            continue
         is_whole_word = cut_word(draft, end) is None
         if valid >= _LEAST_TEXT or (is_whole_word and _is_text(matcher, draft[start:end])):
             best, longest = start, valid

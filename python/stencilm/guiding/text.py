@@ -426,8 +426,12 @@ class TextGuide:
         found = reread(self._start, self._grammar, written, whole)
         if found is None:
             return None
-        if begins_again(written, whole):
-            return found if found.kept else None
+        is_again = begins_again(written, whole)
+        # Brackets around nothing of what it says are another value than the draft's.
+        if not found.kept and (is_again or content(whole)):
+            return None
+        if is_again:
+            return found
         if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
             is_talk = False  # so nothing is left out before it
         else:
