@@ -8,7 +8,7 @@ import time
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 import stencilm
 from guiding.test_text import script
@@ -270,6 +270,14 @@ def test_what_is_left_of_a_list_that_does_not_fit_is_no_empty_list(draft: str) -
     for output_type in (list[Annotated[int, Field(ge=0, le=50)]], dict[str, Literal[1, 2]]):
         result = stencilm.guide(lambda prompt: draft, output_type, "q")
         assert any(part.is_made_up for part in result.filled) or result.status == "closed"
+
+
+def test_a_number_that_must_go_on_is_not_offered() -> None:
+    fields: Any = {"a": (Annotated[int, Field(gt=5, le=50)], ...), "b": (str, ...)}
+    result = stencilm.guide(
+        lambda prompt: '`{"b": "z", "a": 5}`', create_model("Both", **fields), "q"
+    )
+    assert any(part.is_made_up for part in result.filled)
 
 
 @pytest.mark.parametrize(

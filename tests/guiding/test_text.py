@@ -649,6 +649,7 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
     [
         ("It is 12.", int, "12"),
         ("12.0", int, "12"),
+        *[(draft, Annotated[int, Field(ge=1, le=100)], "2") for draft in ("2!", "2 (two)", "2")],
         ("12.00.", int, "12"),
         ("12, I think", int, "12"),
         ("$5", int, "5"),

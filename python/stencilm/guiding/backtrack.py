@@ -44,7 +44,8 @@ def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, l
     at_start = matcher.fork()
     matcher.accept_string(draft[:valid])
     candidates = readable(matcher.candidates(MAX_CANDIDATES))
-    if start < valid and candidates and all(map(_is_rest_of_word, candidates)):
+    is_whole = matcher.is_completed() and cut_word(draft, valid) is None
+    if start < valid and not is_whole and candidates and all(map(_is_rest_of_word, candidates)):
         at_start.accept_string(draft[:start])
         earlier = readable(at_start.candidates(MAX_CANDIDATES))
         if earlier:

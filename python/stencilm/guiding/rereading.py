@@ -208,7 +208,13 @@ class _Rewriter:
         return self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
 
     def _offer(
-        self, state: _State, token: bytes, kept: int = 0, *, last: bytes | None = None
+        self,
+        state: _State,
+        token: bytes,
+        kept: int = 0,
+        *,
+        last: bytes | None = None,
+        is_whole: bool = False,
     ) -> _State | None:
         """The state behind a token, with whatever blanks the text or the grammar has before it."""
         if self._is_spent() or state.comes_behind is _OPEN:
@@ -230,7 +236,7 @@ class _Rewriter:
             spaces += [token]
         for text in spaces:
             matcher = state.matcher.fork()
-            if matcher.accept_string(text):
+            if matcher.accept_string(text) and not (is_whole and _must_go_on(matcher)):
                 return self._moved(state, matcher, text, token if last is None else last, kept)
         return None
 
@@ -251,7 +257,9 @@ class _Rewriter:
             is_cut = node.is_cut and node.is_new
             kept = content(node.text.encode("utf-8", "replace")) if node.is_new else 0
             for spelling in _beginnings(node) if is_cut else self._spellings(state, node):
-                behind = self._offer(state, spelling, kept, last=_OPEN if is_cut else spelling)
+                is_number = node.is_new and not is_cut and spelling[-1:].isdigit()
+                last = _OPEN if is_cut else spelling
+                behind = self._offer(state, spelling, kept, last=last, is_whole=is_number)
                 if behind is not None:
                     yield behind
         elif isinstance(node, Elements):
@@ -462,6 +470,11 @@ def _walked(
             yield state
         else:
             path.append(next_states(state, len(path)))
+
+
+def _must_go_on(matcher: GrammarMatcher) -> bool:
+    """Whether the number before a place is only the beginning of those that may come."""
+    return not matcher.is_completed() and not any(map(matcher.is_allowed, b",]} \t\r\n"))
 
 
 def _null(member: tuple[Scalar, Node | None]) -> int:
