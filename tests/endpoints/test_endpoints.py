@@ -237,6 +237,28 @@ def test_a_choice_is_asked_for_by_number() -> None:
     assert result.correction_log[0].means == "choice"
 
 
+@pytest.mark.parametrize("reply", ["C", "30", "C. 30", "B. 30", "3", "2", "1"])
+def test_a_choice_among_numbers_is_asked_for_by_letter(reply: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        last = body["messages"][-1]["content"]
+        if "Which of these" in last:
+            assert "A. 1\nB. 2\nC. 30\nAnswer with the letter only." in last
+            assert body["max_tokens"] == 1
+            # What is longer than a token is cut.
+            return (reply, "length" if len(reply) > 1 else "stop")
+        return "x"
+
+    grammar = stencilm.Grammar.from_ebnf('root ::= "1" | "2" | "30"')
+    chosen = {"C": "30", "30": "30", "C. 30": "30", "2": "2", "1": "1"}
+    with endpoint(answer) as (model, _):
+        if reply in chosen:
+            result = stencilm.guide(model, grammar, "p")
+            assert (result.response, result.filled) == (chosen[reply], ())
+        else:
+            with pytest.raises(stencilm.ModelRefused, match="nothing that the model wrote fits"):
+                stencilm.guide(model, grammar, "p")
+
+
 def test_a_chooser_model_comes_before_the_endpoint() -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
         return "SELECT a WHERE b EQUALS 1;" if number == 1 else " 1;"

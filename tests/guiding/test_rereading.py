@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import random
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
 import stencilm
 from guiding.test_text import script
 from stencilm import Grammar, JsonSchema
+from stencilm.guiding import rereading
 from stencilm.guiding.loose_json import MAX_DEPTH, Members, documents, read
 from stencilm.guiding.parsers import as_grammar
 from stencilm.matching.texts import byte_matcher
@@ -259,6 +260,52 @@ def test_hostile_drafts_are_bounded() -> None:
             assert result.is_valid
     node, _ = read("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     assert node is None
+
+
+@pytest.mark.parametrize(
+    "draft",
+    ["It is [95]", "[95] I think", "It is [abc]", 'It is ["x"]', 'It is {"a": 95}', "No: ]"],
+)
+def test_what_is_left_of_a_list_that_does_not_fit_is_no_empty_list(draft: str) -> None:
+    for output_type in (list[Annotated[int, Field(ge=0, le=50)]], dict[str, Literal[1, 2]]):
+        result = stencilm.guide(lambda prompt: draft, output_type, "q")
+        assert any(part.is_made_up for part in result.filled) or result.status == "closed"
+
+
+def test_a_number_that_must_go_on_is_not_offered() -> None:
+    fields: Any = {"a": (Annotated[int, Field(gt=5, le=50)], ...), "b": (str, ...)}
+    result = stencilm.guide(
+        lambda prompt: '`{"b": "z", "a": 5}`', create_model("Both", **fields), "q"
+    )
+    assert any(part.is_made_up for part in result.filled)
+
+
+@pytest.mark.parametrize(
+    ("draft", "response"), [("It is []", "[]"), ("none [ ] here", "[ ]"), ("See [1].", "[1]")]
+)
+def test_a_list_behind_talk_is_read(draft: str, response: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, list[int], "q")
+    assert (result.response, result.status, result.filled) == (response, "valid", ())
+
+
+def test_a_spent_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+    offer = rereading._Rewriter._offer
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        return offer(*arguments, **options)
+
+    monkeypatch.setattr(rereading._Rewriter, "_offer", counted)
+    start = byte_matcher(as_grammar(list[str]))
+    draft = b'["' + b'", "'.join([b"a"] * 3_000) + b"',"
+    found = rereading.reread(start, as_grammar(list[str]), b"", draft)
+    assert found is not None and found.kept > 0
+    for element in ("1", '"a" ', "'a'"):
+        draft = b"[" + f"{element},".encode() * 3_000
+        rereading.reread(start, as_grammar(list[str]), b"", draft)
+    assert tried < 50_000
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:

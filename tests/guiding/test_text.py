@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from pydantic import Field
@@ -16,6 +16,9 @@ import stencilm
 from guiding.test_local import wants
 from stencilm import Budget, Grammar, Guided, Literal
 from stencilm.generation.trace import Called, Drafted, Rejected, Trace
+from stencilm.guiding.backtrack import place_of_text
+from stencilm.guiding.parsers import as_grammar
+from stencilm.matching.texts import byte_matcher
 
 PAIRS = {
     "type": "object",
@@ -36,8 +39,6 @@ blanks ::= " "+
 
 
 def fits(grammar: Any, result: Guided) -> bool:
-    from stencilm.guiding.parsers import as_grammar
-    from stencilm.matching.texts import byte_matcher
 
     wanted = {"valid": {"complete"}, "closed": {"complete"}, "truncated": {"viable", "complete"}}
     verdict = byte_matcher(as_grammar(grammar)).longest_valid_prefix(result.response)
@@ -622,6 +623,12 @@ def test_files_of_grammars(tmp_path: Path) -> None:
         ],
         ("1 000.5", float),
         ("1/3", float),
+        # What may begin such a number goes on with one text alone, which is forced.
+        *[(draft, Annotated[float, Field(ge=0, le=10)]) for draft in ("-7", "-0.5", "10.5", "1e2")],
+        ("10.05", Annotated[float, Field(ge=5, le=10)]),
+        # The 2 of the exponent is no number by itself.
+        *[(draft, int) for draft in ("1e+2", "It is 10E-2.", "-2.999e+2")],
+        ("It is [9E+1]", list[Annotated[float, Field(ge=0, le=50)]]),
         # The text begins with the 1, which is forced.
         *[
             (draft, stencilm.Regex("12|13"))
@@ -642,6 +649,7 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
     [
         ("It is 12.", int, "12"),
         ("12.0", int, "12"),
+        *[(draft, Annotated[int, Field(ge=1, le=100)], "2") for draft in ("2!", "2 (two)", "2")],
         ("12.00.", int, "12"),
         ("12, I think", int, "12"),
         ("$5", int, "5"),
@@ -662,3 +670,20 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
 def test_what_stands_by_itself_is(draft: str, output_type: Any, response: str) -> None:
     result = stencilm.guide(lambda prompt: draft, output_type, "q")
     assert (result.response, result.status, result.filled) == (response, "valid", ())
+
+
+@pytest.mark.parametrize("part", ['{"name": ', '{"a": 1} ', '{"a": [1, ', '{"a": "b'])
+def test_a_long_draft_is_not_read_again_behind_each_place_of_its_talk(part: str) -> None:
+    matcher = byte_matcher(as_grammar(dict[str, Any]))
+    read = 0
+
+    class Counted:
+        def longest_valid_prefix(self, text: bytes) -> Any:
+            nonlocal read
+            verdict = matcher.longest_valid_prefix(text)
+            read += verdict.valid_bytes
+            return verdict
+
+    draft = f"Sure: {part * (60_000 // len(part))}".encode()
+    assert place_of_text(cast(Any, Counted()), draft) == 6
+    assert read < 10 * len(draft)

@@ -362,6 +362,44 @@ def test_a_schema_that_cannot_be_enforced_is_told_of_its_tool(
     assert str(raised.value).startswith(f"{place}: in the parameters of 'bad': {said}")
 
 
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "object", "properties": {"a": False}, "required": ["a"]}, ""),
+        ({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}, ""),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, ""),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/N"}},
+                "required": ["a"],
+                "$defs": {"N": {"type": "array", "items": {"$ref": "#/$defs/N"}, "minItems": 1}},
+            },
+            "/$defs/N/items",
+        ),
+    ],
+)
+def test_a_tool_that_no_arguments_fit_is_refused_beside_others_too(
+    schema: Any, place: str, is_async: bool, beside: bool
+) -> None:
+    bad = {"type": "function", "function": {"name": "bad", "parameters": schema}}
+    tools: list[Any] = [clock, bad] if beside else [bad]
+    model = stencilm.load("tiny")
+    with pytest.raises(stencilm.Unsatisfiable) as raised:
+        asyncio.run(model.achat("?", tools)) if is_async else model.chat("?", tools)
+    place = f"#/tools/{len(tools) - 1}/parameters{place}"
+    assert str(raised.value).startswith(f"{place}: in the parameters of 'bad': ")
+
+
+def test_a_tool_that_no_arguments_fit_is_no_matter_where_it_may_not_be_called() -> None:
+    schema = {"type": "object", "properties": {"a": False}, "required": ["a"]}
+    bad = {"type": "function", "function": {"name": "bad", "parameters": schema}}
+    text = '{"turn": {"answer": "Noon."}}'
+    assert chat(Scripted([text]), "?", tools=[clock, bad], tool_choice="none").value == "Noon."
+
+
 def test_a_tool_without_a_function_ends_the_conversation() -> None:
     tool = {"type": "function", "function": {"name": "ask", "parameters": {"type": "object"}}}
     text = '{"turn": {"tool_calls": [{"name": "ask", "arguments": {"a": [1]}}]}}'

@@ -35,8 +35,8 @@ from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.guiding.api import aguide, guide, text_guide
-from stencilm.guiding.choosers import picked
 from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.labels import Labels
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.pieces import GuidedPiece, aguided_pieces, guided_pieces
 from stencilm.guiding.task import Budget, Guided
@@ -234,7 +234,8 @@ class _Reading:
             error = self.time.reason_for(error)
         text = self._rest()
         if self.request.options:
-            text = picked(self.text, self.request.options) or ""
+            is_cut = piece.is_finished is False
+            text = Labels(self.request.options).picked(self.text, is_cut=is_cut) or ""
         finished = False if error is not None or self.is_cut else piece.is_finished
         cost = 0.0
         if prices is not None:

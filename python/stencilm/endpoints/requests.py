@@ -17,13 +17,13 @@ from stencilm.generation.sampling import Sampling
 from stencilm.grammars.described import choices_of, described, is_free_text
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource
-from stencilm.guiding.choosers import numbered
 from stencilm.guiding.drafts import Ask
+from stencilm.guiding.labels import Labels
 from stencilm.models.prompts import with_text
 
 Route: TypeAlias = Literal["chat", "completions"]
 
-MAX_OPTIONS = 9  # so that one digit, and so one token, is an answer
+MAX_OPTIONS = 9  # so that one digit or letter, and so one token, is an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Request:
         arguments: The arguments of the call.
         held_back: Blanks at the end of the prefix that were not sent; an answer may begin with
             them.
-        options: What may be chosen, where the answer is a number.
+        options: What may be chosen, where the answer is a label.
         is_rest: The answer goes on after the prefix; else it may be the whole text.
         is_wrapped: The answer is an object that holds the text as its one member.
     """
@@ -334,18 +334,22 @@ def _going_on(
 
 def _choosing(ask: Ask, model: str, capabilities: Capabilities) -> Request:
     options = ask.options[:MAX_OPTIONS]
-    question = (
-        f"A text begins with:\n{ask.prefix}\n\nWhich of these comes next in it?\n"
-        f"{numbered(options)}\nAnswer with the number only."
+    labels = Labels(options)
+    question = labels.question(
+        f"A text begins with:\n{ask.prefix}\n\nWhich of these comes next in it?"
     )
+    most = 1 if labels.names else max(len(option.encode()) for option in options)
     if capabilities.continuation == "completion" and isinstance(ask.prompt, str):
-        arguments = _arguments(ask, model, capabilities, 1)
+        arguments = _arguments(ask, model, capabilities, most)
         arguments.pop(capabilities.max_tokens, None)
-        arguments |= {"prompt": f"{ask.prompt}\n\n{question}\nThe number is ", "max_tokens": 1}
+        arguments |= {
+            "prompt": f"{ask.prompt}\n\n{question}.\nThe {labels.kind} is ",
+            "max_tokens": most,
+        }
         return Request(route="completions", means="choice", arguments=arguments, options=options)
-    messages = [*messages_of(ask.prompt), {"role": "user", "content": question}]
+    messages = [*messages_of(ask.prompt), {"role": "user", "content": f"{question}."}]
     # One token is too few for a model that thinks before it answers.
-    limit = 1 if capabilities.max_tokens == "max_tokens" else None
+    limit = most if capabilities.max_tokens == "max_tokens" else None
     return _chat(ask, model, capabilities, messages, "choice", limit=limit, options=options)
 
 

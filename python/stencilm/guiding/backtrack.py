@@ -17,6 +17,8 @@ from stencilm.matching.texts import byte_matcher
 
 MAX_CANDIDATES = 16
 _MAX_TALK = 2_000
+_MAX_READ = 8_000_000
+"""Bytes that fit, over all places of talk: in a long draft most of it may fit behind each."""
 _LEAST_TEXT = 8
 _MAX_WAYS = 8
 _NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
@@ -25,6 +27,8 @@ _JOINT = re.compile(rb"[-'.,:/^ ]|\.{2,3}")
 """What parts of one word or number may stand between."""
 _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_])| [0-9]+/[0-9]")
 """Behind a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
+_BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
+_ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
 
 
@@ -40,7 +44,8 @@ def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, l
     at_start = matcher.fork()
     matcher.accept_string(draft[:valid])
     candidates = readable(matcher.candidates(MAX_CANDIDATES))
-    if start < valid and candidates and all(map(_is_rest_of_word, candidates)):
+    is_whole = matcher.is_completed() and cut_word(draft, valid) is None
+    if start < valid and not is_whole and candidates and all(map(_is_rest_of_word, candidates)):
         at_start.accept_string(draft[:start])
         earlier = readable(at_start.candidates(MAX_CANDIDATES))
         if earlier:
@@ -110,18 +115,25 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     """
     best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
+    unread = _MAX_READ
     for start in range(1, min(len(draft), _MAX_TALK)):
+        is_longest = len(draft) - start <= longest and draft[best : best + longest] not in words
+        if is_longest or unread < 0:
+            break
         if is_within(draft, start):
             continue
         if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
             continue
         verdict = matcher.longest_valid_prefix(draft[start:])
         valid = verdict.valid_bytes
+        unread -= valid
         if _is_one_word(matcher, draft, start, start + valid):
             words.add(draft[start : start + valid])
         if valid <= longest:
             continue
         end = start + valid
+        if _ONLY_CLOSES.fullmatch(draft, start, end):  # what was open is left out with the talk
+            continue
         is_whole_word = cut_word(draft, end) is None
         if valid >= _LEAST_TEXT or (is_whole_word and _is_text(matcher, draft[start:end])):
             best, longest = start, valid
@@ -220,8 +232,9 @@ def is_within(draft: bytes, place: int) -> bool:
     is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
     # A point that nothing stands before, as in `.5`; behind a word it ends a sentence.
     is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
+    is_exponent = _BEFORE_EXPONENT.fullmatch(draft, max(0, place - 3), place) is not None
     is_digit = draft[place : place + 1].isdigit()
-    return (is_digit and (is_signed or is_fraction)) or _is_joined(draft, place)
+    return (is_digit and (is_signed or is_fraction or is_exponent)) or _is_joined(draft, place)
 
 
 def _is_joined(draft: bytes, place: int) -> bool:

@@ -1,4 +1,4 @@
-"""Choosing among candidates: by a model's probabilities, or by the number that a function answers.
+"""Choosing among candidates: by a model's probabilities, or by the label that a function answers.
 
 One idea: a choice is a generator that yields the call to make and is sent what it gave. So the same
 lines serve callers that wait and callers that await, and an event loop is never held up.
@@ -7,7 +7,6 @@ lines serve callers that wait and callers that await, and an event loop is never
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from time import perf_counter
@@ -17,13 +16,12 @@ from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
+from stencilm.guiding.labels import Labels
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.matching.texts import byte_matcher
-from stencilm.whole_numbers import as_whole, shown, written_number
+from stencilm.whole_numbers import as_whole, shown
 
 _CHOICE_TOKENS = 32
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
-_FIRST_NUMBER = re.compile(r"""[\s*#("'`]*(\d+)[\s.):*"'`]*(?=[^\W\d]|$)""")
 
 Choosing: TypeAlias = Generator[Callable[[], Any], Any, Answer]
 
@@ -35,8 +33,9 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
         candidates: What may come; a plain str stands for itself.
         prefix: The text so far, the prompt included.
         target_model: A `stencilm.Model`, which takes the most probable of them; an API model; or
-            any `fn(prompt) -> str`, which is given the texts with numbers and answers with one.
-            Where the answer names none of them, it is the first.
+            any `fn(prompt) -> str`, which is given the texts with numbers and answers with one:
+            with letters where a text has a digit. Where the answer names none of them, it is the
+            first.
 
     Raises:
         ValueError: There is no candidate.
@@ -139,9 +138,10 @@ class Chooser:
                 prompt_tokens=stats.prompt_tokens, output_tokens=stats.tokens,
                 calls=stats.forward_passes,
             )  # fmt: skip
-        question = _question(consult.prefix, literals) if literals else consult.prefix
+        labels = Labels(literals)
+        question = _question(consult.prefix, labels) if literals else consult.prefix
         text = _said((yield partial(self._target, question)))
-        chosen = picked(text, literals) if literals else _beginning(text, grammar)
+        chosen = labels.picked(text) if literals else _beginning(text, grammar)
         return Answer(text=chosen or "", means="chooser", seconds=perf_counter() - started)
 
 
@@ -166,31 +166,9 @@ def candidates_grammar(candidates: Sequence[Candidate]) -> Grammar:
     return grammars[0] if len(grammars) == 1 else Grammar.union(*grammars)
 
 
-def numbered(options: Sequence[str]) -> str:
-    """A list of options for a model that answers with a number."""
-    return "\n".join(f"{number}. {option}" for number, option in enumerate(options, start=1))
-
-
-def picked(answer: str, options: Sequence[str]) -> str | None:
-    """The option that an answer names by its number or its text; None where it names none.
-
-    Of several numbers, as in an answer that weighs the options, only one with which it begins is
-    the answer.
-    """
-    begins = _FIRST_NUMBER.match(answer)
-    numbers = {begins[1]} if begins else set(_NUMBER.findall(answer))
-    number = written_number(numbers.pop()) if len(numbers) == 1 else None
-    if number is not None and 1 <= number <= len(options):
-        return options[number - 1]
-    stripped = answer.strip().strip("\"'`.")
-    return next((option for option in options if option.strip() == stripped), None)
-
-
-def _question(prefix: str, literals: Sequence[str]) -> str:
-    return (
-        f"{prefix}\n\nWhich of these comes next in the text above?\n{numbered(literals)}\n"
-        "Answer with the number only: "
-    )
+def _question(prefix: str, labels: Labels) -> str:
+    asked = labels.question(f"{prefix}\n\nWhich of these comes next in the text above?")
+    return f"{asked}: "
 
 
 def _beginning(text: str, grammar: Grammar) -> str:

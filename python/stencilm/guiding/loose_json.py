@@ -24,6 +24,9 @@ _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
 # Of at most so many characters: else each word of a long line would look for a colon behind it.
 _KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]{0,200}+(?=:)")
 _BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
+_NUMBER_BEGUN = re.compile(r"(?<![\w.+-])(?:-\d*|\d+)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?\Z")
+_MORE_OF_NUMBER = re.compile(r"\d|\.(?!0+(?!\w|\.\d))\d|[eE][-+]?\d")
+_WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BLANKS = re.compile(r"\s*")
 _RUN_STOP = re.compile(r"[}\]\n,]|\s/[/*]|\s#")
 _LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # of a string that began without one
@@ -114,6 +117,21 @@ def unclear_from(text: str) -> int | None:
     unclear: list[int] = []
     read(text, begin, unclear)
     return unclear[0] if unclear else None
+
+
+def number_cut(text: str, end: int) -> int | None:
+    """Where the number begins of which JSON that ends at a place would have a part alone.
+
+    None where no number is cut: `12` is all that `12.0` says. Up to its end the text is JSON.
+    """
+    begun = _NUMBER_BEGUN.search(text, 0, end)
+    if begun is None:
+        return None
+    is_a_number = text[end - 1].isdigit()
+    if is_a_number and _MORE_OF_NUMBER.match(text, end) is None:
+        return None
+    is_within_string = '"' in _WHOLE_STRING.sub("", text[: begun.start()])
+    return None if is_within_string else begun.start()
 
 
 def read(text: str, at: int = 0, unclear: list[int] | None = None) -> tuple[Node | None, int]:

@@ -204,12 +204,20 @@ class _Rewriter:
         text = _joined(chosen)[len(self.written) :]
         return Reread(text, chosen.kept, chosen.matcher.is_completed())
 
+    def _is_spent(self) -> bool:
+        return self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
+
     def _offer(
-        self, state: _State, token: bytes, kept: int = 0, *, last: bytes | None = None
+        self,
+        state: _State,
+        token: bytes,
+        kept: int = 0,
+        *,
+        last: bytes | None = None,
+        is_whole: bool = False,
     ) -> _State | None:
         """The state behind a token, with whatever blanks the text or the grammar has before it."""
-        is_spent = self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
-        if is_spent or state.comes_behind is _OPEN:
+        if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
         self.work += state.length
@@ -228,7 +236,7 @@ class _Rewriter:
             spaces += [token]
         for text in spaces:
             matcher = state.matcher.fork()
-            if matcher.accept_string(text):
+            if matcher.accept_string(text) and not (is_whole and _must_go_on(matcher)):
                 return self._moved(state, matcher, text, token if last is None else last, kept)
         return None
 
@@ -249,7 +257,9 @@ class _Rewriter:
             is_cut = node.is_cut and node.is_new
             kept = content(node.text.encode("utf-8", "replace")) if node.is_new else 0
             for spelling in _beginnings(node) if is_cut else self._spellings(state, node):
-                behind = self._offer(state, spelling, kept, last=_OPEN if is_cut else spelling)
+                is_number = node.is_new and not is_cut and spelling[-1:].isdigit()
+                last = _OPEN if is_cut else spelling
+                behind = self._offer(state, spelling, kept, last=last, is_whole=is_number)
                 if behind is not None:
                     yield behind
         elif isinstance(node, Elements):
@@ -275,7 +285,7 @@ class _Rewriter:
             if not isinstance(value, Scalar) or not value.is_doubtful:
                 yield before  # without it
 
-        for behind in _walked(opened, len(node.values), next_states):
+        for behind in _walked(opened, len(node.values), next_states, self._is_spent):
             closed = None if node.is_open else self._offer(behind, b"]")
             if closed is not None:
                 yield closed
@@ -318,7 +328,7 @@ class _Rewriter:
                 yield before._replace(kept=before.kept + nothing)
                 left[id(before.pieces)] = here
 
-        for behind in _walked(opened, len(node.items), next_states):
+        for behind in _walked(opened, len(node.items), next_states, self._is_spent):
             closed = None if node.is_open else self._offer(behind, b"}")
             if closed is not None:
                 yield closed
@@ -438,14 +448,21 @@ class _Rewriter:
 
 
 def _walked(
-    first: _State, steps: int, next_states: Callable[[_State, int], Iterator[_State]]
+    first: _State,
+    steps: int,
+    next_states: Callable[[_State, int], Iterator[_State]],
+    is_spent: Callable[[], bool],
 ) -> Iterator[_State]:
-    """The ends of all paths of so many steps, depth first."""
+    """The ends of all paths of so many steps, depth first.
+
+    Where nothing more may be offered no path comes to an end that closes, and each would be walked
+    for each of its steps.
+    """
     if steps == 0:
         yield first
         return
     path = [next_states(first, 0)]
-    while path:
+    while path and not is_spent():
         state = next(path[-1], None)
         if state is None:
             path.pop()
@@ -453,6 +470,11 @@ def _walked(
             yield state
         else:
             path.append(next_states(state, len(path)))
+
+
+def _must_go_on(matcher: GrammarMatcher) -> bool:
+    """Whether the number before a place is only the beginning of those that may come."""
+    return not matcher.is_completed() and not any(map(matcher.is_allowed, b",]} \t\r\n"))
 
 
 def _null(member: tuple[Scalar, Node | None]) -> int:

@@ -42,7 +42,7 @@ from stencilm.guiding.backtrack import (
     shown_candidate,
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
-from stencilm.guiding.loose_json import unclear_from
+from stencilm.guiding.loose_json import number_cut, unclear_from
 from stencilm.guiding.reading import (
     fitting,
     forced_blanks,
@@ -426,8 +426,12 @@ class TextGuide:
         found = reread(self._start, self._grammar, written, whole)
         if found is None:
             return None
-        if begins_again(written, whole):
-            return found if found.kept else None
+        is_again = begins_again(written, whole)
+        # Brackets around nothing of what it says are another value than the draft's.
+        if not found.kept and (is_again or content(whole)):
+            return None
+        if is_again:
+            return found
         if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
             is_talk = False  # so nothing is left out before it
         else:
@@ -463,7 +467,7 @@ class TextGuide:
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
         """Keep the part of a dead draft that fits, and put a candidate behind it."""
-        if (begun := self._unclear_from(draft)) is not None:
+        if (begun := self._unclear_from(draft, valid)) is not None:
             valid = min(valid, begun)
         matcher = self._matcher.fork()
         keep, candidates = cut_place(matcher, draft, valid)
@@ -485,13 +489,16 @@ class TextGuide:
         shown = draft[valid : valid + 20].decode("utf-8", "replace")
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
 
-    def _unclear_from(self, draft: bytes) -> int | None:
+    def _unclear_from(self, draft: bytes, valid: int) -> int | None:
         """Where in a draft of JSON a value begins of which a part alone would be another value."""
         if not isinstance(self._grammar.source, JsonSchemaSource):
             return None
         so_far = (bytes(self._text) + draft).decode("utf-8", "replace")
-        begin = unclear_from(so_far)
-        return None if begin is None else max(0, len(so_far[:begin].encode()) - len(self._text))
+        end = len((bytes(self._text) + draft[:valid]).decode("utf-8", "ignore"))
+        found = [
+            place for place in (unclear_from(so_far), number_cut(so_far, end)) if place is not None
+        ]
+        return max(0, len(so_far[: min(found)].encode()) - len(self._text)) if found else None
 
     def _takes_no_part(self, draft: bytes, start: int, end: int) -> bool:
         """Whether a part of the word or number from `start` on would be another text or value."""

@@ -134,11 +134,7 @@ class _Asked:
             try:
                 Grammar.from_json_schema(schema)
             except _FAULTS as found:
-                place = (found.place or "#").removeprefix("#")
-                raise type(found)(
-                    f"in the parameters of {name!r}: {found.message}",
-                    place=f"#/tools/{number}/parameters{place}",
-                ) from None
+                raise _blamed(found, number, name) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +421,7 @@ class _Json:
 
     def __init__(self, tools: list[CallableTool], output: Output, parallel: bool) -> None:
         self.tools, self.output, self.parallel = tools, output, parallel
+        self.callable: set[str] = set()
         source = output.grammar().source
         self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
@@ -481,6 +478,7 @@ class _Json:
         tools, is_required = _allowed(choice, self.tools)
         ways: list[dict[str, Any]] = []
         if tools:
+            self._refuse_uncallable(tools)
             items = [
                 _closed(
                     name={"const": tool.name},
@@ -498,6 +496,19 @@ class _Json:
         if joined.definitions:
             schema["$defs"] = joined.definitions
         return schema
+
+    def _refuse_uncallable(self, tools: list[CallableTool]) -> None:
+        """Refuse a tool that no arguments fit: beside others, a schema leaves it out in silence."""
+        for tool in tools:
+            if tool.name in self.callable:
+                continue
+            try:
+                Grammar.from_type(JsonSchema(_arguments(tool), **self.given))
+            except Unsatisfiable as found:
+                raise _blamed(found, self.tools.index(tool), tool.name) from None
+            except _FAULTS:
+                pass  # the schema of the whole turn has the same fault, and is told of it
+            self.callable.add(tool.name)
 
     def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not self.tools:
@@ -554,6 +565,17 @@ def _arguments(tool: CallableTool) -> dict[str, Any] | bool:
     if parameters is None:
         return _ANYTHING
     return schema_of_arguments(tool.name, parameters, f"#/tools/{tool.name}/parameters")
+
+
+def _blamed(
+    found: GrammarSyntaxError | UnsupportedFeature | Unsatisfiable, number: int, name: str
+) -> Exception:
+    """A fault of the schema of a tool, by the name and the place of the tool."""
+    place = (found.place or "#").removeprefix("#")
+    return type(found)(
+        f"in the parameters of {name!r}: {found.message}",
+        place=f"#/tools/{number}/parameters{place}",
+    )
 
 
 def _given(source: JsonSchemaSource) -> JsonSchemaArguments:
