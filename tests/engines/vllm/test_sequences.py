@@ -544,6 +544,24 @@ def test_texts_are_whole_within_what_a_request_may_have(begin: Begin, batched: b
     )
 
 
+def test_drafts_are_cut_where_a_budget_does_not_let_them(
+    begin: Begin, compiler: GrammarCompiler
+) -> None:
+    sequence = begin(Kind.JSON_SCHEMA, {"type": "array", "items": {"type": "integer"}})
+    sequence.close_within(lambda: 5)
+    assert ord("[") in allowed(sequence)
+    for draft, taken in ((b"[12,3]", 3), (b"[1,2]", 5), (b"[1234]", 4), (b"[1x", 2)):
+        assert sequence.validate_tokens(list(draft)) == list(draft[:taken])
+        assert ord("[") in allowed(sequence)
+    assert sequence.validate_tokens([*b"[123]", STOP, ord("["), -1]) == [*b"[123]", STOP]
+    assert sequence.validate_tokens([ord("["), -1, 10**9]) == [ord("[")]
+    assert sequence.accept_tokens("r", list(b"[123]"))
+    assert allowed(sequence) == {STOP}
+    compiled = compiler.compile_grammar(grammar_of(Kind.JSON_OBJECT, "", DEFAULT))
+    sequence = RequestSequence(compiled, whitespace_budget=1)
+    assert sequence.validate_tokens(list(b"{  }")) == list(b"{ ")
+
+
 def test_the_option_says_whether_texts_are_cut() -> None:
     given = {"STENCILM_VLLM_OPTIONS": '{"finish": "valid"}'}
     assert Options.from_environment(given).finish == "valid"

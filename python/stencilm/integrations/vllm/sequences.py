@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stencilm.bitmask.arrays import allocate_token_bitmask
 from stencilm.errors import BatchError, StencilError
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import BatchGrammarMatcher, GrammarMatcher, closing_within
@@ -30,7 +31,7 @@ class RequestSequence:
             the text.
     """
 
-    __slots__ = ("_ahead", "_failure", "_left", "_matcher")
+    __slots__ = ("_ahead", "_failure", "_left", "_matcher", "_vocab_size")
 
     def __init__(
         self,
@@ -45,7 +46,8 @@ class RequestSequence:
             ValueError: A stop token is not in the vocabulary.
         """
         stops = sorted(stop_token_ids) if stop_token_ids else None
-        last = compiled.tokenizer_info.vocab_size - 1
+        self._vocab_size = compiled.tokenizer_info.vocab_size
+        last = self._vocab_size - 1
         if stops and (wrong := [one for one in stops if not 0 <= one <= last]):
             raise ValueError(
                 f"stop_token_ids has {wrong[0]}, but the model's tokens have the ids 0 to {last}: "
@@ -92,14 +94,37 @@ class RequestSequence:
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The longest beginning of these tokens that fits; nothing changes."""
+        """The longest beginning of these tokens that may come; nothing changes."""
         if self._failure is not None:
             return []
         try:
-            return tokens[: self._matcher.validate_tokens(tokens)]
+            budgets = self._matcher.token_budget, self._matcher.whitespace_budget
+            if budgets == (None, None):
+                return tokens[: self._matcher.validate_tokens(tokens)]
+            return tokens[: self._count_within_masks(tokens)]
         except StencilError as error:
             self._fail(error)
             return []
+
+    def _count_within_masks(self, tokens: list[int]) -> int:
+        """How many of these tokens the masks let through, which budgets narrow.
+
+        vLLM does not rely on the masks alone: a draft that is offered may be taken.
+        """
+        matcher, count = self._matcher, 0
+        row = allocate_token_bitmask(1, self._vocab_size)
+        try:
+            for token in tokens:
+                if not 0 <= token < self._vocab_size or matcher.is_terminated():
+                    break
+                matcher.fill_next_token_bitmask(row)
+                is_allowed = int(row[0, token // 32]) >> token % 32 & 1
+                if not is_allowed or not matcher.accept_token(token):
+                    break
+                count += 1
+        finally:
+            matcher.rollback(count)
+        return count
 
     def rollback(self, num_tokens: int) -> None:
         """Takes back the last tokens that were accepted, also over the end of the text."""
