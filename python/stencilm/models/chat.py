@@ -13,7 +13,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from stencilm.characters import whole_characters
-from stencilm.errors import GrammarSyntaxError, Unsatisfiable, UnsupportedFeature
+from stencilm.errors import (
+    GrammarSyntaxError,
+    LimitExceeded,
+    Unsatisfiable,
+    UnsupportedFeature,
+)
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.typed import raise_with_text
 from stencilm.grammars.grammar import Grammar
@@ -122,19 +127,10 @@ class Chat(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the model is asked for: a text of this grammar, in which the schemas of tools may be."""
+    """What the model is asked for: a text of this grammar."""
 
     prompt: Any
     output_type: Any
-    schemas: tuple[tuple[str, Any], ...] = ()
-
-    def blame_tool(self) -> None:
-        """Raises an error of the grammar as one of the tool whose schema has it, if one has."""
-        for number, (name, schema) in enumerate(self.schemas):
-            try:
-                Grammar.from_json_schema(schema)
-            except _FAULTS as found:
-                raise _blamed(found, number, name) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +185,7 @@ def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Ch
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            try:
-                sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
-            except _FAULTS:
-                step.blame_tool()
-                raise
+            sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
         else:
             sent = _result(talk, step.call, *step.tool.outcome(step.call))
         try:
@@ -209,11 +201,7 @@ async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            try:
-                sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
-            except _FAULTS:
-                step.blame_tool()
-                raise
+            sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
         else:
             sent = _result(talk, step.call, *await step.tool.aoutcome(step.call))
         try:
@@ -421,7 +409,7 @@ class _Json:
 
     def __init__(self, tools: list[CallableTool], output: Output, parallel: bool) -> None:
         self.tools, self.output, self.parallel = tools, output, parallel
-        self.callable: set[str] = set()
+        self.checked: set[str] = set()
         source = output.grammar().source
         self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
@@ -445,7 +433,6 @@ class _Json:
         asked = _Asked(
             self._told_of_tools(messages),
             JsonSchema(self._schema(choice), **self.given),
-            tuple((tool.name, _arguments(tool)) for tool in self.tools),
         )
         return asked, self._read
 
@@ -478,7 +465,7 @@ class _Json:
         tools, is_required = _allowed(choice, self.tools)
         ways: list[dict[str, Any]] = []
         if tools:
-            self._refuse_uncallable(tools)
+            self._check(tools)
             items = [
                 _closed(
                     name={"const": tool.name},
@@ -497,18 +484,25 @@ class _Json:
             schema["$defs"] = joined.definitions
         return schema
 
-    def _refuse_uncallable(self, tools: list[CallableTool]) -> None:
-        """Refuse a tool that no arguments fit: beside others, a schema leaves it out in silence."""
+    def _check(self, tools: list[CallableTool]) -> None:
+        """Refuse a tool whose arguments cannot be enforced, by its name and place.
+
+        Nothing tells of one that no arguments fit: beside others, a schema leaves it out.
+        """
         for tool in tools:
-            if tool.name in self.callable:
+            if tool.name in self.checked:
                 continue
             try:
                 Grammar.from_type(JsonSchema(_arguments(tool), **self.given))
-            except Unsatisfiable as found:
-                raise _blamed(found, self.tools.index(tool), tool.name) from None
-            except _FAULTS:
-                pass  # the schema of the whole turn has the same fault, and is told of it
-            self.callable.add(tool.name)
+            except _FAULTS as found:
+                place = (found.place or "#").removeprefix("#")
+                raise type(found)(
+                    f"in the parameters of {tool.name!r}: {found.message}",
+                    place=f"#/tools/{self.tools.index(tool)}/parameters{place}",
+                ) from None
+            except LimitExceeded:
+                pass  # it is for the model's own limits to say what is too much
+            self.checked.add(tool.name)
 
     def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not self.tools:
@@ -565,17 +559,6 @@ def _arguments(tool: CallableTool) -> dict[str, Any] | bool:
     if parameters is None:
         return _ANYTHING
     return schema_of_arguments(tool.name, parameters, f"#/tools/{tool.name}/parameters")
-
-
-def _blamed(
-    found: GrammarSyntaxError | UnsupportedFeature | Unsatisfiable, number: int, name: str
-) -> Exception:
-    """A fault of the schema of a tool, by the name and the place of the tool."""
-    place = (found.place or "#").removeprefix("#")
-    return type(found)(
-        f"in the parameters of {name!r}: {found.message}",
-        place=f"#/tools/{number}/parameters{place}",
-    )
 
 
 def _given(source: JsonSchemaSource) -> JsonSchemaArguments:
