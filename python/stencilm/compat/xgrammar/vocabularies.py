@@ -120,13 +120,10 @@ class TokenizerInfo:
         if stop_token_ids is None and getattr(tokenizer, "eos_token_id", None) is not None:
             stop_token_ids = [tokenizer.eos_token_id]
         try:
-            info = _TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=stop_token_ids)
-            if vocab_size is not None and vocab_size > info.vocab_size:
-                info = _TokenizerInfo.from_huggingface(
-                    tokenizer, vocab_size=vocab_size, stop_token_ids=stop_token_ids
-                )
-            elif vocab_size is not None and vocab_size < info.vocab_size:
-                info = _shortened(info, vocab_size)
+            if vocab_size is None:
+                info = _TokenizerInfo.from_huggingface(tokenizer, stop_token_ids=stop_token_ids)
+            else:
+                info = _TokenizerInfo._of_model(tokenizer, vocab_size, stop_token_ids)
         except TokenizerError as error:
             raise ValueError(str(error)) from error
         return TokenizerInfo._of(info)
@@ -273,15 +270,3 @@ def _written(entry: bytes | bytearray | str) -> bytes | str:
         return entry.decode()
     except UnicodeDecodeError:
         return bytes(entry)
-
-
-def _shortened(info: _TokenizerInfo, vocab_size: int) -> _TokenizerInfo:
-    """The vocabulary without the tokens for which the model has no logits."""
-    special = [token_id for token_id in info.special_token_ids if token_id < vocab_size]
-    return _TokenizerInfo(
-        [spelled or None for spelled in info.decoded_vocab[:vocab_size]],
-        info.vocab_type,
-        stop_token_ids=[token_id for token_id in info.stop_token_ids if token_id < vocab_size],
-        special_token_ids=special,
-        add_prefix_space=info.add_prefix_space,
-    )
