@@ -57,8 +57,9 @@ pub(crate) fn plain(exprs: &ExprSet, character: ExprId) -> bool {
     !exprs.is_nullable(character) && !exprs.has_boolean(character)
 }
 
-/// The parts that stand one after the other, without the byte at the end where there is to be one.
-fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<Vec<ExprId>> {
+/// The parts that stand one after the other, without the byte at the end where there is to be one, and the bytes that this may
+/// be.
+fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<(Vec<ExprId>, ByteSet)> {
     let mut spine = Vec::new();
     let mut rest = expr;
     while let Expr::Concat { head, tail } = *exprs.get(rest) {
@@ -66,11 +67,13 @@ fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<Vec<ExprId>> {
         rest = tail;
     }
     match (ended, exprs.get(rest)) {
-        (true, Expr::Bytes(_)) => {}
-        (true, _) => return None,
-        (false, _) => spine.push(rest),
+        (true, &Expr::Bytes(end)) => Some((spine, end)),
+        (true, _) => None,
+        (false, _) => {
+            spine.push(rest);
+            Some((spine, ByteSet::EMPTY.complement()))
+        }
     }
-    Some(spine)
 }
 
 /// The character whose runs can be completed in all these parts together, which end with one and the same byte where they
@@ -81,11 +84,13 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
     let (mut counted, mut completing): (Vec<ExprId>, Vec<ExprId>) = Default::default();
     // The most bytes that are needed, each of which may be a character, and the most characters that may be.
     let (mut needed, mut least, mut most) = (horizon as u64, 0, u64::MAX);
-    let mut is_last_known = false;
+    let (mut is_last_known, mut end) = (false, ByteSet::EMPTY.complement());
     for &part in parts {
-        if let Some(&[only]) = spine(exprs, part, ended).as_deref()
+        if let Some((spine, ends)) = spine(exprs, part, ended)
+            && let [only] = *spine
             && let Expr::Repeat { body, min, max } = *exprs.get(only)
         {
+            end = end.intersect(&ends);
             least = least.max(u64::from(min));
             most = most.min(max.map_or(u64::MAX, u64::from));
             counted.push(body);
@@ -97,17 +102,19 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
         };
         let open = |goes_on: bool| {
             alternatives.iter().find_map(|&alternative| {
-                let spine = spine(exprs, alternative, ended)?;
+                let (spine, ends) = spine(exprs, alternative, ended)?;
+                let ends = end.intersect(&ends);
                 let Expr::Repeat { body, max: None, .. } = *exprs.get(*spine.first()?) else { return None };
                 let last = exprs.get(*spine.last()?);
                 let more = matches!(*last, Expr::Repeat { body: last, max: None, .. } if last == body);
                 let open = (more || !goes_on)
                     && !exprs.has_boolean(alternative)
+                    && !ends.is_empty()
                     && character.is_none_or(|known| known == body);
-                open.then_some((body, alternative))
+                open.then_some((body, alternative, ends))
             })
         };
-        let (body, alternative) = match open(true) {
+        let (body, alternative, ends) = match open(true) {
             Some(open) => open,
             None if is_last_known => return None,
             None => {
@@ -115,7 +122,7 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
                 open(false)?
             }
         };
-        character = Some(body);
+        (character, end) = (Some(body), ends);
         completing.push(alternative);
         needed = needed.saturating_add(u64::from(exprs.shortest_at_least(alternative)));
     }
@@ -125,7 +132,7 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
     needed = needed.max(least).saturating_add(u64::from(exprs.shortest_at_least(character)));
     let plain = plain(exprs, character) && counted.iter().all(|&other| plain(exprs, other));
     // A limit of length is near where some run could not be completed any more.
-    (plain && needed <= most).then_some(Open { character, counted, completing, ended })
+    (plain && needed <= most && !end.is_empty()).then_some(Open { character, counted, completing, ended })
 }
 
 /// What expressions read as runs of one character.
