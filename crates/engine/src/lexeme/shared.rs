@@ -11,22 +11,17 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, Weak};
-use std::thread::JoinHandle;
-
-use stencilm_regex::{after_freeing, before_waiting};
+use std::sync::{Arc, LazyLock, Weak};
 
 use crate::bounded::RECENT;
 use crate::cpus::available_cpus;
 use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::let_go::{being_taken_apart, let_go};
 use crate::limits::LexiconLimits;
 use crate::locks::{Guard, Mutex, lock, try_lock};
 
 /// More lanes than these are not had: what several grammars need is found once in each.
 pub(crate) const MAX_LANES: usize = 4;
-
-/// To take more than this apart takes too long to be done by the way.
-const LARGE: usize = 1 << 20;
 
 /// The lexemes of one generation.
 pub(crate) struct Lexemes {
@@ -291,7 +286,6 @@ impl SharedLexemes {
             let layouts: Vec<_> = users.iter().filter_map(Weak::upgrade).map(|user| user.take(&lexemes)).collect();
             (lexemes, layouts, users)
         });
-        // All together: of two, one would be taken apart here.
         let_go(taken.collect::<Vec<_>>(), held);
     }
 
@@ -304,49 +298,5 @@ impl SharedLexemes {
         excess + being_taken_apart() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
             || generations.len() > RECENT.max(2 * self.lanes.load(Ordering::Relaxed))
-    }
-}
-
-/// Something large that a thread of its own takes apart, or took apart last.
-struct TakenApart {
-    by: JoinHandle<()>,
-    bytes: usize,
-    /// Where the thread is: a process that was forked off meanwhile does not have it.
-    process: u32,
-}
-
-impl TakenApart {
-    fn is_over(&self) -> bool {
-        self.by.is_finished() || self.process != std::process::id()
-    }
-}
-
-static TAKEN_APART: std::sync::Mutex<Option<TakenApart>> = std::sync::Mutex::new(None);
-
-/// The bytes that are still held by what is being taken apart, at most.
-fn being_taken_apart() -> usize {
-    let last = TAKEN_APART.lock().unwrap_or_else(PoisonError::into_inner);
-    last.as_ref().filter(|last| !last.is_over()).map_or(0, |last| last.bytes)
-}
-
-/// Drops what holds so many bytes. To take a full lexeme cache apart takes up to half a second, which nobody should wait for. But
-/// where another one is still being taken apart, it is done here: else memory would be used up faster than it is freed.
-pub(crate) fn let_go<T: Send + 'static>(what: T, bytes: usize) {
-    if bytes <= LARGE {
-        return;
-    }
-    let take_apart = move || {
-        drop(what);
-        after_freeing();
-    };
-    let mut last = TAKEN_APART.lock().unwrap_or_else(PoisonError::into_inner);
-    if last.as_ref().is_none_or(TakenApart::is_over) {
-        // Where no thread can be had, it is dropped with the closure.
-        let thread = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(take_apart);
-        *last = thread.ok().map(|by| TakenApart { by, bytes, process: std::process::id() });
-    } else {
-        drop(last);
-        before_waiting();
-        take_apart();
     }
 }
