@@ -18,9 +18,10 @@ MAX_LINES = 80
 # Rooms in the order in which they may use each other: each may use itself and those before it.
 # Files that no room holds come last, but for the first list, which any room may use.
 BASE = {
-    "regex": ["error", "hash", "host", "limits", "memory", "thread_time", "watch"],
+    "support": [],
+    "regex": ["limits"],
     "grammar": ["error", "word_trie"],
-    "engine": ["bounded", "cpus", "error", "extensions", "limits", "locks", "switches"],
+    "engine": ["error", "limits", "switches"],
     "python": [],
     "package": [
         "_core",
@@ -35,6 +36,7 @@ BASE = {
     ],
 }
 ORDER = {
+    "support": [],
     "regex": ["numbers", "expr", "derivative", "analysis", "syntax"],
     "grammar": [
         "json",
@@ -241,7 +243,7 @@ def test_every_room_is_there() -> None:
         assert not missing, (part, missing)
 
 
-@pytest.mark.parametrize("crate", ["regex", "grammar", "engine", "python"])
+@pytest.mark.parametrize("crate", ["support", "regex", "grammar", "engine", "python"])
 def test_no_function_is_long(crate: str) -> None:
     root = ROOT / "crates" / crate / "src"
     long = []

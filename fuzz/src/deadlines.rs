@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stencilm_engine::{CompiledGrammar, EngineError, GrammarMatcher, Limits, MatcherError, SavedError, TokenSet};
 use stencilm_grammar::{ErrorKind, Grammar, GrammarError};
-use stencilm_regex::LimitExceeded;
+use stencilm_support::LimitExceeded;
 
 use crate::choices::Choices;
 use crate::notations::damage;

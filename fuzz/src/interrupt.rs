@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use stencilm_regex::{Host, set_host};
+use stencilm_support::{Host, set_host};
 
 thread_local! {
     static END: Cell<Option<Instant>> = const { Cell::new(None) };

@@ -7,7 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stencilm_engine::Tokens;
 use stencilm_grammar::{Grammar, Items, Mark, Members, MembersId, Node, NodeId, TokenPattern};
-use stencilm_regex::{Deriver, ExprId, LimitExceeded, Limits};
+use stencilm_regex::{Deriver, ExprId, Limits};
+use stencilm_support::LimitExceeded;
 
 /// A text as it was accepted: bytes, and where tokens began and ended.
 #[derive(Clone, Default, Debug)]

@@ -6,7 +6,7 @@ use stencilm_engine::{
     CompiledGrammar, EngineError, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary,
 };
 use stencilm_grammar::{Grammar, Node};
-use stencilm_regex::LimitExceeded;
+use stencilm_support::LimitExceeded;
 
 use crate::Counts;
 use crate::choices::{Choices, random_bytes};

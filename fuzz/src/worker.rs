@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use stencilm_fuzz::choices::random_bytes;
 use stencilm_fuzz::minimize::minimize;
 use stencilm_fuzz::{Counts, Target};
-use stencilm_regex::Watch;
+use stencilm_support::Watch;
 
 /// A case ends here at a limit, as it would for somebody who set such a deadline. What goes on is endless.
 const DEADLINE_MS: u64 = 20_000;

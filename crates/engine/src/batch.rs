@@ -5,10 +5,9 @@ use std::sync::{self, Arc, PoisonError};
 use std::vec;
 
 use rayon::ThreadPool;
+use stencilm_support::{Mutex, available_cpus, lock};
 
 use crate::compiled::CompiledGrammar;
-use crate::cpus::available_cpus;
-use crate::locks::{Mutex, lock};
 
 /// More threads than this are used only where they are asked for: masks are short work, and engines have other threads.
 const MAX_DEFAULT_THREADS: usize = 8;

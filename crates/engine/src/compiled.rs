@@ -8,18 +8,15 @@ use std::time::Duration;
 
 use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Items, Mark, Node, NodeId};
-use stencilm_regex::{CancelToken, Watch, memory};
+use stencilm_support::{CancelToken, FEW, LOOKED_AT, Mutex, Waits, Watch, let_go, lock, memory, try_lock};
 
-use crate::bounded::{FEW, LOOKED_AT};
 use crate::canonical::mask::masks::CanonicalMasks;
 use crate::completion::narrowing::{AllEndings, Endings};
 use crate::error::EngineError;
-use crate::lexeme::let_go::let_go;
 use crate::lexeme::shared::{Lane, Lexemes, MAX_LANES, SharedLexemes, User};
 use crate::lexeme::single_tokens;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::limits::{LexiconLimits, Limits};
-use crate::locks::{Mutex, Waits, lock, try_lock};
 use crate::machine::capturing::capturing;
 use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;

@@ -1,6 +1,6 @@
 //! What can go wrong between a grammar and a mask. Each is an answer to the caller; none is a panic.
 
-use stencilm_regex::LimitExceeded;
+use stencilm_support::LimitExceeded;
 
 /// An error of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -4,18 +4,14 @@
 //! [`GrammarMatcher`] → mask words.
 
 mod batch;
-mod bounded;
 mod canonical;
 mod compiled;
 mod completion;
-mod cpus;
 mod distinct;
 mod error;
-mod extensions;
 mod index;
 mod lexeme;
 mod limits;
-mod locks;
 mod machine;
 mod mask;
 mod matcher;
@@ -32,7 +28,6 @@ mod warm_up;
 pub use batch::Workers;
 pub use canonical::{Alphabet, EncodingSource};
 pub use compiled::CompiledGrammar;
-pub use cpus::available_cpus;
 pub use error::{EngineError, MatcherError};
 pub use index::{IndexBuilder, IndexError, IndexLimits, SavedIndexError, TokenIndex, Unspelled};
 pub use limits::Limits;

@@ -1,6 +1,6 @@
 //! How much work and memory a grammar may cost whoever compiles it and reads texts with it.
 
-use stencilm_regex::{CancelToken, Watch};
+use stencilm_support::{CancelToken, Watch};
 
 /// Bounds on one compiled grammar and its matchers. Reaching one is an error that names it, where not said otherwise, and
 /// spoils nothing: matchers made afterwards begin anew.

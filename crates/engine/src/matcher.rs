@@ -5,7 +5,7 @@
 use std::sync::{Arc, Weak};
 
 use stencilm_grammar::Temperature;
-use stencilm_regex::{LimitExceeded, check_time, memory};
+use stencilm_support::{LimitExceeded, check_time, memory};
 
 use crate::canonical::cursor::history::Trail;
 use crate::canonical::mask::masks::CanonicalVerdict;

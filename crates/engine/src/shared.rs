@@ -3,12 +3,12 @@
 use std::ops::Deref;
 use std::sync::{Arc, Once, OnceLock};
 
-use crate::bounded::RECENT;
+use stencilm_support::{Mutex, RECENT, lock};
+
 use crate::canonical::encoder::source::EncodingSource;
 use crate::canonical::encoding::Encoding;
 use crate::lexeme::shared::SharedLexemes;
 use crate::limits::LexiconLimits;
-use crate::locks::{Mutex, lock};
 use crate::mask::delta::NamedRows;
 use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, Limits, MatcherOptions, Vocabulary};
 use stencilm_grammar::{Grammar, JsonSchemaOptions, from_json_schema, from_regex};
-use stencilm_regex::memory::allocated;
+use stencilm_support::memory::allocated;
 
 /// The system's allocator, and how many bytes are taken of it by now.
 struct Counting;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stencilm_regex::{LimitExceeded, unless_ended};
+use stencilm_support::{LimitExceeded, unless_ended};
 
 /// What went wrong; Python raises one exception class for each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@
 use std::io::{self, Read};
 
 use serde::Deserialize;
-use stencilm_regex::{LimitExceeded, check_time_now};
+use stencilm_support::{LimitExceeded, check_time_now};
 
 use crate::error::{ErrorKind, GrammarError};
 

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet, check_time};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, NumberSet};
+use stencilm_support::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};

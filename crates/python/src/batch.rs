@@ -8,7 +8,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use stencilm_engine::{GrammarMatcher, MatcherError, Workers};
-use stencilm_regex::{Parts, Watch};
+use stencilm_support::{Parts, Watch};
 
 use crate::arguments;
 use crate::bitmask::{Rows, is_foreign};

@@ -1,19 +1,19 @@
 //! `_core.CancelToken`: ends operations from any thread.
 
 use pyo3::prelude::*;
-use stencilm_regex as regex;
+use stencilm_support as support;
 
 /// Ends the operations that were given it.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct CancelToken {
-    pub inner: regex::CancelToken,
+    pub inner: support::CancelToken,
 }
 
 #[pymethods]
 impl CancelToken {
     #[new]
     fn new() -> CancelToken {
-        CancelToken { inner: regex::CancelToken::default() }
+        CancelToken { inner: support::CancelToken::default() }
     }
 
     /// Ends these operations.

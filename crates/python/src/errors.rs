@@ -5,8 +5,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
 use stencilm_engine::{EngineError, MatcherError, SavedError, VocabularyError};
 use stencilm_grammar::{ErrorKind, GrammarError};
-use stencilm_regex::LimitExceeded;
 use stencilm_regex::syntax::{PatternError, PatternErrorKind};
+use stencilm_support::LimitExceeded;
 
 static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use stencilm_engine as engine;
-use stencilm_regex as regex;
+use stencilm_support as support;
 
 use crate::cancel::CancelToken;
 use crate::errors;
@@ -70,7 +70,7 @@ impl Limits {
         py: Python<'_>,
         operation: impl FnMut() -> Result<T, E> + Send,
     ) -> PyResult<Result<T, E>> {
-        let is_cancelled = || self.compiling.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled);
+        let is_cancelled = || self.compiling.cancel.as_ref().is_some_and(support::CancelToken::is_cancelled);
         if is_cancelled() {
             return Err(errors::cancelled(py));
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stencilm_engine::{self as engine, PreparationBudget, PreparationEnd, PreparationStep};
-use stencilm_regex as regex;
+use stencilm_support as support;
 
 use crate::arguments;
 use crate::compiled::CompiledGrammar;
@@ -35,7 +35,7 @@ struct Progress {
 
 /// A preparation as its thread and those who wait for it share it.
 struct Shared {
-    cancel: regex::CancelToken,
+    cancel: support::CancelToken,
     /// The process that it began in: one that was forked off does not have the thread.
     process: u32,
     progress: Mutex<Progress>,
@@ -136,7 +136,7 @@ impl Preparation {
     ) -> PyResult<Preparation> {
         let background = arguments::truth("background", background)?;
         let limits = compiled_grammar.inner.limits();
-        if limits.cancel.as_ref().is_some_and(regex::CancelToken::is_cancelled) {
+        if limits.cancel.as_ref().is_some_and(support::CancelToken::is_cancelled) {
             return Err(errors::cancelled(py));
         }
         let out_of_range = |name: &str, value: &Bound<'_, PyAny>| {
@@ -148,7 +148,7 @@ impl Preparation {
         // Where the cache of masks is full, all of them go.
         let most = limits.mask_cache_bytes / 2;
         let bytes = bytes.transpose()?.map_or(most, |bytes| bytes.min(most));
-        let cancel = regex::CancelToken::default();
+        let cancel = support::CancelToken::default();
         let budget = PreparationBudget { time, bytes };
         let work = engine::Preparation::new(&compiled_grammar.inner, budget, cancel.clone());
         let (process, progress, ended) = (std::process::id(), Mutex::default(), Condvar::new());

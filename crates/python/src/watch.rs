@@ -26,7 +26,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use stencilm_engine::Limits;
 use stencilm_grammar::GrammarError;
-use stencilm_regex::{Host, Watch, assert_none_held, set_host};
+use stencilm_support::{Host, Watch, assert_none_held, set_host};
 
 /// A short call gives up Python's lock after this. It is looked for when the engine looks at the clock.
 const SHORT: Duration = Duration::from_micros(300);

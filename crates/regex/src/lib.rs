@@ -5,16 +5,10 @@
 
 mod analysis;
 mod derivative;
-mod error;
 mod expr;
-mod hash;
-mod host;
 mod limits;
-pub mod memory;
 mod numbers;
 pub mod syntax;
-mod thread_time;
-mod watch;
 
 pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
 pub use analysis::completions::Completions;
@@ -25,18 +19,14 @@ pub use analysis::texts::Texts;
 pub use derivative::deriver::{Derivatives, Deriver};
 pub use derivative::dfa::{Dfa, StateId, Tag};
 pub use derivative::split::{Group, split};
-pub use error::LimitExceeded;
 pub use expr::arena::SharedExprs;
 pub use expr::byte_set::ByteSet;
 pub use expr::clamp::{Relaxation, Relaxed, Saturation};
 pub use expr::expr_set::ExprSet;
-pub use expr::hash_table::{Map, Set, Table};
 pub use expr::language::{Language, LanguageReader, LanguageRest};
 pub use expr::node::{Expr, ExprId, LONG_TEXT, PIECE, pieces};
 pub use expr::print::{Printed, Printing};
 pub use expr::reverse::{Reversal, Reversed};
-pub use hash::{HashMap, HashSet, KeyedState, hash_of};
-pub use host::{Held, Host, after_freeing, assert_none_held, before_waiting, set_host};
 pub use limits::Limits;
 pub use numbers::{
     Decimal, End, LARGE_EXPONENTS, MAX_DIGITS, Number, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
@@ -44,8 +34,4 @@ pub use numbers::{
 pub use syntax::{
     Alphabet, Anchoring, Dialect, PatternError, PatternErrorKind, PatternOptions, Utf8, own_pattern, parse_part,
     parse_pattern, parse_taking, parse_without,
-};
-pub use watch::{
-    CancelToken, Parts, Watch, check as check_time, check_after as check_time_after, check_now as check_time_now,
-    decided, unless_ended, unwatched,
 };

@@ -1,7 +1,6 @@
 //! How much work and memory an expression may cost before it is refused.
 
-use crate::error::LimitExceeded;
-use crate::watch::{check, check_after};
+use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
 /// A derivative takes as long as so many usual steps.
 const STEPS_OF_A_DERIVATIVE: u32 = 8;
@@ -28,12 +27,12 @@ impl Default for Limits {
 
 impl Limits {
     pub(crate) fn check_exprs(&self, count: usize) -> Result<(), LimitExceeded> {
-        check_after(STEPS_OF_A_DERIVATIVE)?;
+        check_time_after(STEPS_OF_A_DERIVATIVE)?;
         if count > self.max_exprs { Err(LimitExceeded::Expressions(self.max_exprs)) } else { Ok(()) }
     }
 
     pub(crate) fn check_search(&self, count: usize) -> Result<(), LimitExceeded> {
-        check()?;
+        check_time()?;
         if count > self.max_search { Err(LimitExceeded::Search(self.max_search)) } else { Ok(()) }
     }
 

@@ -29,11 +29,10 @@ pub use error::{PatternError, PatternErrorKind};
 pub use options::{Anchoring, Dialect, MAX_NESTING, MAX_PATTERN_BYTES, MAX_SYNTAX, PatternOptions};
 pub use utf8::{Alphabet, Utf8};
 
-use crate::error::LimitExceeded;
+use stencilm_support::{LimitExceeded, after_freeing, unwatched};
+
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
-use crate::host::after_freeing;
-use crate::watch::unwatched;
 use choices::Choice;
 use place::Reading;
 use read::{read, too_long};

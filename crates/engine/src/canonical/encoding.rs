@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use stencilm_support::{Guard, Mutex, lock};
+
 use crate::canonical::cursor::rows::Rows;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::cursor::table::Cursors;
@@ -14,7 +16,6 @@ use crate::canonical::viability::doubts::Doubts;
 use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
-use crate::locks::{Guard, Mutex, lock};
 use crate::vocabulary::tokens::Tokens;
 
 /// A tokenizer's own way to make tokens of text.

@@ -11,7 +11,8 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, check_time};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::completion::costs::{Costs, Measured, lexeme_cost};
 use crate::completion::fresh::Fresh;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node};
-use stencilm_regex::{ExprId, LimitExceeded, StateId, check_time, check_time_after};
+use stencilm_regex::{ExprId, StateId};
+use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts, count_of};
@@ -660,7 +661,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
-    use stencilm_regex::Watch;
+    use stencilm_support::Watch;
 
     use super::*;
 

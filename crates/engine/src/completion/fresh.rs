@@ -9,9 +9,9 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Element, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
-use stencilm_regex::{ByteSet, Deriver, ExprId, check_time, check_time_after};
+use stencilm_regex::{ByteSet, Deriver, ExprId};
+use stencilm_support::{FEW, LOOKED_AT, SEARCHED, check_time, check_time_after};
 
-use crate::bounded::{FEW, LOOKED_AT, SEARCHED};
 use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost, width};
 use crate::completion::token_counts::{NEVER, NEW_KEY, count_of};
 use crate::completion::worst_cases::{has_many_everywhere, longest_at_most};

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::Items;
+use stencilm_support::{FEW, LARGE_BUDGET, LOOKED_AT, MANY, Mutex, Recent, STEPS, lock};
 
-use crate::bounded::{FEW, LARGE_BUDGET, LOOKED_AT, MANY, Recent, STEPS};
 use crate::completion::bounds::Bounds;
 use crate::completion::costs::{Costs, Measured, node_costs};
 use crate::completion::fresh::are_new_keys_near;
@@ -25,7 +25,6 @@ use crate::completion::shared_way::SharedWay;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::completion::token_list::{TokenList, bits_of};
 use crate::error::EngineError;
-use crate::locks::{Mutex, lock};
 use crate::machine::layout::ExpansionId;
 use crate::mask::cache::DependencyCache;
 use crate::parse::stepper::{Mode, Run, offers_tokens};

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Items, ItemsId, Node, canonical_json};
-use stencilm_regex::{Deriver, ExprId, check_time};
+use stencilm_regex::{Deriver, ExprId};
+use stencilm_support::{LOOKED_AT, check_time};
 
-use crate::bounded::LOOKED_AT;
 use crate::completion::costs::Costs;
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, shortest_text};

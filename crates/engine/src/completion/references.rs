@@ -7,8 +7,8 @@
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_regex::ExprId;
+use stencilm_support::FEW;
 
-use crate::bounded::FEW;
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of};
 use crate::completion::worst_cases::WorstCases;
 use crate::error::EngineError;

@@ -13,9 +13,9 @@ use std::collections::hash_map::Entry::Vacant;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{Deriver, ExprId, LimitExceeded, Shortest, memory};
+use stencilm_regex::{Deriver, ExprId, Shortest};
+use stencilm_support::{Bounded, FEW, LOOKED_AT, LimitExceeded, MANY, STEPS, memory};
 
-use crate::bounded::{Bounded, FEW, LOOKED_AT, MANY, STEPS};
 use crate::completion::costs::Costs;
 use crate::completion::token_counts::{NEVER, count_in_time, fewest_tokens, shortest_text};
 use crate::distinct::elements::{Repeat, Spelled};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node};
-use stencilm_regex::{ByteSet, ExprId, LimitExceeded, Shortest, check_time};
+use stencilm_regex::{ByteSet, ExprId, Shortest};
+use stencilm_support::{LimitExceeded, STEPS, check_time};
 
-use crate::bounded::STEPS;
 use crate::error::EngineError;
 use crate::machine::readable::bytes_of;
 use crate::parse::stepper::Run;

@@ -5,9 +5,9 @@
 //! left than the longest match takes.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Completions, ExprId, ExprSet, LimitExceeded};
+use stencilm_regex::{Completions, ExprId, ExprSet};
+use stencilm_support::{LOOKED_AT, LimitExceeded};
 
-use crate::bounded::LOOKED_AT;
 use crate::completion::token_counts::NEVER;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;

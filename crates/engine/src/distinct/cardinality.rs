@@ -2,12 +2,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId, Repeats};
-use stencilm_regex::{ByteSet, Deriver, ExprId, LimitExceeded, StateId, memory};
+use stencilm_regex::{ByteSet, Deriver, ExprId, StateId};
+use stencilm_support::{Extension, LimitExceeded, MANY, memory};
 
-use crate::bounded::MANY;
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::machine::object_facts::most_free;

@@ -4,9 +4,8 @@
 //! and behind the mark of an exponent the digits are settled, and each exponent makes one value.
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, LimitExceeded, NumberForm};
-
-use crate::bounded::{LOOKED_AT, SEARCHED};
+use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, NumberForm};
+use stencilm_support::{LOOKED_AT, LimitExceeded, SEARCHED};
 
 /// What is left of numbers behind some text, sorted by whether an exponent may follow.
 pub(crate) struct WithExponents {

@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::StateId;
+use stencilm_support::STEPS;
 
-use crate::bounded::STEPS;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::{Expansion, IN_BLANKS};

@@ -2,8 +2,8 @@
 
 use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::{FEW, SEARCHED};
 
-use crate::bounded::{FEW, SEARCHED};
 use crate::distinct::exponents::{exponents_behind_mark, is_spelled_freely};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;

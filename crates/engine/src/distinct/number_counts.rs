@@ -7,13 +7,12 @@
 //! [`exponents`]: crate::distinct::exponents
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
+use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, StateId, Step, Steps};
+use stencilm_support::{Extension, FEW, LimitExceeded, SEARCHED};
 
-use crate::bounded::{FEW, SEARCHED};
 use crate::distinct::exponents::{Place, WithExponents, values_in_exponent};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::ExpansionId;

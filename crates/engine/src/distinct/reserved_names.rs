@@ -7,9 +7,9 @@ use std::convert::Infallible;
 
 use stencilm_grammar::MembersId;
 use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::Extension;
 
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::machine::expansion::{Expansion, IN_BLANKS};
 use crate::machine::property_trie::Names;
 use crate::parse::stepper::Run;

@@ -3,12 +3,11 @@
 //! Without escapes a text spells one value. So of an element that has begun as a string a new one can come exactly where more
 //! strings go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
 
-use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, LimitExceeded, StateId, Step, Steps};
+use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, StateId, Step, Steps};
+use stencilm_support::{Extension, LimitExceeded, SEARCHED};
 
-use crate::bounded::SEARCHED;
 use crate::distinct::number_counts::CountedElement;
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::lexeme::cache::DfaId;
 use crate::machine::expansion::IN_BLANKS;
 use crate::parse::stepper::Run;

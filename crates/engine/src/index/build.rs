@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
+use stencilm_support::FEW;
 
-use crate::bounded::FEW;
 use crate::compiled::CompiledGrammar;
 use crate::index::bytes::{ByteAutomaton, Exploration, NOWHERE};
 use crate::index::error::{IndexError, IndexLimits};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::FEW;
 
-use crate::bounded::FEW;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;
 use crate::index::error::IndexError;

@@ -8,12 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_grammar::common_exprs;
 use stencilm_regex::{
-    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded, Limits, Map, Relaxation, Saturation,
-    StateId, Tag, memory,
+    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, Limits, Relaxation, Saturation, StateId, Tag,
 };
+use stencilm_support::{BUDGET, Extensions, LimitExceeded, Map, Recent, SEARCHED, memory};
 
-use crate::bounded::{BUDGET, Recent, SEARCHED};
-use crate::extensions::Extensions;
 use crate::lexeme::crossing::Suffixes;
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::ids::Behind;

@@ -2,7 +2,7 @@
 
 use stencilm_regex::{ExprId, StateId};
 
-use crate::bounded::Bounded;
+use stencilm_support::Bounded;
 
 /// An automaton of one [`LexemeCache`](crate::lexeme::cache::LexemeCache).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

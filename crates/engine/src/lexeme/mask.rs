@@ -5,9 +5,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use stencilm_regex::{ExprId, Tag, memory};
+use stencilm_regex::{ExprId, Tag};
+use stencilm_support::{MANY, memory};
 
-use crate::bounded::MANY;
 use crate::lexeme::crossing::{EscapedEnd, Leaving};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;

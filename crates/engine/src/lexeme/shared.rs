@@ -13,12 +13,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use crate::bounded::RECENT;
-use crate::cpus::available_cpus;
+use stencilm_support::{Guard, Mutex, RECENT, available_cpus, being_taken_apart, let_go, lock, try_lock};
+
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::let_go::{being_taken_apart, let_go};
 use crate::limits::LexiconLimits;
-use crate::locks::{Guard, Mutex, lock, try_lock};
 
 /// More lanes than these are not had: what several grammars need is found once in each.
 pub(crate) const MAX_LANES: usize = 4;

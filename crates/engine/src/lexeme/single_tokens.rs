@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 use std::sync::Arc;
-use stencilm_regex::{HashMap, HashSet, memory, unless_ended};
+use stencilm_support::{HashMap, HashSet, memory, unless_ended};
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};

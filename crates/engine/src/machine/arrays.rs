@@ -3,7 +3,7 @@
 //! Nothing is begun after which the places left cannot bring every counter within its bounds.
 
 use stencilm_grammar::{Items, ItemsId};
-use stencilm_regex::memory;
+use stencilm_support::memory;
 
 use crate::machine::layout::Machine;
 

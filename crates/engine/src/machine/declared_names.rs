@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stencilm_grammar::NameSet;
-use stencilm_regex::Map;
+use stencilm_support::Map;
 
 use crate::machine::frame::{FrameId, NamesId};
 

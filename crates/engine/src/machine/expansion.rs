@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{MembersId, NodeId};
-use stencilm_regex::{ByteSet, LimitExceeded, StateId, Tag, memory};
+use stencilm_regex::{ByteSet, StateId, Tag};
+use stencilm_support::{LimitExceeded, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 pub use crate::lexeme::whitespace::{Blanks, IN_BLANKS};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Items, ItemsId, KeySpace, Mark, MembersId, Node, NodeId, Repeats};
-use stencilm_regex::{ExprId, Map, Set, StateId};
+use stencilm_regex::{ExprId, StateId};
+use stencilm_support::{FEW, MANY, Map, SEARCHED, Set, WORK};
 
-use crate::bounded::{FEW, MANY, SEARCHED, WORK};
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Mark, Node, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
+use stencilm_support::LOOKED_AT;
 
-use crate::bounded::LOOKED_AT;
 use crate::machine::frame::{Begins, Continuation, Frame, FrameId};
 use crate::machine::layout::Machine;
 

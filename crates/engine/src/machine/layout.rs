@@ -10,11 +10,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use stencilm_grammar::{Grammar, Items, ItemsId, MembersId, Node};
-use stencilm_regex::{ByteSet, ExprId, Map, StateId, Table, Tag, hash_of, memory};
+use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
+use stencilm_support::{Bounded, Extensions, LOOKED_AT, Map, Table, hash_of, memory};
 
-use crate::bounded::{Bounded, LOOKED_AT};
 use crate::error::EngineError;
-use crate::extensions::Extensions;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::declared_names::DeclaredNames;

@@ -10,9 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
-use stencilm_regex::memory;
-
-use crate::bounded::Bounded;
+use stencilm_support::{Bounded, memory};
 
 /// What comes behind a left child.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

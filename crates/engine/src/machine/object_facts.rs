@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{KeySpace, Members};
-use stencilm_regex::memory;
+use stencilm_support::memory;
 
 use crate::machine::property_trie::Names;
 

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, KnownMember, Members};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts, memory};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts};
+use stencilm_support::memory;
 
 use crate::vocabulary::trie::Nodes;
 

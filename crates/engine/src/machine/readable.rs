@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, check_time};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_support::{Extension, LimitExceeded, check_time};
 
-use crate::extensions::Extension;
 use crate::machine::layout::Machine;
 
 /// Those bytes, once they were asked for.

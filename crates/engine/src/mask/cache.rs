@@ -10,9 +10,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Table, hash_of, memory};
+use stencilm_support::{MANY, Table, hash_of, memory};
 
-use crate::bounded::MANY;
 use crate::error::EngineError;
 use crate::lexeme::mask::Row;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};

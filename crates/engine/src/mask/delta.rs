@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
+use stencilm_support::{Mutex, lock};
+
 use crate::lexeme::mask::Row;
-use crate::locks::{Mutex, lock};
 use crate::mask::reference::Base;
 
 /// A mask as it differs from a row.

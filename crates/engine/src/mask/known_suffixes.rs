@@ -8,10 +8,9 @@
 use std::sync::Arc;
 
 use stencilm_regex::ExprId;
+use stencilm_support::{Bounded, Extension};
 
-use crate::bounded::Bounded;
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::Blanks;
 use crate::machine::layout::{ExpansionId, Frame};

@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, StateId, Tag};
+use stencilm_support::MANY;
 
-use crate::bounded::MANY;
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};

@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::bounded::{MANY, Recent};
-use crate::extensions::Extension;
+use stencilm_support::{Extension, MANY, Recent};
+
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
 
@@ -83,8 +83,8 @@ fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounded::RECENT;
     use crate::vocabulary::token_set::TokenSet;
+    use stencilm_support::RECENT;
 
     #[test]
     fn near_masks_of_a_row_share_their_words() {

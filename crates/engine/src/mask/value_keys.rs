@@ -6,10 +6,9 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{ArraySurface, ItemsId, KeySpace, MembersId, Node, NodeId, Surface};
-use stencilm_regex::{ExprId, Map};
+use stencilm_regex::ExprId;
+use stencilm_support::{Extension, MANY, Map, SEARCHED};
 
-use crate::bounded::{MANY, SEARCHED};
-use crate::extensions::Extension;
 use crate::machine::layout::Machine;
 
 /// The shape of a value, a number of one vocabulary's lexemes.

@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::CancelToken;
+use stencilm_support::{CancelToken, FEW, LOOKED_AT, MANY};
 
 use super::{Budget, GrammarMatcher, NO_TOKEN, NarrowedMask, retire_if_full};
-use crate::bounded::{FEW, LOOKED_AT, MANY};
 use crate::completion::narrowing::{Endings, WaysLeft};
 use crate::completion::search::Piece;
 use crate::completion::token_counts::count_in_time;

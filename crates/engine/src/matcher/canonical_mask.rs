@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::bounded::{BUDGET, MANY};
+use stencilm_support::{BUDGET, Guard, MANY, lock};
+
 use crate::canonical::encoding::Encoding;
 use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict};
 use crate::canonical::viability::crossing::SuffixesBehind;
@@ -10,7 +11,6 @@ use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
 use crate::compiled::Layout;
 use crate::error::EngineError;
-use crate::locks::{Guard, lock};
 use crate::mask::pipeline::PlainMask;
 use crate::parse::stepper::{Mode, Run};
 use crate::state::stacks::{SetId, Stacks};

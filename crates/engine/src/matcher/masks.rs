@@ -6,8 +6,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use stencilm_support::MANY;
+
 use super::{GrammarMatcher, retire_if_full};
-use crate::bounded::MANY;
 use crate::error::MatcherError;
 use crate::mask::delta::MaskPatch;
 use crate::mask::pipeline::DecidedMask;

@@ -13,10 +13,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{CancelToken, LimitExceeded, Watch, unwatched};
+use stencilm_support::{CancelToken, FEW, LimitExceeded, STEPS, Watch, unwatched};
 
 use super::{Input, Step, next_step};
-use crate::bounded::{FEW, STEPS};
 use crate::compiled::HeldLayout;
 use crate::compiled::{CompiledGrammar, Layout};
 use crate::error::EngineError;

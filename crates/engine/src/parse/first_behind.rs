@@ -1,8 +1,8 @@
 //! With which bytes a thread goes on behind a lexeme, told from the frames on its stack without laying any of them out.
 
 use stencilm_regex::{ByteSet, Tag};
+use stencilm_support::FEW;
 
-use crate::bounded::FEW;
 use crate::error::EngineError;
 use crate::machine::expansion::{Expansion, Ways};
 use crate::machine::frame::FrameId;

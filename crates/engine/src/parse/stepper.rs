@@ -8,11 +8,10 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::MembersId;
-use stencilm_regex::{ExprId, Map, StateId, Tag, check_time};
+use stencilm_regex::{ExprId, StateId, Tag};
+use stencilm_support::{Extension, FEW, Map, check_time};
 
-use crate::bounded::FEW;
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};

@@ -14,10 +14,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::{Extension, LOOKED_AT, MANY, SEARCHED};
 
-use crate::bounded::{LOOKED_AT, MANY, SEARCHED};
 use crate::error::EngineError;
-use crate::extensions::Extension;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::ExpansionId;

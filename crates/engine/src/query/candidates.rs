@@ -3,9 +3,9 @@
 //! Nobody waits for these, but others wait for the lexemes meanwhile: they are looked for in pieces, between which the lexemes are
 //! given to who waits for them.
 
-use stencilm_regex::{ExprId, Printed, Printing, check_time};
+use stencilm_regex::{ExprId, Printed, Printing};
+use stencilm_support::{FEW, LOOKED_AT, check_time};
 
-use crate::bounded::{FEW, LOOKED_AT};
 use crate::compiled::Layout;
 use crate::error::{EngineError, MatcherError};
 use crate::matcher::GrammarMatcher;

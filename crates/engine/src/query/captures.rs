@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
+use stencilm_support::WORK;
 
-use crate::bounded::WORK;
 use crate::error::{EngineError, MatcherError};
 use crate::machine::capturing::parts;
 use crate::machine::layout::Frame;

@@ -8,7 +8,8 @@
 //! A deterministic automaton can be much larger than another one for the same stacks. So a join may only look at a few times
 //! as many entries as the sets that it joins have; past that it is made as a plain list of entries, and the next ones are not tried.
 
-use crate::bounded::SEARCHED;
+use stencilm_support::SEARCHED;
+
 use crate::error::EngineError;
 use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::state::unions::Pair;

@@ -11,7 +11,6 @@
 //! number of the earlier stack is valid as it was.
 
 pub(crate) mod ids;
-pub(crate) mod interner;
 mod merged;
 pub(crate) mod plain_number;
 pub(crate) mod reads;

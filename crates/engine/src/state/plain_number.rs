@@ -1,6 +1,6 @@
 //! Numbers as they are written without an exponent, to be compared as text.
 
-use crate::bounded::LOOKED_AT;
+use stencilm_support::LOOKED_AT;
 
 /// A canonical number without an exponent, and without zeros at its ends; `None` of other values, and where it has too many digits.
 pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {

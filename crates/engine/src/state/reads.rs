@@ -1,6 +1,7 @@
 //! What a part of an operation reads of the stacks that were there before it. Its result may be kept under exactly that.
 
-use crate::bounded::MANY;
+use stencilm_support::MANY;
+
 use crate::state::ids::SetId;
 
 /// What one part has read.

@@ -6,12 +6,11 @@
 //! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Table, check_time, hash_of, memory};
+use stencilm_regex::ByteSet;
+use stencilm_support::{Interner, LOOKED_AT, Table, check_time, hash_of, memory};
 
-use crate::bounded::LOOKED_AT;
 use crate::error::EngineError;
 pub use crate::state::ids::{NIL, SetId, UNKNOWN_TEXT};
-use crate::state::interner::Interner;
 use crate::state::reads::Reads;
 use crate::state::unions::Unions;
 use crate::state::used_lists::{SeenLists, SeenMark};

@@ -1,9 +1,7 @@
 //! The unions of two sets that are known, undone by truncation; and whether it pays to make more of them.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::memory;
-
-use crate::bounded::LOOKED_AT;
+use stencilm_support::{LOOKED_AT, memory};
 
 /// Two sets by number, the lower one first.
 pub(crate) type Pair = (u32, u32);

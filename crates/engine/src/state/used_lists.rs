@@ -4,8 +4,9 @@
 //! The sets are persistent (Okasaki & Gill 1998): binary tries over the bits of the entries, in which a new set shares all but a path with
 //! the one before. Nodes and lists are interned, so equal ones are one id, and forgetting is truncation.
 
+use stencilm_support::Interner;
+
 use crate::state::ids::{NIL, UNKNOWN_TEXT};
-use crate::state::interner::Interner;
 
 /// A list: its last entry, the list before it, and the set of all that are known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

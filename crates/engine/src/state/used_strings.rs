@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
+use stencilm_support::Recent;
 
-use crate::bounded::Recent;
 use crate::state::plain_number::plain_number;
 use crate::state::used_lists::SeenMark;
 

@@ -1,6 +1,7 @@
 //! What a walk through a vocabulary reads with.
 
-use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+use stencilm_regex::{Deriver, Dfa, StateId};
+use stencilm_support::LimitExceeded;
 
 /// An automaton that a walk reads with.
 pub(crate) trait Automaton {

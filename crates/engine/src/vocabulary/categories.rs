@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use regex_syntax::utf8::{Utf8Sequence, Utf8Sequences};
-use stencilm_regex::{LimitExceeded, StateId};
+use stencilm_regex::StateId;
+use stencilm_support::LimitExceeded;
 
 use crate::vocabulary::automaton::Automaton;
 

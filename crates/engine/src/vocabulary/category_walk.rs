@@ -1,6 +1,7 @@
 //! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
 
-use stencilm_regex::{LimitExceeded, StateId, check_time};
+use stencilm_regex::StateId;
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};

@@ -1,6 +1,7 @@
 //! Walks that read tokens as runs of characters of one class.
 
-use stencilm_regex::{ByteSet, Deriver, Dfa, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Deriver, Dfa, StateId};
+use stencilm_support::LimitExceeded;
 
 use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::Kinds;

@@ -4,8 +4,8 @@
 //! two quotes, but between these only 48 different texts, of at most three characters.
 
 use rustc_hash::FxHashMap;
+use stencilm_support::LOOKED_AT;
 
-use crate::bounded::LOOKED_AT;
 use crate::vocabulary::json_text;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;

@@ -1,6 +1,6 @@
 //! A set of token ids as 32-bit words: bit `id % 32` of word `id / 32`, the layout every engine uses for its masks.
 
-use stencilm_regex::memory;
+use stencilm_support::memory;
 
 /// Bits of a word.
 pub(crate) const BITS: u32 = 32;

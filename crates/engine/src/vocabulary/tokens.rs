@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::bounded::FEW;
+use stencilm_support::FEW;
+
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 use crate::vocabulary::token_lengths::Lengths;

@@ -7,7 +7,8 @@ use std::convert::Infallible;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use stencilm_regex::{ByteSet, LimitExceeded, check_time_after};
+use stencilm_regex::ByteSet;
+use stencilm_support::{LimitExceeded, check_time_after};
 
 use crate::error::EngineError;
 use crate::vocabulary::lead_bytes::groups_below;

@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
-use stencilm_regex::Held;
+use stencilm_support::{Held, SEARCHED};
 
-use crate::bounded::SEARCHED;
 use crate::compiled::CompiledGrammar;
 use crate::matcher::{GrammarMatcher, MatcherOptions};
 use crate::shared::Vocabulary;

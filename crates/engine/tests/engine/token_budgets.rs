@@ -7,7 +7,7 @@ use stencilm_engine::{
     CompiledGrammar, EngineError, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive,
 };
 use stencilm_grammar::{Grammar, JsonSchemaOptions, LarkOptions, from_json_schema};
-use stencilm_regex::{LimitExceeded, Watch};
+use stencilm_support::{LimitExceeded, Watch};
 
 use crate::random::Random;
 

@@ -6,7 +6,8 @@
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ExprId, LimitExceeded};
+use stencilm_regex::ExprId;
+use stencilm_support::LimitExceeded;
 
 use super::alike::Alike;
 use super::elements::{ArrayState, ArrayStates};

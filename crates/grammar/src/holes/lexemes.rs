@@ -8,9 +8,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{
-    ByteSet, Deriver, ExprId, ExprSet, LimitExceeded, Limits, Relaxation, Reversal, Suffixes, check_time, split,
-};
+use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits, Relaxation, Reversal, Suffixes, split};
+use stencilm_support::{LimitExceeded, check_time};
 
 use super::place::Place;
 use super::template::Template;

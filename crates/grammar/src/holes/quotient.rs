@@ -3,7 +3,8 @@
 //! A node that reads on from the hole up to a place is cut there: of a sequence that is some parts, one that is cut, and the rest of
 //! them read within the text. Which those are has been found by reading the text.
 
-use stencilm_regex::{ExprId, check_time};
+use stencilm_regex::ExprId;
+use stencilm_support::check_time;
 
 use super::cut::Quotient;
 use super::elements::{Elements, Slot, alternatives};

@@ -3,7 +3,7 @@
 //! What is sought is where a node may begin that ends at a place (generalised descent with sharing, as in GLL; Scott, Johnstone
 //! 2010, mirrored). The states that were met are also what a quotient is made of.
 
-use stencilm_regex::check_time;
+use stencilm_support::check_time;
 
 use super::goals::{GoalId, Recogniser, State, Step, limit};
 use super::place::Place;

@@ -1,6 +1,7 @@
 //! How a front end makes a grammar: collect nodes and rules, then drop what matches nothing.
 
-use stencilm_regex::{ExprId, ExprSet, LimitExceeded, check_time_now};
+use stencilm_regex::{ExprId, ExprSet};
+use stencilm_support::{LimitExceeded, check_time_now};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{

@@ -5,10 +5,8 @@
 
 use indexmap::IndexMap;
 use stencilm_regex::{ByteSet, ExprId, ExprSet};
-use stencilm_regex::{
-    HashMap, HashSet,
-    syntax::{Alphabet, Utf8},
-};
+use stencilm_regex::{syntax::Alphabet, syntax::Utf8};
+use stencilm_support::{HashMap, HashSet};
 
 /// With more strings than this a text is read apart from the string that ends it: one lexeme for each string would be as
 /// many threads in every state of the text.

@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Expr, ExprId, ExprSet, memory};
+use stencilm_regex::{Expr, ExprId, ExprSet};
+use stencilm_support::memory;
 
 use crate::error::GrammarError;
 use crate::ir::report::{KeptReport, Report};

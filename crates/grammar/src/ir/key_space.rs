@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_pattern};
-use stencilm_regex::{ByteSet, Cardinalities, Cardinality, Deriver, Expr, ExprId, ExprSet, LimitExceeded, Steps};
+use stencilm_regex::{ByteSet, Cardinalities, Cardinality, Deriver, Expr, ExprId, ExprSet, Steps};
+use stencilm_support::LimitExceeded;
 
 use crate::ir::grammar::KeySpace;
 use crate::json::strings::spelled;

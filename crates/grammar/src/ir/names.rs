@@ -6,7 +6,8 @@
 //! matcher can walk to a place where a reference must come and no name is. Which names they are is known to a matcher alone.
 
 use indexmap::IndexSet;
-use stencilm_regex::{ExprId, check_time};
+use stencilm_regex::ExprId;
+use stencilm_support::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{

@@ -1,7 +1,8 @@
 //! What an object or an array must be like for masks without dead ends, checked where a user may have described it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, HashSet, Limits};
+use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits};
+use stencilm_support::HashSet;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{ArraySurface, FreeMembers, Items, KeySpace, KnownMember, Members, Node};

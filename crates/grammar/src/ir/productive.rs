@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits, check_time, unwatched};
+use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, Limits};
+use stencilm_support::{check_time, unwatched};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::fixpoint::{Clause, least_fixed_point};

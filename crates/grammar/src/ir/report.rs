@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use stencilm_regex::{memory, unwatched};
+use stencilm_support::{memory, unwatched};
 
 use crate::error::GrammarError;
 

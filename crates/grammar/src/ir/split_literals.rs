@@ -5,9 +5,8 @@
 //! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
 //! sequences where the first byte tells them apart.
 
-use stencilm_regex::{
-    ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, LimitExceeded, PIECE, check_time, check_time_after, pieces,
-};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
+use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
 use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, Items, ItemsId, MembersId, Node, NodeId};

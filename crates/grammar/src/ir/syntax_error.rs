@@ -1,6 +1,7 @@
 //! Errors in a text of several lines: an offset while it is read, line and column for who wrote it.
 
-use stencilm_regex::{ExprSet, LimitExceeded, check_time};
+use stencilm_regex::ExprSet;
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 

@@ -1,6 +1,7 @@
 //! What nearly every grammar of JSON has, once it is built: see [`values`](super::values), which builds it.
 
-use stencilm_regex::{ExprId, ExprSet, Map, SharedExprs};
+use stencilm_regex::{ExprId, ExprSet, SharedExprs};
+use stencilm_support::Map;
 
 use super::format::{Format, Punycode};
 use super::kind::Kind;

@@ -5,7 +5,8 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
-use stencilm_regex::{Expr, ExprId, ExprSet, LimitExceeded, decided};
+use stencilm_regex::{Expr, ExprId, ExprSet};
+use stencilm_support::{LimitExceeded, decided};
 
 use crate::json::format::Format;
 

@@ -4,9 +4,9 @@
 //! built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
 
 use stencilm_regex::{
-    Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, LimitExceeded, NumberForm, NumberSet, NumberSetError, Plain,
-    SMALL_EXPONENTS, check_time,
+    Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,
 };
+use stencilm_support::{LimitExceeded, check_time};
 
 use super::intervals::{between, many_zeros, point_zeros};
 use super::kind::{Kind, MAX_READ_DIGITS, readable_ends};

@@ -8,7 +8,8 @@
 use std::convert::Infallible;
 
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ByteSet, ExprId, ExprSet, LONG_TEXT, LimitExceeded, check_time};
+use stencilm_regex::{ByteSet, ExprId, ExprSet, LONG_TEXT};
+use stencilm_support::{LimitExceeded, check_time};
 
 use super::common::{Common, Ranges, Tables};
 use super::spelling::Spelling;

@@ -6,7 +6,8 @@
 use std::sync::LazyLock;
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
-use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
+use stencilm_regex::{ExprId, ExprSet};
+use stencilm_support::{Held, unwatched};
 
 use super::common::Common;
 use super::format::Format;

@@ -22,7 +22,8 @@ pub(crate) mod read;
 
 use std::borrow::Cow;
 
-use stencilm_regex::{ExprId, ExprSet, memory};
+use stencilm_regex::{ExprId, ExprSet};
+use stencilm_support::memory;
 
 use crate::error::GrammarError;
 use crate::ir::grammar::{Grammar, NodeId};

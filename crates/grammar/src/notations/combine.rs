@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 
-use stencilm_regex::{ExprId, HashSet, check_time};
+use stencilm_regex::ExprId;
+use stencilm_support::{HashSet, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;

@@ -4,7 +4,8 @@
 //! transitions for each chunk. Every state becomes one shared expression, those that are reached by longer runs first.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, ExprSet, HashMap, LimitExceeded, check_time};
+use stencilm_regex::{ExprId, ExprSet};
+use stencilm_support::{HashMap, LimitExceeded, check_time};
 
 #[derive(Default)]
 struct State {

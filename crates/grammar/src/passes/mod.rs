@@ -11,7 +11,7 @@ pub use rebuild::children;
 
 use std::convert::Infallible;
 
-use stencilm_regex::check_time;
+use stencilm_support::check_time;
 
 use crate::error::GrammarError;
 use crate::ir::grammar::Grammar;

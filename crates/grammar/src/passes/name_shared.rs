@@ -3,7 +3,7 @@
 //! Without this a grammar of shared nodes could print as a text of exponential length.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::HashSet;
+use stencilm_support::HashSet;
 
 use super::rebuild::{children, rebuild};
 use crate::ir::grammar::{Grammar, Node, NodeId, RuleId};

@@ -4,7 +4,8 @@
 //! not finished when another uses it is referred to by number.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprSet, HashMap};
+use stencilm_regex::ExprSet;
+use stencilm_support::HashMap;
 
 use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId};

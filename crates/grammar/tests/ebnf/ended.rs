@@ -7,7 +7,7 @@ use stencilm_grammar::{
     ErrorKind, Grammar, GrammarError, JsonSchemaOptions, LarkOptions, NamedGrammar, Spelling, StructuralTagOptions,
     SymbolTables, from_json_schema,
 };
-use stencilm_regex::Watch;
+use stencilm_support::Watch;
 
 use crate::grammar;
 

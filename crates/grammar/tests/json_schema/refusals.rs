@@ -1,7 +1,8 @@
 //! Schemas that are refused: what kind of error, at which place, with which words.
 
 use stencilm_grammar::{ErrorKind, Node, from_json_schema};
-use stencilm_regex::{Deriver, Dfa, Limits, StateId, Watch, check_time_now};
+use stencilm_regex::{Deriver, Dfa, Limits, StateId};
+use stencilm_support::{Watch, check_time_now};
 
 use crate::{check, check_with, grammar, options, oracle};
 

@@ -7,11 +7,10 @@
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, memory};
 
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::node::ExprId;
-use crate::memory;
 
 /// How many there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,18 +1,17 @@
 //! From the parts of an expression to the whole, without recursion.
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, check_time};
 
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::watch::check;
 
 impl ExprSet {
     /// What an expression is, by what its parts are: `of` is called once for each, after it was for those below. `known` are those
     /// found before, and all that were found are added.
     ///
     /// # Errors
-    /// As [`check_time`](crate::check_time).
+    /// As [`check_time`](stencilm_support::check_time).
     pub fn fold<T: Copy>(
         &self,
         root: ExprId,
@@ -21,7 +20,7 @@ impl ExprSet {
     ) -> Result<T, LimitExceeded> {
         let mut work = vec![root];
         while let Some(&id) = work.last() {
-            check()?;
+            check_time()?;
             let before = work.len();
             if !known.contains_key(&id) {
                 self.for_each_child(id, |child| {

@@ -3,8 +3,9 @@
 //! Such a language leaves something else behind every byte, so a search for a match would try all of them. The program itself
 //! knows its completions, and of which lengths there are some; limits of length ask for no more than that.
 
+use stencilm_support::LimitExceeded;
+
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::language::{LanguageReader, LanguageRest};
 use crate::expr::node::{Expr, ExprId};

@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, memory};
 
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::ExprId;
-use crate::memory;
 
 /// A place of the search: the least length of a match through it, how far it is, and the order of discovery.
 type Rank = (u32, Reverse<u32>, u32);

@@ -5,11 +5,10 @@
 //! of numbers are followed through their derivatives.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::node::{Expr, ExprId};
-use crate::watch::check;
 
 /// Most residuals that are left of one expression.
 const MAX_REACHED: usize = 500_000;
@@ -27,8 +26,8 @@ pub struct Suffixes {
 impl Suffixes {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        crate::memory::of_table::<(ExprId, ExprId)>(self.known.capacity())
-            + crate::memory::of_table::<((ExprId, u8), ExprId)>(self.after.capacity())
+        stencilm_support::memory::of_table::<(ExprId, ExprId)>(self.known.capacity())
+            + stencilm_support::memory::of_table::<((ExprId, u8), ExprId)>(self.after.capacity())
     }
 
     /// The suffixes of all texts of an expression: the texts themselves, and the empty one if there is any text.
@@ -41,7 +40,7 @@ impl Suffixes {
         }
         let mut work = vec![id];
         while let Some(&id) = work.last() {
-            check()?;
+            check_time()?;
             let before = work.len();
             if !self.known.contains_key(&id) && deriver.is_live(id)? {
                 for_each_needed(deriver, id, |child| {
@@ -76,7 +75,7 @@ impl Suffixes {
                 let mut parts = Vec::new();
                 let mut rest = id;
                 while let Expr::Concat { head, tail } = *deriver.exprs.get(rest) {
-                    check()?;
+                    check_time()?;
                     parts.push(match deriver.exprs.get(head) {
                         Expr::Bytes(_) => rest,
                         _ => deriver.exprs.concat(self.known[&head], tail),
@@ -122,7 +121,7 @@ impl Suffixes {
             if work.len() == before {
                 work.pop();
                 if !self.after.contains_key(&(id, byte)) {
-                    check()?;
+                    check_time()?;
                     let found = self.after_parts(deriver, id, byte)?;
                     self.after.insert((id, byte), found);
                 }
@@ -204,7 +203,7 @@ fn residuals(deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded>
         // Each time as many as there are: what is put together is gone through as a whole.
         let most = derived.len().max(1);
         while let Some(part) = new.pop() {
-            check()?;
+            check_time()?;
             if !derived.insert(part) {
                 continue;
             }

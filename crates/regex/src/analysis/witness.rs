@@ -1,7 +1,8 @@
 //! Short texts that show at a glance that an intersection matches something.
 
+use stencilm_support::LimitExceeded;
+
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::node::{Expr, ExprId};
 
 /// Longer texts are not tried: where one does not match, to find that out takes a derivative of every part for each byte.

@@ -4,9 +4,10 @@
 //! text. Beside other patterns, and where that is excluded, a search would find out so state by state, and an automaton would
 //! tell apart states that are one.
 
+use stencilm_support::LimitExceeded;
+
 use crate::derivative::deriver::{Derivatives, Deriver};
 use crate::derivative::search::Found;
-use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};

@@ -7,19 +7,17 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, Map, memory};
 
-use crate::error::LimitExceeded;
 use crate::expr::byte_classes::ByteClasses;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Loosening;
 use crate::expr::expr_set::ExprSet;
-use crate::expr::hash_table::Map;
 use crate::expr::heads::Head;
 use crate::expr::language::LanguageRest;
 use crate::expr::node::{Expr, ExprId};
 use crate::expr::required_bytes::Needs;
 use crate::limits::Limits;
-use crate::memory;
 use crate::numbers::Number;
 
 /// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.

@@ -5,16 +5,14 @@
 //! A row of transitions is computed when a state is first left; bytes that no expression tells apart share a column.
 
 use hashbrown::HashTable;
+use stencilm_support::{LimitExceeded, hash_of, memory};
 
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::clamp::Saturation;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::hash::hash_of;
 use crate::limits::Limits;
-use crate::memory;
 
 /// A state of one [`Dfa`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -7,11 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, Map};
 
 use crate::derivative::deriver::{Aside, Deriver};
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
-use crate::expr::hash_table::Map;
 use crate::expr::node::{Expr, ExprId};
 
 /// A search of no more expressions goes without [`Needs`](crate::expr::required_bytes::Needs).

@@ -4,12 +4,11 @@
 //! by elimination (Kleene 1956). The automata of conditions that people write are tiny.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::derivative::deriver::Deriver;
-use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::ExprId;
-use crate::watch::check;
 
 /// Most states of the observed expressions together.
 const MAX_STATES: usize = 128;
@@ -236,7 +235,7 @@ fn eliminate(deriver: &mut Deriver, ways: &mut [Vec<ExprId>]) -> Result<(), Limi
     let exprs = &mut deriver.exprs;
     let most = exprs.len() + MAX_NEW_EXPRS;
     for through in 0..ways.len() {
-        check()?;
+        check_time()?;
         if exprs.len() > most {
             return Err(LimitExceeded::Expressions(MAX_NEW_EXPRS));
         }

@@ -6,11 +6,10 @@
 use std::sync::{Arc, LazyLock};
 
 use hashbrown::HashTable;
+use stencilm_support::{hash_of, memory};
 
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::hash::hash_of;
-use crate::memory;
 use crate::numbers::Number;
 
 /// A language that a program tells, see [`Facts::leaves`].

@@ -1,9 +1,9 @@
 //! How far a set of expressions may be built, and why it was given up.
 
-use crate::error::LimitExceeded;
+use stencilm_support::{LimitExceeded, check_time_after};
+
 use crate::expr::node::ExprId;
 use crate::limits::Limits;
-use crate::watch::check_after;
 
 /// So many parts of a list are put in order as soon as one expression is made.
 const PARTS_OF_A_STEP: usize = 32;
@@ -40,7 +40,7 @@ impl Bound {
         } else if (children + parts) * size_of::<ExprId>() > self.max_bytes {
             Some(LimitExceeded::Memory(self.max_bytes))
         } else {
-            check_after((parts / PARTS_OF_A_STEP) as u32 + 1).err()
+            check_time_after((parts / PARTS_OF_A_STEP) as u32 + 1).err()
         };
         Bound { given_up, ..self }
     }

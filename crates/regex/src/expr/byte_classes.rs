@@ -1,11 +1,11 @@
 //! Which bytes some expressions never tell apart.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_support::memory;
 
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::memory;
 use crate::numbers::Number;
 
 /// The classes of so large an expression are kept: it takes long to look through, and formats are met again and again.

@@ -6,10 +6,10 @@
 //! nothing is touched: there, whether a prefix can be completed may hang on counts far away.
 
 use rustc_hash::FxHashMap;
+use stencilm_support::memory;
 
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::memory;
 
 /// Memoised saturation of expressions of one set, for one horizon.
 #[derive(Clone)]

@@ -8,12 +8,12 @@
 //! Normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
 //! `NOTHING` matches some string.
 
-use crate::error::LimitExceeded;
+use stencilm_support::{LimitExceeded, check_time};
+
 use crate::expr::arena::{Arena, SharedExprs, TEXT};
 use crate::expr::bound::Bound;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId, LONG_TEXT, pieces};
-use crate::watch::check;
 
 /// Where lists of parts are joined to one of more parts, those that are in it several times are dropped early.
 const LONG_LIST: usize = 1 << 16;
@@ -218,14 +218,14 @@ impl ExprSet {
     /// As [`ExprSet::literal`], for texts that may be long.
     ///
     /// # Errors
-    /// As [`check`](crate::check_time).
+    /// As [`check`](stencilm_support::check_time).
     pub fn literal_in_time(&mut self, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
         if let Some(long) = self.long_literal(bytes) {
             return Ok(long);
         }
         let mut tail = ExprId::EMPTY;
         for &byte in bytes.iter().rev() {
-            check()?;
+            check_time()?;
             let head = self.bytes(ByteSet::of(byte));
             tail = self.concat(head, tail);
         }

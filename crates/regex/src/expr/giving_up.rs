@@ -4,7 +4,8 @@
 //! anew from all its parts. So a set with a bound gives up in the midst of one, remembers why, and from then on gives only
 //! some part of what it is asked for. Who builds looks at [`ExprSet::given_up`] before anything is made of the set.
 
-use crate::error::LimitExceeded;
+use stencilm_support::LimitExceeded;
+
 use crate::expr::bound::Bound;
 use crate::expr::expr_set::ExprSet;
 
@@ -69,7 +70,7 @@ impl ExprSet {
 mod tests {
     use super::*;
     use crate::expr::node::ExprId;
-    use crate::watch::Watch;
+    use stencilm_support::Watch;
 
     /// `x x`, `(x x) (x x)` and so on, so many times; `others` beside them each time.
     fn doubled(set: &mut ExprSet, times: usize) -> ExprId {

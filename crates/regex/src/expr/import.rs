@@ -5,12 +5,10 @@
 use std::convert::Infallible;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, Map, check_time};
 
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
-use crate::expr::hash_table::Map;
 use crate::expr::node::{Expr, ExprId};
-use crate::watch::check;
 
 impl ExprSet {
     /// How many expressions, from the first id on, are the same in both sets.
@@ -27,16 +25,16 @@ impl ExprSet {
     /// As [`ExprSet::import`], for expressions that may be large.
     ///
     /// # Errors
-    /// As [`check`](crate::check_time).
+    /// As [`check`](stencilm_support::check_time).
     pub fn import_in_time(&mut self, other: &ExprSet, root: ExprId) -> Result<ExprId, LimitExceeded> {
-        self.import_while(other, root, &mut Map::default(), check)
+        self.import_while(other, root, &mut Map::default(), check_time)
     }
 
     /// As [`ExprSet::import_in_time`], for one of many expressions of a set. `known` are copies of this set's expressions: the
     /// root's is added, and those of alternatives and repetitions, which others are likely to hold, too.
     ///
     /// # Errors
-    /// As [`check`](crate::check_time).
+    /// As [`check`](stencilm_support::check_time).
     pub fn import_once(
         &mut self,
         other: &ExprSet,
@@ -46,7 +44,7 @@ impl ExprSet {
         if let Some(&copy) = known.get(&root) {
             return Ok(copy);
         }
-        let copy = self.import_while(other, root, known, check)?;
+        let copy = self.import_while(other, root, known, check_time)?;
         known.insert(root, copy);
         Ok(copy)
     }

@@ -7,8 +7,9 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use stencilm_support::memory;
+
 use crate::expr::byte_set::ByteSet;
-use crate::memory;
 
 /// A language that a program tells.
 pub trait Language: Send + Sync {

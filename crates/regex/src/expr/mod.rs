@@ -15,7 +15,6 @@ pub(crate) mod byte_set;
 pub(crate) mod clamp;
 pub(crate) mod expr_set;
 mod giving_up;
-pub(crate) mod hash_table;
 pub(crate) mod heads;
 mod import;
 pub(crate) mod language;

@@ -5,11 +5,11 @@
 
 use std::fmt::Write;
 
-use crate::error::LimitExceeded;
+use stencilm_support::{LimitExceeded, check_time};
+
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::watch::check;
 
 /// Longer texts are no use to a reader.
 const MAX_TEXT: usize = 4_096;
@@ -62,7 +62,7 @@ impl Printing {
         let Some(step) = work.pop() else {
             return Ok(Printed::All((out.len() <= MAX_TEXT).then(|| std::mem::take(out))));
         };
-        check()?;
+        check_time()?;
         if out.len() > MAX_TEXT || work.len() > MAX_TEXT {
             return Ok(Printed::All(None));
         }

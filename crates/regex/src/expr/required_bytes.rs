@@ -5,11 +5,11 @@
 //! be part of a match, and sets of bytes of which every match has at least one.
 
 use rustc_hash::FxHashMap;
+use stencilm_support::memory;
 
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::memory;
 
 /// No more needs than these are kept of an expression.
 const MAX_NEEDS: usize = 12;

@@ -4,12 +4,11 @@
 //! its owner narrows down by reading forwards.
 
 use rustc_hash::FxHashMap;
+use stencilm_support::{LimitExceeded, check_time};
 
-use crate::error::LimitExceeded;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
-use crate::watch::check;
 
 /// The reversals of the expressions of one set, each found once.
 #[derive(Clone, Default)]
@@ -30,14 +29,14 @@ impl Reversal {
     /// An expression of the set read backwards.
     ///
     /// # Errors
-    /// As [`check`](crate::check_time).
+    /// As [`check`](stencilm_support::check_time).
     pub fn of(&mut self, exprs: &mut ExprSet, id: ExprId) -> Result<Reversed, LimitExceeded> {
         if let Some(&known) = self.known.get(&id) {
             return Ok(known);
         }
         let mut work = vec![id];
         while let Some(&id) = work.last() {
-            check()?;
+            check_time()?;
             if self.known.contains_key(&id) {
                 work.pop();
                 continue;
@@ -59,7 +58,7 @@ impl Reversal {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        crate::memory::of_table::<(ExprId, Reversed)>(self.known.capacity())
+        stencilm_support::memory::of_table::<(ExprId, Reversed)>(self.known.capacity())
     }
 
     fn of_children(&self, exprs: &mut ExprSet, id: ExprId) -> Reversed {

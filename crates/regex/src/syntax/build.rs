@@ -1,11 +1,10 @@
 //! The crate's HIR to our tree: one visit, children first, without recursion.
 
 use regex_syntax::hir::{self, Class, Hir, HirKind};
+use stencilm_support::{LimitExceeded, check_time};
 
 use super::kinds::ranges_of;
 use super::tree::{Node, NodeId, Tree};
-use crate::error::LimitExceeded;
-use crate::watch::check;
 
 /// Adds the whole of `hir` to the tree, unless it takes too long.
 pub(super) fn add(tree: &mut Tree<'_>, hir: &Hir) -> Result<NodeId, LimitExceeded> {
@@ -27,7 +26,7 @@ impl hir::Visitor for Builder<'_, '_> {
     }
 
     fn visit_post(&mut self, hir: &Hir) -> Result<(), Self::Err> {
-        check()?;
+        check_time()?;
         let tree = &mut *self.tree;
         let node = match hir.kind() {
             HirKind::Empty => tree.push(Node::Empty),

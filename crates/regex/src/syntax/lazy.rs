@@ -4,10 +4,10 @@
 //! its end is not a part of that question: greedy repetitions from zero on take what they can, behind the shortest match.
 
 use regex_syntax::hir::{self, Hir, HirKind};
+use stencilm_support::LimitExceeded;
 
 use crate::derivative::deriver::Deriver;
 use crate::derivative::split::split;
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
 use crate::limits::Limits;

@@ -4,6 +4,7 @@
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::hir::Hir;
 use regex_syntax::hir::translate::TranslatorBuilder;
+use stencilm_support::{LimitExceeded, check_time_now, decided};
 
 use super::around::{Around, Cut, cut};
 use super::choices::Choice;
@@ -17,10 +18,8 @@ use super::sequences::resolve;
 use super::tree::Tree;
 use super::utf8::Alphabet;
 use super::{build, checks, edges};
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
-use crate::watch::{check_now, decided};
 
 /// Deepest nesting of look-around in look-around.
 const MAX_AROUND_DEPTH: u32 = 8;
@@ -136,7 +135,7 @@ pub(super) fn read(
 
 /// Between two steps of reading a pattern: ends what takes too long.
 fn in_time(pattern: &str) -> Result<(), PatternError> {
-    check_now().map_err(|limit| too_long(pattern, limit))
+    check_time_now().map_err(|limit| too_long(pattern, limit))
 }
 
 /// A pattern that ends at a limit.

@@ -4,6 +4,7 @@
 //! they leave of it.
 
 use rustc_hash::FxHashMap;
+use stencilm_support::LimitExceeded;
 
 use super::around::Around;
 use super::edges;
@@ -14,7 +15,6 @@ use super::place::{Place, Reading};
 use super::rounds::{laid_out, step_of};
 use super::steps::{Step, conditions_at_the_end, run, try_out};
 use super::tree::{Node, NodeId, Tree};
-use crate::error::LimitExceeded;
 use crate::expr::node::ExprId;
 
 /// Most sequences that alternatives with look-around inside are laid out as.

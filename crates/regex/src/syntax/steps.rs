@@ -9,14 +9,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::derivative::deriver::Deriver;
 use crate::derivative::split::{Group, split};
-use crate::error::LimitExceeded;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::limits::Limits;
-use crate::watch::check;
 
 /// Most states between the rounds of a repetition.
 const MAX_STATES: usize = 64;
@@ -114,7 +113,7 @@ pub(super) fn try_out(deriver: &mut Deriver, expr: ExprId, most_exprs: usize) ->
 }
 
 fn check_size(deriver: &Deriver, most_exprs: usize) -> Result<(), LimitExceeded> {
-    check()?;
+    check_time()?;
     if deriver.exprs.size() > most_exprs { Err(LimitExceeded::Expressions(MAX_NEW_EXPRS)) } else { Ok(()) }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::LOOKED_AT;
 
 use super::by_place::Text;
 use super::next::Next;
-use crate::bounded::LOOKED_AT;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;

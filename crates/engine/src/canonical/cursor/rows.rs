@@ -4,11 +4,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use stencilm_support::LARGE_BUDGET;
 
 use super::by_place::CursorId;
 use super::class_strings::Shapes;
 use super::table::{Cursors, Reading};
-use crate::bounded::LARGE_BUDGET;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::facts::Kind;

@@ -11,8 +11,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxBuildHasher;
+use stencilm_support::LOOKED_AT;
 
-use crate::bounded::LOOKED_AT;
 use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoder::facts::{Encoder, OFF};
 use crate::canonical::pretokenizer::splitter::{DEAD, START};

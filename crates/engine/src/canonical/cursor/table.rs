@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
+use stencilm_support::{Bounded, LARGE_BUDGET};
 
 use super::by_place::{CursorId, Followers, Shown, Text};
 use super::state::{CursorKey, length_of};
-use crate::bounded::{Bounded, LARGE_BUDGET};
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::encoder::facts::Encoder;
 

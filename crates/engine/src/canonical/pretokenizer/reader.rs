@@ -1,6 +1,7 @@
 //! What reads a lexeme byte by byte, for questions about the tokens within it.
 
-use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::Expansion;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use rustc_hash::FxHashMap;
 
-use crate::bounded::{LOOKED_AT, SEARCHED};
+use stencilm_support::{LOOKED_AT, SEARCHED};
 
 /// Characters of private use that stand for conditions while the rest is read.
 const FIRST_MARK: u32 = 0x10_FF00;

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
+use stencilm_support::LOOKED_AT;
 
-use crate::bounded::LOOKED_AT;
 use crate::canonical::pretokenizer::probes::Probes;
 use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
 use crate::switches::Switch;

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, ExprId, StateId};
+use stencilm_support::{LARGE_BUDGET, LimitExceeded, MANY};
 
 use super::in_lexeme::{Within, sure_within};
-use crate::bounded::{LARGE_BUDGET, MANY};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;

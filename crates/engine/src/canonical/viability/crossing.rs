@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
+use stencilm_support::{Bounded, LARGE_BUDGET};
 
-use crate::bounded::{Bounded, LARGE_BUDGET};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
+use stencilm_support::{BUDGET, Bounded, MANY};
 
-use crate::bounded::{BUDGET, Bounded, MANY};
 use crate::canonical::cursor::by_place::{CursorId, MAX_CHARACTERS, Shown};
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::table::Cursors;

@@ -6,9 +6,9 @@
 use std::convert::Infallible;
 
 use stencilm_regex::ByteSet;
+use stencilm_support::MANY;
 
 use super::search::{Search, TokenEnd};
-use crate::bounded::MANY;
 use crate::canonical::cursor::by_place::{CursorId, MAX_BYTES, Text};
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;

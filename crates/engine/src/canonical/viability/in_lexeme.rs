@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::{LOOKED_AT, LimitExceeded, RECENT};
 
 use super::judging::{BytesWalk, ShapeWalk, Steps};
-use crate::bounded::{LOOKED_AT, RECENT};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;

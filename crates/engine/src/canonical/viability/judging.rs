@@ -1,7 +1,8 @@
 //! Judging all tokens that a lexeme reads: each by the bytes that may come where it ends.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::LimitExceeded;
 
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Judged;

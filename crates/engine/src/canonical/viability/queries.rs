@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use stencilm_support::SEARCHED;
+
 use super::context_independent::{ContextIndependent, IndependentTokens};
 use super::crossing::{CrossingClasses, SuffixesBehind};
 use super::pending::Unverified;
 use super::search::{Search, TokenEnd};
-use crate::bounded::SEARCHED;
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::equivalence::Equivalence;

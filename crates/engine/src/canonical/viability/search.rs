@@ -9,8 +9,8 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
+use stencilm_support::{FEW, LOOKED_AT, MANY};
 
-use crate::bounded::{FEW, LOOKED_AT, MANY};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::{Ahead, Listed};

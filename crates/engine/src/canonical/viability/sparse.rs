@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use stencilm_support::SEARCHED;
+
 use super::search::{Search, TokenEnd};
-use crate::bounded::SEARCHED;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoding::Encoding;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, memory};
+use stencilm_regex::ByteSet;
+use stencilm_support::{FEW, memory};
 
 use super::search::{Search, is_other};
-use crate::bounded::FEW;
 use crate::canonical::cursor::by_place::{CursorId, Followers};
 use crate::canonical::cursor::next_bytes::Listed;
 use crate::error::EngineError;

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{ByteSet, memory};
+use stencilm_regex::ByteSet;
+use stencilm_support::{MANY, SEARCHED, memory};
 
-use crate::bounded::{MANY, SEARCHED};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::state::CursorKey;

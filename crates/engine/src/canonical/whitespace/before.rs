@@ -1,10 +1,10 @@
 //! Where a grammar stands before blanks: how many may come, and what behind them.
 
 use stencilm_regex::{ByteSet, StateId};
+use stencilm_support::{FEW, MANY};
 
 use super::json::{JSON_WHITESPACE, json_whitespace};
 use super::runs::{BeforeWhitespace, WhitespaceInLexemes, without_whitespace};
-use crate::bounded::{FEW, MANY};
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use stencilm_regex::ByteSet;
+use stencilm_support::Bounded;
 
 use super::runs::{
     BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownWays, KnownWhitespace, WhitespaceAt,
 };
-use crate::bounded::Bounded;
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
+use stencilm_support::Bounded;
 
 use super::json::{JSON_WHITESPACE, json_whitespace};
-use crate::bounded::Bounded;
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
+use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
-use crate::bounded::{FEW, LOOKED_AT};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::Run;
 use crate::lexeme::find::order::{Ends, Inside, Start};

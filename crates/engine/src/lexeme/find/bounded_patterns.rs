@@ -9,9 +9,9 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{Expr, ExprId, StateId};
+use stencilm_support::{LOOKED_AT, LimitExceeded};
 
-use crate::bounded::LOOKED_AT;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::unbounded_runs::RunsOf;

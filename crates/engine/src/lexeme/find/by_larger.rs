@@ -7,7 +7,8 @@
 //! such a state is near that one, too.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
+use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, Expr, ExprId, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, Expr, ExprId, StateId};
+use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};

@@ -1,8 +1,8 @@
 //! Rows by a walk: what an automaton reads of the vocabulary, and where it ends.
 
-use stencilm_regex::{Deriver, Dfa, LimitExceeded, StateId};
+use stencilm_regex::{Deriver, Dfa, StateId};
+use stencilm_support::{FEW, LimitExceeded};
 
-use crate::bounded::FEW;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;

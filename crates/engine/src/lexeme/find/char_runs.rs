@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet, LimitExceeded};
+use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet};
+use stencilm_support::{LimitExceeded, MANY};
 
-use crate::bounded::MANY;
 use crate::lexeme::crossing::{Crossings, Leaving, Suffixes};
 use crate::lexeme::mask::Row;
 use crate::vocabulary::characters::{Characters, Counted, RunsFound};

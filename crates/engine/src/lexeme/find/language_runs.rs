@@ -5,9 +5,9 @@
 //! that is the same for all of them. Only where there is little room left is it asked for every token.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, ExprId, LanguageReader, LanguageWay, LimitExceeded, StateId};
+use stencilm_regex::{ByteSet, ExprId, LanguageReader, LanguageWay, StateId};
+use stencilm_support::{LimitExceeded, MANY};
 
-use crate::bounded::MANY;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::limits::{Beside, Limited, Read};
 use crate::lexeme::find::order::{Ends, Inside, Start};

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, ExprSet, LimitExceeded, StateId};
+use stencilm_regex::{Expr, ExprId, ExprSet, StateId};
+use stencilm_support::{LOOKED_AT, LimitExceeded};
 
-use crate::bounded::LOOKED_AT;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
 use crate::lexeme::find::unbounded_runs::RunsOf;

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, ExprId, LimitExceeded, StateId, Tag, memory};
+use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
+use stencilm_support::{LOOKED_AT, LimitExceeded, SEARCHED, memory};
 
-use crate::bounded::{LOOKED_AT, SEARCHED};
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
 use crate::lexeme::crossing::{Crossings, Leaving};
 use crate::lexeme::find::bounded_patterns::Bounded;

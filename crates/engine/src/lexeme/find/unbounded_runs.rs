@@ -4,9 +4,9 @@
 //! the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
 //! can be completed ([`open_run`]), and that nothing else can come ([`RunsOf`]).
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LimitExceeded, StateId, memory};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
+use stencilm_support::{FEW, LimitExceeded, STEPS, memory};
 
-use crate::bounded::{FEW, STEPS};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 
 /// A character of which any number may come, and whatever comes can be completed.

@@ -1,11 +1,11 @@
 //! Walks by automata that few strings lead on.
 
 use stencilm_regex::ByteSet;
+use stencilm_support::FEW;
 
 use super::Trie;
 use super::lists::{Reader, Way};
 use super::nodes::ENDS;
-use crate::bounded::FEW;
 
 impl Trie {
     /// The child of a node that a byte leads to.

@@ -5,10 +5,9 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
+use stencilm_support::{Extension, FEW};
 
 use super::nodes::Nodes;
-use crate::bounded::FEW;
-use crate::extensions::Extension;
 
 /// A node with at least so many children, and so many nodes below it, has a list of them.
 const MANY_CHILDREN: usize = 12;

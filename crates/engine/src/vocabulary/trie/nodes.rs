@@ -1,6 +1,6 @@
 //! The nodes of a trie, and nothing beside them: as much as the names of an object need.
 
-use stencilm_regex::memory;
+use stencilm_support::memory;
 
 /// Set in a node's entry when a string ends there.
 pub(super) const ENDS: u32 = 1 << 31;

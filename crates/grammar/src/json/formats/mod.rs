@@ -15,7 +15,8 @@ mod whole;
 
 use std::sync::OnceLock;
 
-use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
+use stencilm_regex::{ExprId, ExprSet};
+use stencilm_support::{Held, unwatched};
 
 use super::common::Common;
 use super::format::{Format, Punycode};

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Deriver, ExprId, ExprSet, LimitExceeded, Limits, Map, decided};
+use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};
+use stencilm_support::{LimitExceeded, Map, decided};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::NodeId;

@@ -5,7 +5,8 @@
 //! values are joined. A class of finitely many keys becomes known members.
 
 use indexmap::IndexSet;
-use stencilm_regex::{ExprId, HashMap, KeyedState};
+use stencilm_regex::ExprId;
+use stencilm_support::{HashMap, KeyedState};
 
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};

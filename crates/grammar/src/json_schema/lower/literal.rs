@@ -3,7 +3,8 @@
 //! A value's parts are numbered before the value itself, so both are one pass over a range of numbers.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Decimal, ExprId, check_time};
+use stencilm_regex::{Decimal, ExprId};
+use stencilm_support::check_time;
 
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};

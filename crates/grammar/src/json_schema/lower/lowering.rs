@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stencilm_regex::{Deriver, ExprId, Limits, Map};
+use stencilm_regex::{Deriver, ExprId, Limits};
+use stencilm_support::Map;
 
 use super::explain::{Branch, Reasons};
 use super::marking::Marking;

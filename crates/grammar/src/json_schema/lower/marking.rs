@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::{ExprId, Map};
+use stencilm_regex::ExprId;
+use stencilm_support::Map;
 
 use super::notation::Notation;
 use crate::ir::grammar::{NodeId, RuleId};

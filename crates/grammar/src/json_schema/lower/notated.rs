@@ -8,7 +8,8 @@
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ByteSet, ExprId, check_time};
+use stencilm_regex::{ByteSet, ExprId};
+use stencilm_support::check_time;
 
 use super::explain::Branch;
 use super::lowering::{Container, Lowering};

@@ -2,7 +2,7 @@
 //! call in Python, or names and values as the Gemma models write them.
 
 use stencilm_regex::ExprId;
-use stencilm_regex::Map;
+use stencilm_support::Map;
 
 use crate::ir::grammar::{NodeId, RuleId};
 use crate::json::spelling::Spelling;

@@ -4,7 +4,8 @@
 //! conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
 //! arrays and objects are one lexeme.
 
-use stencilm_regex::{ExprId, HashSet};
+use stencilm_regex::ExprId;
+use stencilm_support::HashSet;
 
 use super::explain::Branch;
 use super::lowering::{Container, Lowering, Task};

@@ -4,7 +4,8 @@
 //! one; objects and arrays by what their parts have, where one alternative alone speaks of them.
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::{Cardinality, Map};
+use stencilm_regex::Cardinality;
+use stencilm_support::Map;
 
 use super::keys::{KeyClass, KeyPlan, KnownKey};
 use super::lowering::Lowering;

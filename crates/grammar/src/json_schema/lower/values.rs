@@ -5,7 +5,8 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::{Decimal, ExprId, Map};
+use stencilm_regex::{Decimal, ExprId};
+use stencilm_support::Map;
 
 use super::explain::Branch;
 use super::lowering::{Container, Lowering, Parts, Task};

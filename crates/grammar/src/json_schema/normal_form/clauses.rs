@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
-use stencilm_regex::Map;
+use stencilm_support::Map;
 
 use super::atoms::{Atom, Term};
 use super::evaluated::evaluated;

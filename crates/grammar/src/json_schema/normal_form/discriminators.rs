@@ -2,7 +2,7 @@
 //!
 //! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at closely.
 
-use stencilm_regex::HashMap;
+use stencilm_support::HashMap;
 
 use super::atoms::Term;
 use super::merged::Merged;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::{Decimal, End, Map};
+use stencilm_regex::{Decimal, End};
+use stencilm_support::Map;
 
 use super::atoms::Term;
 use crate::json::format::Format;

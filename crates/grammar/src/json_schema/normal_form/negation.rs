@@ -4,7 +4,7 @@
 //! products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
 //! goes further than one schema: what a keyword says of values inside fails as a term of such a value.
 
-use stencilm_regex::HashSet;
+use stencilm_support::HashSet;
 
 use super::atoms::{Atom, Term};
 use super::goals::{Factor, Goal, Mode, Piece, Plan, Way};

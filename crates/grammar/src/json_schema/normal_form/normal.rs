@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashSet;
-use stencilm_regex::{KeyedState, Map};
+use stencilm_support::{KeyedState, Map};
 
 use super::atoms::{Atom, Term, broken_types};
 use super::cases::{Case, MemberValues};

@@ -1,7 +1,8 @@
 //! Patterns that are held against values and against each other.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{Deriver, ExprId, HashMap, LimitExceeded, Limits, decided};
+use stencilm_regex::{Deriver, ExprId, Limits};
+use stencilm_support::{HashMap, LimitExceeded, decided};
 
 /// Most steps to find a string that meets several patterns.
 pub(crate) const MAX_SEARCH: usize = 500;

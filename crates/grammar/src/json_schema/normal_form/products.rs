@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::{check_time, check_time_after};
+use stencilm_support::{check_time, check_time_after};
 
 use super::atoms::Atom;
 use super::goals::{Alternatives, Conjunction, Mode};

@@ -6,7 +6,7 @@
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
-use stencilm_regex::HashMap;
+use stencilm_support::HashMap;
 
 use super::atoms::{Atom, Term};
 use super::cases::{Case, MemberValues};

@@ -5,7 +5,8 @@
 //! of work, outermost first, never by recursion.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Decimal, check_time};
+use stencilm_regex::Decimal;
+use stencilm_support::check_time;
 
 use super::applicators::Applied;
 use super::document::{Document, Json, JsonId, quoted};

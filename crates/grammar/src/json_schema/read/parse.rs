@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use stencilm_regex::{LimitExceeded, check_time};
+use stencilm_support::{LimitExceeded, check_time};
 
 use super::document::Compared;
 use super::document::{Document, Entries, Json, JsonId, KeyTable, Slot, quoted};

@@ -9,7 +9,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::HashMap;
+use stencilm_support::HashMap;
 
 use super::document::{Document, Json, JsonId, quoted};
 use super::metaschemas;

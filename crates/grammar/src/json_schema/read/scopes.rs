@@ -5,7 +5,7 @@
 //! twice there is nothing to choose, and a single scope, 0, stands for all.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::HashMap;
+use stencilm_support::HashMap;
 
 use super::document::JsonId;
 use super::refs::Resources;

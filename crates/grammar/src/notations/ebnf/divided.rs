@@ -3,7 +3,8 @@
 //! One idea: where the end begins is known of no text alone, but what must not follow a text is what derivatives leave of a
 //! condition. So the texts are split by what they leave of it, and each group has ends of its own.
 
-use stencilm_regex::{Deriver, ExprId, LimitExceeded, Limits, split};
+use stencilm_regex::{Deriver, ExprId, Limits, split};
+use stencilm_support::LimitExceeded;
 
 use crate::ir::builder::GrammarBuilder;
 

@@ -1,6 +1,7 @@
 //! The flat tree to nodes and expressions, by loops: a part stands behind what it is made of.
 
-use stencilm_regex::{ExprId, decided};
+use stencilm_regex::ExprId;
+use stencilm_support::decided;
 
 use super::divided::divided;
 use super::terminals::Terminals;

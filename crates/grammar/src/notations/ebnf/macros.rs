@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ExprId, HashSet, LimitExceeded};
+use stencilm_support::{HashSet, LimitExceeded};
 
 use super::escapes;
 use super::parser::{Attributes, Parser};

@@ -26,7 +26,7 @@ pub(crate) mod tree;
 use std::convert::Infallible;
 use std::fmt;
 
-use stencilm_regex::check_time;
+use stencilm_support::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::builder::GrammarBuilder;

@@ -2,7 +2,8 @@
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` behind.
 
-use stencilm_regex::{ExprId, ExprSet, LimitExceeded, NumberSet, PIECE};
+use stencilm_regex::{ExprId, ExprSet, NumberSet, PIECE};
+use stencilm_support::LimitExceeded;
 
 use super::macros;
 use super::parser::{Attributes, Level, Opener, Parser};

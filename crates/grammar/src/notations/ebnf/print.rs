@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::HashSet;
+use stencilm_support::HashSet;
 
 use super::escapes;
 use super::print_containers::{array, object};

@@ -6,7 +6,8 @@
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, HashSet};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
+use stencilm_support::HashSet;
 
 use super::escapes;
 use super::spans;

@@ -4,7 +4,7 @@
 //! Only what the start needs is written out, by a list of rules still to write, so that nothing recurses on the text.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::HashMap;
+use stencilm_support::HashMap;
 
 use super::attributes;
 use super::attributes::Wrapping;

@@ -1,7 +1,8 @@
 //! What is known while shorthands are written out.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ExprId, HashMap, HashSet};
+use stencilm_regex::ExprId;
+use stencilm_support::{HashMap, HashSet};
 
 use super::names::Names;
 use super::tree::{PartId, Unit};

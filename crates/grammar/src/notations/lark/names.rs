@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use stencilm_regex::HashMap;
+use stencilm_support::HashMap;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;

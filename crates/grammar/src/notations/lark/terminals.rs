@@ -1,8 +1,9 @@
 //! Texts, patterns, ranges and `%regex` as expressions.
 
 use serde_json::Value as Json;
+use stencilm_regex::ExprId;
 use stencilm_regex::syntax::{Alphabet, Utf8};
-use stencilm_regex::{ExprId, LimitExceeded};
+use stencilm_support::LimitExceeded;
 
 use super::attributes::{Ends, shown};
 use super::patterns::{escaped, pattern, with_flags};

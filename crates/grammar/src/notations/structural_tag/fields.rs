@@ -1,6 +1,6 @@
 //! The members of one JSON object of a structural tag, by their types. What nobody asks for is refused by name.
 
-use stencilm_regex::HashSet;
+use stencilm_support::HashSet;
 
 use super::tree::{Syntax, TokenRef};
 use crate::error::{ErrorKind, GrammarError};

@@ -1,7 +1,7 @@
 //! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes behind it.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{HashMap, HashSet, check_time_now};
+use stencilm_support::{HashMap, HashSet, check_time_now};
 
 use super::fields::error;
 use super::styles::Style;

@@ -14,7 +14,7 @@ mod texts;
 mod tree;
 
 use lower::Lowering;
-use stencilm_regex::memory;
+use stencilm_support::memory;
 use tree::Tree;
 
 use crate::error::GrammarError;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use indexmap::IndexSet;
-use stencilm_regex::{HashSet, check_time};
+use stencilm_support::{HashSet, check_time};
 
 use super::fields::{Fields, error};
 use super::styles::Style;

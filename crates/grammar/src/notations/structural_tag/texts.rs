@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use indexmap::IndexMap;
 use stencilm_regex::ExprId;
-use stencilm_regex::{HashMap, check_time_now};
+use stencilm_support::{HashMap, check_time_now};
 
 use super::fields::error;
 use super::lower::Lowering;

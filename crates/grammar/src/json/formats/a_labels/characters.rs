@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, own_pattern};
-use stencilm_regex::{ExprId, ExprSet, Held, unwatched};
+use stencilm_regex::{ExprId, ExprSet};
+use stencilm_support::{Held, unwatched};
 
 use crate::json::formats::letters::{self, Letters};
 

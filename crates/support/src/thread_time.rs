@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// So much processor time the thread has used; `None` where the system does not say.
 #[cfg(unix)]
-pub(crate) fn thread_time() -> Option<Duration> {
+pub fn thread_time() -> Option<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock writes to the one `timespec` that the pointer is to.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
@@ -14,7 +14,7 @@ pub(crate) fn thread_time() -> Option<Duration> {
 
 /// So much processor time the thread has used; `None` where the system does not say.
 #[cfg(windows)]
-pub(crate) fn thread_time() -> Option<Duration> {
+pub fn thread_time() -> Option<Duration> {
     use windows_sys::Win32::Foundation::FILETIME;
     use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadTimes};
 
@@ -29,6 +29,6 @@ pub(crate) fn thread_time() -> Option<Duration> {
 
 /// So much processor time the thread has used; `None` where the system does not say.
 #[cfg(not(any(unix, windows)))]
-pub(crate) fn thread_time() -> Option<Duration> {
+pub fn thread_time() -> Option<Duration> {
     None
 }

@@ -2,13 +2,14 @@
 
 use std::hash::Hash;
 
-use stencilm_regex::{Table, hash_of, memory};
-
 use crate::bounded::LOOKED_AT;
+use crate::hash::hash_of;
+use crate::hash_table::Table;
+use crate::memory;
 
 /// Values that are equal exactly when their ids are. Id 0 is the default value given to `new`.
 #[derive(Clone)]
-pub(crate) struct Interner<T> {
+pub struct Interner<T> {
     /// The values, by id.
     pub values: Vec<T>,
     /// All but the first by hash.
@@ -16,6 +17,7 @@ pub(crate) struct Interner<T> {
 }
 
 impl<T: Copy + Eq + Hash> Interner<T> {
+    /// None but the default value.
     pub fn new(zero: T) -> Interner<T> {
         Interner { values: vec![zero], index: Table::default() }
     }

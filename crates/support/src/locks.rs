@@ -1,4 +1,4 @@
-//! The locks of the engine.
+//! The locks of the crates above.
 //!
 //! Whoever waits for one lets the program that called know before (`before_waiting`), which gives up what locks of its own the
 //! thread holds. So nobody holds one of the host's while he waits for one of ours; the other way round, a host takes none
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{self, LazyLock, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use stencilm_regex::{Held, before_waiting};
+use crate::host::{Held, before_waiting};
 
 /// So long others may get a lock before the thread that waits for it.
 const PATIENCE: Duration = Duration::from_micros(500);
@@ -29,7 +29,7 @@ static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// A lock of the engine. Those who wait for it get it in turn.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T> {
+pub struct Mutex<T> {
     inner: sync::Mutex<T>,
     /// Held by the thread that is the next to get `inner`.
     turn: sync::Mutex<()>,
@@ -68,7 +68,7 @@ impl<T> Mutex<T> {
 
 /// What somebody has waited for a lock lately. One who never waits for long is held up as much where he waits at every step.
 #[derive(Debug, Default)]
-pub(crate) struct Waits {
+pub struct Waits {
     /// When all of it is forgotten, in nanoseconds (as in a generic cell rate algorithm).
     forgotten: AtomicU64,
 }
@@ -95,7 +95,7 @@ fn now() -> u64 {
 }
 
 /// A lock that is held.
-pub(crate) struct Guard<'a, T> {
+pub struct Guard<'a, T> {
     guard: MutexGuard<'a, T>,
     waited: Duration,
     _held: Held,
@@ -127,7 +127,7 @@ impl<T> DerefMut for Guard<'_, T> {
 
 /// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
 #[inline]
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     let free = if mutex.has_a_line() { None } else { try_lock(mutex) };
     free.unwrap_or_else(|| wait(mutex))
 }
@@ -147,7 +147,7 @@ fn wait<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
 
 /// The same, where nobody else holds it.
 #[inline]
-pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
+pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
     let guard = match mutex.inner.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

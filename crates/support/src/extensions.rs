@@ -6,7 +6,7 @@
 use std::any::Any;
 
 /// A value of which an owner keeps one.
-pub(crate) trait Extension: Any + Send {
+pub trait Extension: Any + Send {
     /// Bytes of memory held, about; nothing of what is emptied after every operation.
     fn memory_bytes(&self) -> usize {
         0
@@ -15,7 +15,7 @@ pub(crate) trait Extension: Any + Send {
 
 /// At most one value of each type. There are few, so they are looked for one after the other.
 #[derive(Default)]
-pub(crate) struct Extensions(Vec<Box<dyn Extension>>);
+pub struct Extensions(Vec<Box<dyn Extension>>);
 
 impl Extensions {
     /// The value of a type, which is the default one at first.

@@ -6,43 +6,43 @@
 
 use std::hash::Hash;
 
+use crate::memory;
 use rustc_hash::FxHashMap;
-use stencilm_regex::memory;
 
 /// Bytes that one cache may hold.
-pub(crate) const BUDGET: usize = 4 << 20;
+pub const BUDGET: usize = 4 << 20;
 
 /// Bytes that a cache may hold which is kept for all grammars of a vocabulary, and whose entries may have a bit for each token.
-pub(crate) const LARGE_BUDGET: usize = 48 << 20;
+pub const LARGE_BUDGET: usize = 48 << 20;
 
 /// As many as a look-up goes through from end to end.
-pub(crate) const RECENT: usize = 8;
+pub const RECENT: usize = 8;
 
 // What follows bounds the work on one question before it is answered in another way: by looking at all together, by an answer
 // that is not the best, or by an error. The numbers are far apart, because none nearer makes a difference that can be measured.
 
 /// So many are tried one by one, each with work of its own; so deep below each other things are looked for.
-pub(crate) const FEW: usize = 64;
+pub const FEW: usize = 64;
 
 /// So many are listed, kept or told apart for one thing.
-pub(crate) const MANY: usize = 500;
+pub const MANY: usize = 500;
 
 /// So many places are looked at where there is a cheap way without. Scratch that has more is made anew for the next operation: to
 /// empty it takes longer than most operations do.
-pub(crate) const LOOKED_AT: usize = 4_000;
+pub const LOOKED_AT: usize = 4_000;
 
 /// So many where the way without takes longer.
-pub(crate) const SEARCHED: usize = 20_000;
+pub const SEARCHED: usize = 20_000;
 
 /// So many steps may be taken where there is no other way.
-pub(crate) const STEPS: usize = 200_000;
+pub const STEPS: usize = 200_000;
 
 /// So many where each is short, and large inputs need them.
-pub(crate) const WORK: usize = 5_000_000;
+pub const WORK: usize = 5_000_000;
 
 /// A map that begins anew where it holds more than so many bytes.
 #[derive(Clone)]
-pub(crate) struct Bounded<K, V, const BYTES: usize = BUDGET> {
+pub struct Bounded<K, V, const BYTES: usize = BUDGET> {
     entries: FxHashMap<K, V>,
     /// Bytes that the entries own beside themselves.
     owned: usize,
@@ -93,7 +93,7 @@ impl<K: Eq + Hash, V, const BYTES: usize> Bounded<K, V, BYTES> {
 
 /// The few things that were used last, the latest one at the end.
 #[derive(Clone)]
-pub(crate) struct Recent<T>(Vec<T>);
+pub struct Recent<T>(Vec<T>);
 
 impl<T> Default for Recent<T> {
     fn default() -> Recent<T> {

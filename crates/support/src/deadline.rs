@@ -1,6 +1,6 @@
 //! A deadline for what a thread is doing, and a way to interrupt it.
 //!
-//! Everything that may take long comes by [`check`] often; a watch is set around it by whoever answers for the time, and
+//! Everything that may take long comes by [`check_time`] often; a watch is set around it by whoever answers for the time, and
 //! costs next to nothing where the work is soon done: the clock is first read after some checks.
 //!
 //! The deadline is processor time of the thread, so that a loaded machine refuses nothing that a calm one takes. That clock
@@ -244,7 +244,7 @@ pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
 /// then, or none: so it is not the result that says whether the operation is to end, but whether it was told so within the part.
 ///
 /// # Errors
-/// What it was told, as in [`check`].
+/// What it was told, as in [`check_time`].
 pub fn unless_ended<T>(part: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
     let before = TOLD.replace(None);
     let found = part();
@@ -266,7 +266,7 @@ pub fn decided<T, E>(search: impl FnOnce() -> Result<T, E>) -> Result<Option<T>,
 /// # Errors
 /// [`LimitExceeded::Time`], [`LimitExceeded::Cancelled`] and [`LimitExceeded::Interrupted`].
 #[inline]
-pub fn check() -> Result<(), LimitExceeded> {
+pub fn check_time() -> Result<(), LimitExceeded> {
     let left = LEFT.with(Cell::get);
     if left > 1 {
         LEFT.with(|cell| cell.set(left - 1));
@@ -278,18 +278,18 @@ pub fn check() -> Result<(), LimitExceeded> {
 /// The same after work that took as long as so many of the usual steps.
 ///
 /// # Errors
-/// As [`check`].
+/// As [`check_time`].
 #[inline]
-pub fn check_after(steps: u32) -> Result<(), LimitExceeded> {
+pub fn check_time_after(steps: u32) -> Result<(), LimitExceeded> {
     LEFT.with(|left| left.set(left.get().saturating_sub(steps.saturating_sub(1))));
-    check()
+    check_time()
 }
 
 /// The same between two steps of which each may take long: the clock is read at once.
 ///
 /// # Errors
-/// As [`check`].
-pub fn check_now() -> Result<(), LimitExceeded> {
+/// As [`check_time`].
+pub fn check_time_now() -> Result<(), LimitExceeded> {
     look(true)
 }
 
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     fn checks(count: u32) -> Result<(), LimitExceeded> {
-        (0..count).try_for_each(|_| check())
+        (0..count).try_for_each(|_| check_time())
     }
 
     /// Works for so long.
@@ -351,7 +351,7 @@ mod tests {
     fn what_is_done_before_the_first_look_counts_where_it_is_asked_for() {
         let late = || {
             work(30);
-            check_now()
+            check_time_now()
         };
         assert_eq!(Watch::new(20, None).from_now().over(late), Err(LimitExceeded::Time(20)));
         assert_eq!(Watch::new(20, Some(|| true)).from_now().over(late), Err(LimitExceeded::Interrupted));
@@ -366,7 +366,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(5));
                 checks(10 * CHECKS)?;
             }
-            check_now()
+            check_time_now()
         };
         assert_eq!(Watch::new(40, None).over(idle), Ok(()));
     }
@@ -374,10 +374,10 @@ mod tests {
     #[test]
     fn between_long_steps_the_clock_is_read_at_once() {
         let steps = || {
-            check_now()?;
+            check_time_now()?;
             work(20);
-            check()?;
-            check_now()
+            check_time()?;
+            check_time_now()
         };
         assert_eq!(steps(), Ok(()));
         assert_eq!(Watch::new(60_000, Some(|| false)).over(steps), Ok(()));
@@ -396,9 +396,9 @@ mod tests {
     }
 
     fn long_part(milliseconds: u64) -> Result<(), LimitExceeded> {
-        check_now()?;
+        check_time_now()?;
         work(milliseconds);
-        check_now()
+        check_time_now()
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn an_end_that_is_told_once_is_known_of_a_part_that_swallowed_it() {
-        let deaf = || (0..4).filter(|_| check_now().is_err()).count();
+        let deaf = || (0..4).filter(|_| check_time_now().is_err()).count();
         let part = |look| told_once(look).over(|| (unless_ended(deaf), unless_ended(deaf)));
         let ended = Err(LimitExceeded::Interrupted);
         assert_eq!([3, 4, 8].map(part), [(ended, Ok(0)), (Ok(0), ended), (Ok(0), Ok(0))]);
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_bound_of_its_own_is_no_end() {
-        let search = |found: Result<u8, LimitExceeded>| told_once(0).over(|| decided(|| check_now().and(found)));
+        let search = |found: Result<u8, LimitExceeded>| told_once(0).over(|| decided(|| check_time_now().and(found)));
         assert_eq!(search(Ok(1)), Err(LimitExceeded::Interrupted));
         let own = || decided(|| Err::<u8, _>(LimitExceeded::Search(1)));
         assert_eq!(told_once(0).over(own), Ok(None));
@@ -454,10 +454,10 @@ mod tests {
     #[test]
     fn what_is_unwatched_runs_to_its_end() {
         let operation = || {
-            check_now()?;
+            check_time_now()?;
             work(10);
             unwatched(|| checks(10 * CHECKS)).expect("nothing ends it");
-            check_now()
+            check_time_now()
         };
         assert_eq!(Watch::new(1, None).over(operation), Err(LimitExceeded::Time(1)));
     }

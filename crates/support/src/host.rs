@@ -27,7 +27,7 @@ pub fn set_host(host: Host) {
     let _ = HOST.set(host);
 }
 
-pub(crate) fn is_stopped() -> bool {
+pub fn is_stopped() -> bool {
     HOST.get().is_some_and(|host| (host.is_stopped)())
 }
 

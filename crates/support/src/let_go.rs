@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stencilm_regex::{after_freeing, before_waiting};
+use crate::host::{after_freeing, before_waiting};
 
 /// To take more than this apart takes too long to be done by the way.
 const LARGE: usize = 1 << 20;
@@ -14,14 +14,14 @@ const LARGE: usize = 1 << 20;
 const MOST_WAITING: usize = 64 << 20;
 
 /// Drops what holds so many bytes, in the thread where they are many.
-pub(crate) fn let_go<T: Send + 'static>(what: T, bytes: usize) {
+pub fn let_go<T: Send + 'static>(what: T, bytes: usize) {
     if bytes > LARGE {
         THREAD.let_go(Box::new(what), bytes);
     }
 }
 
 /// The bytes that are still held by what was let go, at most.
-pub(crate) fn being_taken_apart() -> usize {
+pub fn being_taken_apart() -> usize {
     THREAD.queue().held()
 }
 
