@@ -657,6 +657,11 @@ def test_a_part_of_a_word_or_a_number_is_not_what_was_written(draft: str, output
         ("+5", int, "5"),
         ("from 2-5", stencilm.Choice([5, 7]), "5"),
         ("yes.", stencilm.Choice(["yes", "no"]), "yes"),
+        # All of them begin with what may be the whole: nothing is written before the draft.
+        ("1", stencilm.Choice([1, 11]), "1"),
+        ("11", stencilm.Choice([1, 11]), "11"),
+        ("ab", stencilm.Regex("(ab)+"), "ab"),
+        ("ab ab", stencilm.Regex("ab( ab)*"), "ab ab"),
         ("It is 1, or rather 12", stencilm.Regex("12|13"), "12"),
         ("x-12", stencilm.Regex("12|13"), "12"),
         ("12.0", stencilm.Regex("12|ab"), "12"),

@@ -607,9 +607,18 @@ class TextGuide:
         text = self._matcher.find_jump_forward_string().encode()
         if len(text) < _WHOLE_RUN:  # more may be forced behind a run of the greatest length
             text = text.rstrip(b" \t\r\n")
-        if text:
+        if text and (self._text or not self._may_end_behind(text)):
             self._accept(text)
             yield Forced(token_ids=(), text=text)
+
+    def _may_end_behind(self, forced: bytes) -> bool:
+        """Whether forced text is whole, and more may come: it is left to the drafter.
+
+        Who answers `1` means just that, were it behind a `1` that stands there already.
+        """
+        there = self._matcher.fork()
+        there.accept_string(forced)
+        return there.is_completed() and not is_over(there, there.stop_token_ids)
 
     def _skip_to_text(self, draft: bytes) -> Generator[Event, None, bytes]:
         """Leave out talk before the text, as in `Sure! Here it is: {`."""
