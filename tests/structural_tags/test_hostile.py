@@ -193,15 +193,45 @@ def test_a_thousand_tools_with_descriptions(compiler: GrammarCompiler, family: s
     )
 
 
-def test_what_matches_nothing() -> None:
-    nothing = {
-        "type": "json_schema",
-        "json_schema": {"type": "integer", "minimum": 2, "maximum": 1},
-    }
-    with pytest.raises(Unsatisfiable):
-        Grammar.from_structural_tag(nothing)
-    with pytest.raises(Unsatisfiable):
-        Grammar.from_structural_tag({"type": "grammar", "grammar": "root ::= root"})
+@pytest.mark.parametrize(
+    ("nothing", "place"),
+    [
+        (
+            {"type": "json_schema", "json_schema": {"type": "integer", "minimum": 2, "maximum": 1}},
+            "json_schema",
+        ),
+        ({"type": "grammar", "grammar": "root ::= root"}, "grammar"),
+        ({"type": "regex", "pattern": "a[^\\s\\S]"}, "pattern"),
+    ],
+)
+def test_what_matches_nothing(nothing: dict[str, Any], place: str) -> None:
+    something = {"type": "const_string", "value": "x"}
+    for tag, at in (
+        (nothing, "#/format"),
+        ({"type": "or", "elements": [something, nothing]}, "#/format/elements/1"),
+        ({"type": "star", "content": nothing}, "#/format/content"),
+        (
+            {
+                "type": "triggered_tags",
+                "triggers": ["<"],
+                "tags": [
+                    {"begin": "<a>", "content": something, "end": "</a>"},
+                    {"begin": "<b>", "content": nothing, "end": "</b>"},
+                ],
+            },
+            "#/format/tags/1/content",
+        ),
+    ):
+        with pytest.raises(Unsatisfiable, match=f"^{at}/{place}: "):
+            Grammar.from_structural_tag({"type": "structural_tag", "format": tag})
+    if place == "pattern":
+        tag = {"type": "tag", "begin": nothing, "content": something, "end": ""}
+        with pytest.raises(
+            Unsatisfiable, match="^#/format/elements/1/begin/pattern: no text matches"
+        ):
+            Grammar.from_structural_tag(
+                {"type": "structural_tag", "format": {"type": "or", "elements": [something, tag]}}
+            )
 
 
 @pytest.mark.parametrize("token", [258, 2**31 - 1, "<|tools|>"])

@@ -260,6 +260,12 @@ impl GrammarBuilder {
         }
     }
 
+    /// Whether any bytes match an expression.
+    pub(crate) fn matches_some(&mut self, expr: ExprId) -> Result<bool, GrammarError> {
+        let found = self.live.decide(&self.exprs, expr, &mut None);
+        self.whole(found)
+    }
+
     /// The grammar that starts at `root`, without the parts that match nothing.
     ///
     /// # Errors

@@ -56,7 +56,12 @@ impl LiveExprs {
     }
 
     /// Whether an expression matches some text; `deriver` is made where it must be searched for.
-    fn decide(&mut self, exprs: &ExprSet, expr: ExprId, deriver: &mut Option<Deriver>) -> Result<bool, GrammarError> {
+    pub(super) fn decide(
+        &mut self,
+        exprs: &ExprSet,
+        expr: ExprId,
+        deriver: &mut Option<Deriver>,
+    ) -> Result<bool, GrammarError> {
         if let Some(told) = self.told(exprs, expr) {
             return Ok(told);
         }

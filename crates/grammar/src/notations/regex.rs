@@ -28,12 +28,15 @@ pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
     builder.finish(root, Report::default()).map_err(|error| {
         RegexError::Grammar(match error.kind {
             ErrorKind::Unsatisfiable => {
-                let shown: String = pattern.chars().take(60).collect();
-                let message =
-                    format!("no text matches the regular expression `{shown}`; loosen its classes or anchors");
-                GrammarError::new(ErrorKind::Unsatisfiable, "offset 0", message)
+                GrammarError::new(ErrorKind::Unsatisfiable, "offset 0", matches_nothing(pattern))
             }
             _ => GrammarError { place: "offset 0".into(), ..error },
         })
     })
+}
+
+/// What is wrong with a pattern that no text matches.
+pub(super) fn matches_nothing(pattern: &str) -> String {
+    let shown: String = pattern.chars().take(60).collect();
+    format!("no text matches the regular expression `{shown}`; loosen its classes or anchors")
 }

@@ -13,6 +13,7 @@ use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::{arguments, from_values, part};
 use crate::notations::lark::LarkOptions;
+use crate::notations::regex::matches_nothing;
 
 /// Schemas with the same options.
 type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
@@ -69,6 +70,10 @@ impl<'a> Lowering<'a> {
             let place = format!("{}/pattern", self.document.pointer(at));
             GrammarError::new(kind, place, format!("offset {}: {}", inner.offset, inner.message))
         })?;
+        if !self.builder.matches_some(expr)? {
+            let place = format!("{}/pattern", self.document.pointer(at));
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, place, matches_nothing(pattern)));
+        }
         let node = self.builder.lexeme(expr);
         self.regexes.insert(pattern, node);
         Ok(node)
