@@ -227,7 +227,7 @@ def test_what_matches_nothing(nothing: dict[str, Any], place: str) -> None:
     if place == "pattern":
         tag = {"type": "tag", "begin": nothing, "content": something, "end": ""}
         with pytest.raises(
-            Unsatisfiable, match="^#/format/elements/1/begin/pattern: no text matches"
+            Unsatisfiable, match=r"^#/format/elements/1/begin/pattern: no text matches"
         ):
             Grammar.from_structural_tag(
                 {"type": "structural_tag", "format": {"type": "or", "elements": [something, tag]}}

@@ -1,5 +1,5 @@
 //! Names that a text declares: masks against the slow twin, on walks by tokens that declare a name and refer to it at once.
-//! `tests/test_declared_names.py` holds them against all texts of small grammars.
+//! `tests/grammars/test_declared_names.py` holds them against all texts of small grammars.
 
 use std::sync::Arc;
 

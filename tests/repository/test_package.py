@@ -35,7 +35,7 @@ from stencilm import (
     errors,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("llama_cpp", "mlx", "pydantic", "rich", "tokenizers", "torch", "transformers", "typer")
 
 TOKENS = [bytes([byte]) for byte in range(256)] + [b"</s>"]

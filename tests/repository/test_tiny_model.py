@@ -13,7 +13,7 @@ from training.prompts import Example
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-FOLDER = Path(__file__).parents[1] / "python" / "stencilm" / "tiny"
+FOLDER = Path(__file__).parents[2] / "python" / "stencilm" / "tiny"
 LARGEST = 8_000_000
 FENCE = "\n```"
 

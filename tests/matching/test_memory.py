@@ -31,7 +31,7 @@ SLACK = 64 * MIB
 @cache
 def measured(case: str, tokenizer: str) -> tuple[int, dict[str, Any]]:
     """The most bytes that a process holds which runs a case, and what the case says."""
-    tests = Path(__file__).resolve().parent
+    tests = Path(__file__).resolve().parents[1]
     paths = os.pathsep.join(filter(None, [str(tests), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "memory_cases", case, tokenizer, json.dumps(LIMITS[tokenizer])]
     child = subprocess.Popen(

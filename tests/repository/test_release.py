@@ -15,7 +15,7 @@ import pytest
 
 from release import check_wheel, newcomer, sbom
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_bill_names_what_is_compiled_and_what_is_installed() -> None:
