@@ -13,6 +13,8 @@ import pytest
 
 import stencilm
 from engines.servers.serving import free_port, running
+from grammar_kinds import KINDS, Kind, check_text
+from stencilm.endpoints.capabilities import PRESETS
 
 pytest.importorskip("llama_cpp", reason="pip install 'llama-cpp-python[server]' gguf")
 pytest.importorskip("starlette_context", reason="pip install 'llama-cpp-python[server]'")
@@ -98,3 +100,19 @@ def test_a_schema_that_the_server_ignores_is_guided(client: Any) -> None:
     result = stencilm.guide(model, stencilm.JsonSchema(PERSON), PROMPT, budget=BUDGET)
     assert result.is_valid, result
     assert 0 <= json.loads(result.response)["age"] <= 120
+
+
+@pytest.mark.parametrize("is_enforced", [True, False], ids=["enforced", "guided"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_texts_of_every_kind_of_grammar(client: Any, kind: Kind, is_enforced: bool) -> None:
+    """With the preset, and without what it declares of grammars."""
+    capabilities = PRESETS["llama.cpp"] if is_enforced else SERVED
+    result = stencilm.guide(
+        served(client, capabilities),
+        kind.output_type,
+        PROMPT,
+        budget=BUDGET,
+        max_grammar_corrections=8,
+    )
+    assert result.is_valid, result
+    check_text(kind, result.response)
