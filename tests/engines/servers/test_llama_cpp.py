@@ -47,6 +47,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     command = [sys.executable, "-m", "llama_cpp.server", "--model", str(place / "tiny.gguf")]
     command += ["--model_alias", "tiny", "--n_ctx", "512", "--n_threads", "1"]
     command += ["--host", "127.0.0.1", "--port", str(port)]
+    command += ["--interrupt_requests", "false"]
     with running(command, port, place / "server.log") as url:
         yield openai.OpenAI(base_url=url, api_key="none", max_retries=1, timeout=300)
 
@@ -105,7 +106,7 @@ def test_a_schema_that_the_server_ignores_is_guided(client: Any) -> None:
 @pytest.mark.parametrize("is_enforced", [True, False], ids=["enforced", "guided"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_texts_of_every_kind_of_grammar(client: Any, kind: Kind, is_enforced: bool) -> None:
-    """With the preset, and without what it declares of grammars."""
+    """With the preset, and without what it declares of grammars. GBNF can say no structural tag."""
     capabilities = PRESETS["llama.cpp"] if is_enforced else SERVED
     result = stencilm.guide(
         served(client, capabilities),
@@ -116,3 +117,15 @@ def test_texts_of_every_kind_of_grammar(client: Any, kind: Kind, is_enforced: bo
     )
     assert result.is_valid, result
     check_text(kind, result.response)
+    if is_enforced and kind is not KINDS["structural tags"]:
+        assert result.usage.calls == 1 and not result.filled
+
+
+def test_requests_that_come_at_once_are_all_answered(client: Any) -> None:
+    """Unless it is told otherwise, this server ends a stream when the next request comes."""
+    kind = KINDS["patterns"]
+    model = served(client, PRESETS["llama.cpp"])
+    texts = model.batch([f"{PROMPT}{number}:" for number in range(6)], kind.output_type)
+    assert len(texts) == 6
+    for text in texts:
+        check_text(kind, text)
