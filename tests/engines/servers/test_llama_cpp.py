@@ -84,8 +84,10 @@ def test_a_bias_reaches_what_the_model_would_not_write(client: Any) -> None:
     [
         (stencilm.Ebnf('root ::= "The colour is " ("red" | "green") "."'), r"The colour is \w+\."),
         (stencilm.Regex("[A-Z]{2}-[0-9]{4}"), "[A-Z]{2}-[0-9]{4}"),
+        (stencilm.Regex("(ab|)*[.]"), "(ab|)*[.]"),
+        (stencilm.Regex("([a-c]{1,63}[.]){1,127}"), "([a-c]{1,63}[.]){1,127}"),
     ],
-    ids=["EBNF", "Regex"],
+    ids=["EBNF", "Regex", "what may be empty", "counts within counts"],
 )
 def test_a_grammar_is_enforced_there(client: Any, grammar: Any, pattern: str) -> None:
     """As plain GBNF: a grammar that llama.cpp cannot read ends the whole server."""
