@@ -18,6 +18,7 @@ from endpoints.provider_rules import RULES, SOURCES
 from endpoints.scripted import Fault, Script, served
 from stencilm import EndpointError, ModelRefused
 from stencilm.endpoints.capabilities import PRESETS, preset_at
+from stencilm.endpoints.requests import native_form
 
 openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")
@@ -211,6 +212,25 @@ def test_the_schema_is_in_the_prompt_by_choice() -> None:
             model([{"role": "system", "content": "s"}, {"role": "user", "content": "Who?"}], Owner)
         said = _s.requests[0][1]["messages"][-1]["content"]
         assert said.startswith("Who?") and "JSON Schema" in said
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_sent"),
+    [
+        (r"a\x00b", False),
+        (r"(a|\x00)x|\x00", False),
+        (r'["\]]\x00', False),
+        (r"\\\x00", False),
+        (r"[\x00-\x1f]+", True),
+        (r"[^a]b", True),
+        (r"a\\x00", True),
+        (r'"\[\\', True),
+    ],
+)
+def test_llama_cpp_is_sent_no_grammar_that_needs_nul(pattern: str, is_sent: bool) -> None:
+    """It writes none, and ends where nothing else may come."""
+    form = native_form(stencilm.Grammar.from_regex(pattern), PRESETS["llama.cpp"])
+    assert (form is not None) == is_sent, form
 
 
 OPTIONS: dict[str, Any] = {

@@ -12,6 +12,7 @@ import pytest
 
 import stencilm
 from endpoints.serving import NEEDED, transformers_server
+from grammar_kinds import KINDS, Kind, check_text
 from stencilm import Budget, Capabilities, Grammar
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.generation.trace import Called
@@ -89,6 +90,16 @@ def test_every_rung_gives_valid_text_within_its_budget(
         assert set(person) == {"name", "age"} and 0 <= person["age"] <= 120
     else:
         assert result.response in [f"The colour is {c}." for c in ("red", "green", "blue")]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_texts_of_every_kind_of_grammar(server: tuple[str, Path], kind: Kind) -> None:
+    prompt = "Describe a person as JSON.\n"
+    result = stencilm.guide(
+        model(server, SERVED), kind.output_type, prompt, budget=BUDGET, max_grammar_corrections=8
+    )
+    assert result.is_valid, result
+    check_text(kind, result.response)
 
 
 def test_declared_capabilities_are_there(server: tuple[str, Path]) -> None:

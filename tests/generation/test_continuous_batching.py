@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import stencilm
+from grammar_kinds import KINDS, check_text
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -69,6 +70,26 @@ def test_every_request_keeps_its_grammar(model: stencilm.Model) -> None:
     with pytest.raises(ValueError, match="2 grammars for 1 prompts"):
         processor.generate_batch(backend.model, [[5]], [None, None])
     assert processor.generate_batch(backend.model, []) == []
+
+
+@pytest.mark.parametrize("do_sample", [False, True])
+def test_requests_of_every_kind_of_grammar_share_their_passes(
+    model: stencilm.Model, do_sample: bool
+) -> None:
+    backend: Any = model.backend
+    kinds = list(KINDS.values()) * 2
+    prompts = [f"Describe {number} as JSON.\n" for number in range(len(kinds))]
+    results = stencilm.ContinuousBatchingLogitsProcessor().generate_batch(
+        backend.model,
+        [backend.tokenizer(prompt)["input_ids"] for prompt in prompts],
+        [model.compile(kind.output_type) for kind in kinds],
+        **settings(do_sample=do_sample),
+    )
+    assert [result.error for result in results] == [None] * len(kinds)
+    for kind, result in zip(kinds, results, strict=True):
+        check_text(
+            kind, backend.tokenizer.decode(result.generated_tokens, skip_special_tokens=True)
+        )
 
 
 @pytest.mark.parametrize("num_blocks", [8, 3])  # with few of them requests are put off

@@ -70,6 +70,13 @@ GRAMMARS: dict[str, tuple[Grammar, str]] = {  # and the notations that say them
         ),
         "gbnf regex lark json-schema",
     ),
+    "empty repeats": (
+        Grammar.from_ebnf('root ::= (x | "-" | "")* "." ("a"? "b"{0,2})+ (y y){2,} "d"?{3,}'
+                          '\nx ::= "(" x ")" | ""\ny ::= x{0,3} "c"{0,2} | "e"\nx.some ::= "f"'),
+        "gbnf lark",
+    ),
+    "nested bounds": (Grammar.from_regex(r"([a-z]{1,63}\.){1,127}"), "gbnf regex lark"),
+    "high bounds": (Grammar.from_regex("a{2500}(bc|d){0,2000}e{2000}"), "gbnf regex lark"),
     "tokens": (Grammar.from_ebnf('root ::= "a" <[7]>'), ""),
     "budget": (Grammar.from_ebnf("root ::= %max_tokens(3: [a-z]*)"), ""),
 }  # fmt: skip
@@ -115,6 +122,38 @@ def test_the_texts_are_the_same(name: str, notation: Any) -> None:
             written = walk(one, rng)
             verdict = byte_matcher(other).longest_valid_prefix(written)
             assert verdict.status == "complete", (written, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "written"),
+    [
+        ("(-|)*", 'root ::= "-"*'),
+        ("(a?b*)+", 'root ::= ("a" | "b")*'),
+        ("(a{0,3}){2,}c", 'root ::= "a"* "c"'),
+        ("(a|b{0,2}|){3}", 'root ::= ("a" | "b"{0,2}){0,3}'),
+        ("[a-z]{1999}", "root ::= [a-z]{1999}"),
+        ("[a-z]{2000}", "root ::= [a-z]{1999} [a-z]"),
+        ("[a-z]{0,2000}", "root ::= [a-z]{0,1999} [a-z]?"),
+        ("[a-z]{0,2001}", "root ::= [a-z]{0,2001}"),
+        ("[a-z]{4000,}", "root ::= [a-z]{1999} [a-z]{1999} [a-z]{2,}"),
+        ("(a{0,9}b){9}", 'root ::= ("a"{0,9} "b"){9}'),
+        ("(a{0,99}b){99}", 'root ::= repeated{99}\nrepeated ::= "a"{0,99} "b"'),
+    ],
+)
+def test_repetitions_are_those_that_llama_cpp_reads(pattern: str, written: str) -> None:
+    """None of what may be empty, no count from 2,000 up, and few rules in what is counted."""
+    assert Grammar.from_regex(pattern).converted("gbnf") == f"{written}\n"
+
+
+def test_rules_that_may_be_empty_are_repeated_by_their_pieces() -> None:
+    grammar = Grammar.from_ebnf('root ::= x* y+\nx ::= "(" x ")" | ""\ny ::= x "a"? | "b"')
+    assert grammar.converted("gbnf").splitlines() == [
+        "root ::= x-some* y-some*",
+        'x ::= "(" x ")" | ""',
+        'y ::= x "a"? | "b"',
+        'y-some ::= x-some | "a" | "b"',
+        'x-some ::= "(" x ")"',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,10 @@ def _native(
         if schema is not None:
             return {"extra_body": {"json_schema": schema}}
         text = _plain_gbnf(grammar)
-        return None if text is None else {"extra_body": {"grammar": text}}
+        # llama.cpp writes no NUL: where nothing else may come, the whole of a server ends.
+        if text is None or _NEEDS_NUL.match(text):
+            return None
+        return {"extra_body": {"grammar": text}}
     if native == "custom_tool":
         definition = tool_grammar(grammar)
         return None if definition is None else _custom_tool(definition, capabilities)
@@ -209,6 +212,14 @@ _NOT_IN_TOOLS = re.compile(r"\(\?<?[=!]|[*+?}]\?")
 _NOT_PLAIN = re.compile(r"\(\?(?!:)|[*+?}]\?|\\[bBAzZGpP1-9]|[\^$]|[*+?}]\+|&|~|\\[uUx]\{?")
 """What regular expressions of engines differ in: flags, groups with names, look-around, anchors,
 lazy repetition, properties, references, and set operations; and what only looks like it."""
+
+_NEEDS_NUL = re.compile(
+    r"""(?sx)
+    (?: [^"\[] | "(?:[^"\\]|\\.)*+" | \[(?:[^\]\\]|\\.)*+\] )*?
+    (?: "(?:[^"\\]|\\(?!x00).)*+\\x00 | \[\\x00\] )
+    """
+)
+"""GBNF with a text that holds NUL, or a class of NUL alone."""
 
 _NOT_IN_LARK_TOOLS = re.compile(
     r"^\s*%(?!ignore\b|import\s+common\b)"  # directives, and imports of other files

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, get_args
 
 from stencilm import _core
 from stencilm.errors import UnsupportedFeature
+from stencilm.grammars.gbnf_repeats import is_nullable, nullable_rules, readable_repeats
 from stencilm.grammars.plain import (
     ALL,
     Choice,
@@ -68,7 +69,7 @@ def _to_gbnf(_: Source, core: _core.Grammar) -> str:
     """A grammar as plain GBNF, with nothing that only this package reads."""
     plain = plain_grammar(core.to_ebnf())
     _check_left_recursion(plain)
-    return _rules(plain, _GBNF_NAMES, " ::=", _gbnf)
+    return _rules(readable_repeats(plain), _GBNF_NAMES, " ::=", _gbnf)
 
 
 def _to_regex(source: Source, core: _core.Grammar) -> str:
@@ -321,12 +322,7 @@ def _escaped(character: str, signs: str, long: str) -> str:
 
 def _check_left_recursion(plain: PlainGrammar) -> None:
     """Raise UnsupportedFeature for a rule that may begin with itself."""
-    nullable: set[str] = set()
-    while True:
-        before = len(nullable)
-        nullable |= {name for name, part in plain.rules.items() if _is_nullable(part, nullable)}
-        if len(nullable) == before:
-            break
+    nullable = nullable_rules(plain)
     begins = {name: _beginnings(part, nullable) for name, part in plain.rules.items()}
     for name in plain.rules:
         seen: set[str] = set()
@@ -343,18 +339,6 @@ def _check_left_recursion(plain: PlainGrammar) -> None:
                 todo += begins[here]
 
 
-def _is_nullable(part: Part, nullable: set[str]) -> bool:
-    if isinstance(part, Reference):
-        return part.name in nullable
-    if isinstance(part, Repeat):
-        return part.least == 0 or _is_nullable(part.body, nullable)
-    if isinstance(part, Sequence):
-        return all(_is_nullable(one, nullable) for one in part.parts)
-    if isinstance(part, Choice):
-        return any(_is_nullable(one, nullable) for one in part.parts)
-    return isinstance(part, Text) and not part.text
-
-
 def _beginnings(part: Part, nullable: set[str]) -> set[str]:
     """The rules that a part may begin with."""
     if isinstance(part, Reference):
@@ -365,6 +349,6 @@ def _beginnings(part: Part, nullable: set[str]) -> set[str]:
     if isinstance(part, (Sequence, Choice)):
         for one in part.parts:
             found |= _beginnings(one, nullable)
-            if isinstance(part, Sequence) and not _is_nullable(one, nullable):
+            if isinstance(part, Sequence) and not is_nullable(one, nullable):
                 break
     return found

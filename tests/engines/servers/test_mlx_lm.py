@@ -11,6 +11,7 @@ import pytest
 
 import stencilm
 from engines.servers.serving import chat_folder, free_port, running
+from grammar_kinds import KINDS, Kind, check_text
 
 pytest.importorskip("mlx_lm", reason="mlx-lm is not installed: pip install 'stencilm[mlx]'")
 openai = pytest.importorskip("openai")
@@ -63,3 +64,17 @@ def test_a_bias_reaches_what_the_model_would_not_write(model: Any) -> None:
         model, colour, "Describe a person as JSON.\n", budget=budget, max_grammar_corrections=8
     )
     assert result.response in ("The colour is red.", "The colour is green.")
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_texts_of_every_kind_of_grammar(model: Any, kind: Kind) -> None:
+    budget = stencilm.Budget(calls=12, tokens=80, seconds=400)
+    result = stencilm.guide(
+        model,
+        kind.output_type,
+        "Describe a person as JSON.\n",
+        budget=budget,
+        max_grammar_corrections=8,
+    )
+    assert result.is_valid, result
+    check_text(kind, result.response)
