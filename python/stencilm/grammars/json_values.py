@@ -66,6 +66,15 @@ def read_json_exactly(text: str) -> Any:
     )
 
 
+def plain_json(text: str) -> Any:
+    """The value of a JSON text as any library can write it again, such as one that sends requests.
+
+    Raises ValueError where there is none: of integers and exponents that Python's own writer has no
+    digits for.
+    """
+    return json.loads(text, parse_float=_finite, parse_constant=_no_constant)
+
+
 def write_json(value: Any, *, allow_nan: bool = True) -> str:
     """A value that was read here as a JSON text, its numbers with all their digits.
 
@@ -75,19 +84,24 @@ def write_json(value: Any, *, allow_nan: bool = True) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
     except (TypeError, ValueError):  # a Decimal, or an integer of more than 4,300 digits
-        return _written(value, allow_nan)
+        return _written(value, allow_nan, frozenset())
 
 
-def _written(value: Any, allow_nan: bool) -> str:
+def _written(value: Any, allow_nan: bool, around: frozenset[int]) -> str:
+    """The text of a value within others, which are known by their ids."""
+    if isinstance(value, (dict, list, tuple)):
+        if id(value) in around:
+            raise ValueError("Circular reference detected")  # as `json.dumps` says it
+        around |= {id(value)}
     match value:
         case dict():
             members = (
-                f"{_written_name(name)}: {_written(member, allow_nan)}"
+                f"{_written_name(name)}: {_written(member, allow_nan, around)}"
                 for name, member in value.items()
             )
             return f"{{{', '.join(members)}}}"
         case list() | tuple():
-            return f"[{', '.join(_written(element, allow_nan) for element in value)}]"
+            return f"[{', '.join(_written(element, allow_nan, around) for element in value)}]"
         case decimal.Decimal():
             if not value.is_finite() and not allow_nan:
                 raise ValueError(f"{value} is no JSON number")
@@ -100,6 +114,8 @@ def _written(value: Any, allow_nan: bool) -> str:
 def _written_name(name: Any) -> str:
     if isinstance(name, str):
         return json.dumps(name, ensure_ascii=False)
+    if isinstance(name, int) and name.bit_length() > _BITS:
+        return f'"{decimal.Decimal(name):f}"'
     # The names that `json.dumps` makes of numbers and of None; it refuses others, such as tuples.
     return json.dumps({name: 0}).removeprefix("{").removesuffix(": 0}")
 
@@ -161,6 +177,13 @@ def _no_constant(word: str) -> NoReturn:
 def _read_float(text: str) -> float | decimal.Decimal:
     value = float(text)
     return value if math.isfinite(value) else _read_decimal(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"no float is {text[:60]}")
+    return value
 
 
 def _read_exactly(text: str) -> float | decimal.Decimal:

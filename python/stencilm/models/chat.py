@@ -413,7 +413,7 @@ class _Json:
         source = output.grammar().source
         self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
-            self.answer: dict[str, Any] = json.loads(source.text)
+            self.answer: dict[str, Any] = read_json(source.text, exact=True)
             self.given = _given(source)
         elif isinstance(source, RegexSource):
             # A text that is no JSON is a string here.
@@ -507,7 +507,7 @@ class _Json:
     def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not self.tools:
             return messages
-        lines = [json.dumps(tool.definition["function"], ensure_ascii=False) for tool in self.tools]
+        lines = [write_json(tool.definition["function"]) for tool in self.tools]
         text = (
             "You can call these functions:\n"
             + "\n".join(lines)

@@ -815,17 +815,18 @@ class TypedModel(ABC):
         # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
         # A grammar's limits are no part of either.
         own = output_type.limits if isinstance(output_type, Grammar) else None
-        key = (output_type, repr(output_type), limits or own)
+        try:
+            key = (output_type, repr(output_type), limits or own)
+            hash(key)
+        except Exception:  # it cannot be hashed, or holds what Python does not write
+            return self._compile(output_type, limits)
         if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
             return self._compile(output_type, limits)
-        try:
-            with self._lock.held:
-                known = self._ready.pop(key, None)
-                if known is not None:
-                    self._ready[key] = known
-                    return known
-        except TypeError:  # a type with an unhashable part: compile it each time
-            return self._compile(output_type, limits)
+        with self._lock.held:
+            known = self._ready.pop(key, None)
+            if known is not None:
+                self._ready[key] = known
+                return known
         ready = self._compile(output_type, limits)
         with self._lock.held:
             self._ready[key] = ready

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError
+from stencilm.grammars.json_values import write_json
 from stencilm.grammars.sources import JsonSchemaOptions, OnUnsupported
 from stencilm.grammars.structural_tag import (
     Format,
@@ -195,7 +195,7 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
     if isinstance(parameters, bool):
         return {"type": "object"} if parameters else False
     try:
-        json.dumps(parameters, allow_nan=False)
+        write_json(parameters, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarSyntaxError(
             f"the parameters of {name!r} cannot be written as a schema in JSON: {error}",
