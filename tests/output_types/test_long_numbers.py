@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import enum
+import random
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -14,6 +16,7 @@ from pydantic import BaseModel, Field
 import stencilm
 from stencilm import Choice, Grammar, JsonSchema
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError, UnsupportedFeature
+from stencilm.grammars.json_values import read_json, write_json
 
 LONG = 10**5_000
 DIGITS = "1" + "0" * 5_000
@@ -100,6 +103,24 @@ def test_what_has_no_text_at_all(schema: Any, kind: type[StencilError], told: st
     for read in (Grammar.from_json_schema, lambda schema: stencilm.load("tiny")("", output)):
         with pytest.raises(kind, match=told):
             read(schema)
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize("count", [600, 601, 602, 1_199, 1_200, 1_800, 4_301, 7_777])
+def test_they_are_read_and_written(count: int, sign: str) -> None:
+    drawn = random.Random(count)
+    others = "".join(drawn.choices("0123456789", k=count - 1))
+    for text in (f"{sign}7{others}", f"{sign}1{'0' * (count - 1)}", f"{sign}{'9' * count}"):
+        value = read_json(text)
+        assert value == Decimal(text)
+        assert write_json([value, Decimal(1)]) == f"[{text}, 1]"
+
+
+def test_a_million_digits_take_seconds() -> None:
+    text = "7" + "0123456789" * 100_000
+    begin = time.monotonic()
+    assert write_json({"n": read_json(text)}) == f'{{"n": {text}}}'
+    assert time.monotonic() - begin < 10
 
 
 def test_they_are_options_of_a_choice() -> None:
