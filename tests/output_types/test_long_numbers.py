@@ -153,3 +153,25 @@ def test_a_type_without_a_repr_is_read() -> None:
     for shown_by_pydantic in (Annotated[bool, Silent()], Literal[Odd.ONE]):
         with pytest.raises(UnsupportedFeature, match="no words"):
             model("Is it? ", shown_by_pydantic)
+
+
+@pytest.mark.parametrize(
+    "value", [LONG, [LONG], Silent(), [Silent()]], ids=["int", "list", "silent", "silents"]
+)
+def test_what_is_wrong_is_told_without_its_repr(value: Any) -> None:
+    """What raises is the error of the call, and not that of a value in its message."""
+    model, colour = stencilm.load("tiny"), Choice(["red"])
+    calls: list[tuple[Any, Callable[[], Any]]] = [
+        (TypeError, lambda: model(value, colour)),
+        ((TypeError, ValueError), lambda: model("", colour, stop=value)),
+        (TypeError, lambda: model("", colour, draft=value)),
+        (TypeError, lambda: model.chat(value, [])),
+        (ValueError, lambda: model("", colour, temperature=value)),
+        (GrammarSyntaxError, lambda: model.chat("", [value])),
+        (TypeError, lambda: stencilm.guide(model, colour, "", budget=value)),
+        (ValueError, lambda: Choice([value, [value]])),
+    ]
+    for kind, call in calls:
+        with pytest.raises(kind) as told:
+            call()
+        assert "4300 digits" not in str(told.value) and "no words" not in str(told.value)

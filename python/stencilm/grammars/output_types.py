@@ -235,7 +235,7 @@ class Choice(OutputForm[V_co]):
         if isinstance(options, str):
             raise ValueError(f"Choice needs a list of options, not the str {options!r}")
         if not isinstance(options, Iterable):
-            raise TypeError(f"options is {options!r:.60}, but must be a list of options")
+            raise TypeError(f"options is {shown_value(options):.60}, but must be a list of options")
         object.__setattr__(self, "options", tuple(options))
         object.__setattr__(self, "limits", limits)
         self.by_text()
@@ -247,7 +247,9 @@ class Choice(OutputForm[V_co]):
         found: dict[str, Scalar] = {}
         for option in self.options:
             if not isinstance(option, (str, int, float)):
-                raise ValueError(f"{option!r} cannot be an option: use str, int, float or bool")
+                raise ValueError(
+                    f"{shown_value(option)} cannot be an option: use str, int, float or bool"
+                )
             text = option if isinstance(option, str) else write_json(option)
             if text in found:
                 raise ValueError(f"two options of a Choice have the text {text!r}")
@@ -309,7 +311,8 @@ def check_is_no_notation(output_type: Any) -> None:
         )
     if isinstance(output_type, (list, tuple, set, frozenset)):
         raise UnsupportedFeature(
-            f"{output_type!r:.60} is not an output type: wrap values to choose from in Choice, "
+            f"{shown_value(output_type):.60} is not an output type: wrap values to choose from "
+            "in Choice, "
             "and write list[...] or tuple[...] for a type of lists"
         )
     if any(output_type is each for each in (Regex, JsonSchema, Choice, Ebnf, Lark)):

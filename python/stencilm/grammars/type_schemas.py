@@ -39,6 +39,7 @@ from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
 from stencilm.grammars.type_constraints import inapplicable
 from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
 from stencilm.grammars.type_patterns import OtherMeaning, schema_pattern
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -402,7 +403,8 @@ class _TypeSchemas(DistinctSchemas):
             except OtherMeaning as error:
                 shown = pattern if isinstance(pattern, str) else pattern.pattern
                 raise PydanticInvalidForJsonSchema(
-                    f"the pattern {shown!r:.60} means something else to pydantic than in a "
+                    f"the pattern {shown_value(shown):.60} means something else to pydantic than "
+                    "in a "
                     f"schema: {error}; write it in another way"
                 ) from None
             described["pattern"] = found

@@ -43,7 +43,7 @@ from stencilm.models.reasoning import (
     with_first,
 )
 from stencilm.renewed_lock import RenewedLock
-from stencilm.shown import name_of
+from stencilm.shown import name_of, shown_value
 from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
@@ -892,9 +892,11 @@ def _value(generation: Generation[Any]) -> Any:
 
 def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
     if isinstance(prompts, str):
-        raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
+        raise TypeError(
+            f"prompts is the text {shown_value(prompts):.60}, but must be a list of prompts"
+        )
     if not isinstance(prompts, Iterable) or isinstance(prompts, Mapping):
-        raise TypeError(f"prompts is {prompts!r:.60}, but must be a list of prompts")
+        raise TypeError(f"prompts is {shown_value(prompts):.60}, but must be a list of prompts")
     checked: Sequence[Prompt] = list(prompts)
     return checked
 

@@ -17,6 +17,7 @@ from stencilm.grammars.structural_tag import (
     Style,
     is_format,
 )
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import truth
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
@@ -234,7 +235,8 @@ def _check_names(tools: Sequence[Tool], bare_name: re.Pattern[str] | None) -> No
         known.add((tool.kind == "function", tool.name))
         if bare_name is not None and not bare_name.fullmatch(tool.name):
             raise GrammarSyntaxError(
-                f"the tool has the name {tool.name!r:.60}, which stands in the calls of this model "
+                f"the tool has the name {shown_value(tool.name):.60}, which stands in the calls "
+                "of this model "
                 "without quotes: give it one of letters, digits, _, - and ., and a letter first",
                 place=place,
             )
