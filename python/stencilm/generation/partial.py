@@ -206,9 +206,7 @@ class PartialReader:
 
     def _read_word(self) -> bool:
         parent = self._open[-1] if self._open else None
-        is_open = self._scanned > self._at
-        is_listed = parent is not None and parent.kind == "array"
-        if is_listed and not is_open and self._read_many(parent):
+        if parent is not None and parent.kind == "array" and self._read_many(parent):
             return True
         match = _WORD.match(self._text, max(self._at, self._scanned))
         assert match is not None, "invariant: the pattern matches the empty text"
@@ -226,6 +224,8 @@ class PartialReader:
     def _read_many(self, parent: _Open) -> bool:
         """Scalars of an array, many at once, where much of the text has come at once."""
         holder = parent.holder
+        if self._scanned > self._at:
+            return False  # within a word that has no end yet
         if len(self._text) - self._at < _LONG or holder is None or not holder.is_uniform:
             return False
         shape = holder.element(0)

@@ -37,13 +37,14 @@ def complex_pattern() -> str:
     greatest, exponent = Decimal(repr(_FLOAT.max)), _FLOAT.max_10_exp
     fraction = rf"(?:\.[0-9]{{1,{16 - Decimal(math.ulp(0.0)).adjusted()}}})?"
     whole = rf"0|[1-9][0-9]{{0,{exponent - 1}}}|{whole_numbers(10**exponent, int(greatest))}"
-    first, *others = _scientific(greatest)[0]
-    below = [f"{step.beginning}[0-9]{{0,15}}" for step in stepped("".join(others), range)]
+    digits = _scientific(greatest)[0]
+    first, others = digits[0], digits[1:]
+    below = [f"{step.beginning}[0-9]{{0,15}}" for step in stepped(others, range)]
     numbers = [
         f"(?:{whole}){fraction}",
         f"(?:0|[1-9][0-9]{{0,15}}){fraction}e(?:[+-]?[0-9]{{1,2}}|-[0-9]{{3}})",
         rf"[0-9]{fraction}e\+?{whole_numbers(100, exponent - 1)}",
-        rf"{first}(?:\.(?:{'|'.join([*below, ''.join(others)])}))?e\+?{exponent}",
+        rf"{first}(?:\.(?:{'|'.join([*below, others])}))?e\+?{exponent}",
     ]
     number = f"(?:{'|'.join(numbers)})"
     return f"^-?(?:{number}|{number}j|{number}[+-]{number}j)$"
