@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn, Self
 
 from stencilm import _core
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import whole_number
 
 _MOST = {"automaton_states": 2**30 - 1, "schema_bytes": 2**30}
@@ -140,7 +141,9 @@ class Limits(_Read):
             number = whole_number(name, getattr(self, name), least=0, most=most)
             object.__setattr__(self, name, number)
         if self.cancel is not None and not isinstance(self.cancel, CancelToken):
-            raise TypeError(f"cancel is {self.cancel!r:.80}, but must be a CancelToken, or None")
+            raise TypeError(
+                f"cancel is {shown_value(self.cancel):.80}, but must be a CancelToken, or None"
+            )
         object.__setattr__(self, "core", _core.Limits(self))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -37,6 +37,7 @@ from stencilm.integrations.ray.rows import (
     prompt_of,
 )
 from stencilm.matching.matcher import checked_whitespace
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
@@ -134,18 +135,22 @@ def Generate(
         raise ValueError(f"engine is {engine!r}, but must be 'stencilm' or 'vllm'")
     if not (isinstance(model, (str, Path)) or callable(model)):
         raise TypeError(
-            f"model is {model!r:.60}, but must be a name, a folder, or a function that makes one: "
+            f"model is {shown_value(model):.60}, but must be a name, a folder, or a function "
+            "that makes one: "
             "a model itself cannot be sent to the workers"
         )
     if not isinstance(column, str) or not column:
         raise ValueError(f"column is {column!r}, but must be the name of a column")
     if key is not None and not isinstance(key, str):
-        raise TypeError(f"key is {key!r:.60}, but must be the name of a column")
+        raise TypeError(f"key is {shown_value(key):.60}, but must be the name of a column")
     if resume is not None and not isinstance(resume, (str, Path)):
-        raise TypeError(f"resume is {resume!r:.60}, but must be a folder, or a URI of one")
+        raise TypeError(
+            f"resume is {shown_value(resume):.60}, but must be a folder, or a URI of one"
+        )
     if model_options is not None and not isinstance(model_options, Mapping):
         raise TypeError(
-            f"model_options is {model_options!r:.60}, but must be a dict of keyword arguments"
+            f"model_options is {shown_value(model_options):.60}, but must be a dict of keyword "
+            "arguments"
         )
     if resume is not None and key is None:
         raise ValueError(

@@ -25,8 +25,20 @@ def in_a_line(text: str, most: int = 60) -> str:
     return repr(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
+def shown_value(value: Any) -> str:
+    """Its `repr`; of what has none, as an integer of more than 4,300 digits, the name of its type.
+
+    What raises in `repr` is somebody's value or type, and what is to be said is something else.
+    """
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
 def name_of(output_type: Any, most: int = 100) -> str:
     """What an output type is called, in a line."""
     name = getattr(output_type, "__name__", None)
-    shown = name if isinstance(output_type, type) and isinstance(name, str) else repr(output_type)
+    is_named = isinstance(output_type, type) and isinstance(name, str)
+    shown = str(name) if is_named else shown_value(output_type)
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"

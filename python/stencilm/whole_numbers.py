@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from stencilm.shown import shown_value
+
 # What the core counts with.
 MOST = 2**63 - 1
 _MOST_DIGITS = 20  # of the largest number of 64 bits
@@ -21,7 +23,7 @@ _MOST_DIGITS = 20  # of the largest number of 64 bits
 def truth(name: str, value: Any) -> bool:
     """The value, if it is True or False; TypeError for what only counts as one, as "no" does."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} is {value!r:.80}, but must be True or False")
+        raise TypeError(f"{name} is {shown_value(value):.80}, but must be True or False")
     return value
 
 
@@ -38,7 +40,7 @@ def whole_number(
     """
     number = as_whole(value)
     if number is None:
-        raise TypeError(f"{name} is {value!r:.80}, but must be an int{otherwise}")
+        raise TypeError(f"{name} is {shown_value(value):.80}, but must be an int{otherwise}")
     if number < least or (most is not None and number > most):
         is_open = most is None or (most == MOST and number < least)
         bounds = f"at least {least}" if is_open else f"from {least} to {most}"
@@ -161,4 +163,4 @@ def shown(value: Any) -> str:
     value = plain(value)
     if isinstance(value, int) and abs(value) >= 2**64:
         return "beyond 64 bits"
-    return f"{value!r:.80}"
+    return f"{shown_value(value):.80}"

@@ -141,6 +141,19 @@ def test_only_what_openai_reads_is_sent(grammar: Grammar, is_sent: bool) -> None
     assert (tool_grammar(grammar) is not None) is is_sent
 
 
+@pytest.mark.parametrize("schema", ['{"default": 1%s, "type": "boolean"}' % ("0" * 5_000),
+                                    '{"maximum": 1e400, "type": ["boolean", "number"]}'],
+                         ids=["digits", "exponent"])  # fmt: skip
+@pytest.mark.parametrize("capabilities", ["openai", "vllm", "openai-responses", "compatible"])
+def test_a_schema_that_no_library_writes_is_not_sent(schema: str, capabilities: str) -> None:
+    """What it allows may be sent as a grammar."""
+    with endpoint(lambda body, count: "true", capabilities) as (model, script):
+        assert model("Is it?", stencilm.JsonSchema(schema)) is True
+    sent = {name for _, body in script.requests for name in body}
+    assert not sent & {"response_format", "text"}
+    assert all("json" not in body.get("structured_outputs", ()) for _, body in script.requests)
+
+
 def test_what_is_refused_natively_is_drafted() -> None:
     def answer(body: dict[str, Any], number: int) -> Any:
         if "response_format" in body:

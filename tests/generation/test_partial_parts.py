@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
+import time
 from collections import abc
 from datetime import date
 from enum import Enum
@@ -179,3 +180,15 @@ def test_what_has_no_hash_is_left_out_of_a_set(tp: Any) -> None:
 def test_a_type_with_an_unknown_name_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match=r"Nowhere"):
         type_adapter(list["Nowhere"])  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize("opening", ["", "[", '{"a": ', "[0, "])
+def test_a_long_number_is_looked_at_once(opening: str) -> None:
+    reader = PartialReader(Any)
+    begin = time.monotonic()
+    for piece in (f"{opening}1.", *["0123456789" * 50] * 2_000, "7 "):
+        reader.feed(piece)
+    assert time.monotonic() - begin < 5
+    value = reader.value()
+    held = value if not opening else value["a"] if opening[0] == "{" else value[-1]
+    assert held == float("1." + "0123456789" * 10)

@@ -10,6 +10,7 @@ import ipaddress
 import json
 import random
 import re
+import sys
 import uuid
 import zoneinfo
 from collections import Counter, OrderedDict
@@ -313,7 +314,7 @@ UTC = datetime.UTC
         ),
         (Base64Str, ["YQ==", "YWI=", ""]),
         (ByteSize, ["1.5 GiB", "20KB", "7b"]),
-        (complex, [1 - 2.5j, 3j, 4 + 0j]),
+        (complex, [1 - 2.5j, 3j, 4 + 0j, 1e40 + 1e-40j, sys.float_info.max * 1j, -5e-324 - 1e16j]),
         (fractions.Fraction, [fractions.Fraction(-1, 3), fractions.Fraction(7)]),
         (Annotated[float, Field(ge=1e100)], [1e100, 1.5e308]),
         (Annotated[float, Field(le=1e23, ge=-1e23)], [1e23, -1e23]),

@@ -55,7 +55,7 @@ def _of_file(file: Path, name: Path) -> Iterator[SchemaCase]:
     try:
         if file.name.endswith(".json"):
             text = file.read_text(encoding="utf-8-sig")
-            json.loads(text)
+            read_json(text)
             yield SchemaCase(str(name), text)
             return
         opened = gzip.open if file.name.endswith(".gz") else open

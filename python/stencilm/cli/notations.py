@@ -273,8 +273,10 @@ def _check_json(file: str, text: str, notation: str | None) -> None:
 
 
 def _is_tag(text: str) -> bool:
+    from stencilm.grammars.json_values import read_json
+
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except (ValueError, RecursionError):
         return False
     if not isinstance(value, dict):

@@ -7,7 +7,7 @@ from typing import Any
 
 from stencilm.endpoints.answer_time import AnswerTime
 from stencilm.errors import ModelError
-from stencilm.shown import in_a_line
+from stencilm.shown import in_a_line, shown_value
 
 _SHORT = 1 << 16
 """Bytes of an answer that is read as a whole to tell what it says."""
@@ -34,7 +34,7 @@ def made(kind: Any, error: type[Exception]) -> Any:
 def check_model_name(model: str, function: str) -> None:
     """Raise ValueError where there is no name, and TypeError where it is no text."""
     if not isinstance(model, str) and model is not None:
-        raise TypeError(f"model is {model!r:.60}, but must be the name of a model")
+        raise TypeError(f"model is {shown_value(model):.60}, but must be the name of a model")
     if not model:
         raise ValueError(f"{function} needs the name of a model: {function}(client, 'name')")
 
@@ -42,7 +42,7 @@ def check_model_name(model: str, function: str) -> None:
 def check_client(client: Any, resource: str, kinds: str) -> None:
     """Raise TypeError for what is no client: what only looks like one has what is used of it."""
     if not all(hasattr(client, name) for name in (resource, "max_retries", "with_options")):
-        raise TypeError(f"client is {client!r:.60}, but must be an {kinds}, or None")
+        raise TypeError(f"client is {shown_value(client):.60}, but must be an {kinds}, or None")
 
 
 def within(client: Any, timeout: float | None) -> Any:

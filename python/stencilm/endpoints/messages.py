@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from stencilm.characters import check_characters
+from stencilm.shown import shown_value
 
 Messages: TypeAlias = list[dict[str, Any]]
 Form: TypeAlias = Literal["chat", "responses", "anthropic"]
@@ -30,7 +31,7 @@ def checked_messages(prompt: Any) -> Any:
     is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
     if not is_list or not all(isinstance(message, Mapping) for message in prompt):
         raise TypeError(
-            f"the prompt is {prompt!r:.60}, but must be a str, or chat messages such as "
+            f"the prompt is {shown_value(prompt):.60}, but must be a str, or chat messages such as "
             "[{'role': 'user', 'content': 'Hello'}]"
         )
     for message in prompt:
@@ -41,12 +42,14 @@ def checked_messages(prompt: Any) -> Any:
 def _check(message: Mapping[str, Any]) -> None:
     if not isinstance(message.get("role"), str):
         raise TypeError(
-            f"a message is {dict(message)!r:.100}, but must have a 'role', such as 'user'"
+            f"a message is {shown_value(dict(message)):.100}, but must have a 'role', such as "
+            "'user'"
         )
     content = message.get("content")
     if content is not None and not isinstance(content, (str, list, tuple)):
         raise TypeError(
-            f"the content of a message is {content!r:.60}, but must be a str, or a list of parts "
+            f"the content of a message is {shown_value(content):.60}, but must be a str, or a "
+            "list of parts "
             "such as {'type': 'text', 'text': 'Hello'}"
         )
     if isinstance(content, str):
@@ -57,7 +60,8 @@ def _check(message: Mapping[str, Any]) -> None:
         needed = _needed(part) if isinstance(part, Mapping) else None
         if needed is not None:
             raise TypeError(
-                f"a part of a message is {dict(part)!r:.100}, but must have {needed} as a str"
+                f"a part of a message is {shown_value(dict(part)):.100}, but must have {needed} "
+                "as a str"
             )
 
 

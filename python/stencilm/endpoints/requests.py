@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from stencilm.errors import UnsupportedFeature
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.described import choices_of, described, is_free_text
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import plain_json
 from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource
 from stencilm.guiding.drafts import Ask
 from stencilm.guiding.labels import Labels
@@ -230,9 +230,14 @@ _NOT_IN_LARK_TOOLS = re.compile(
 
 
 def schema_of(grammar: Grammar) -> Any:
-    """The JSON Schema that a grammar was made from, if it is an object; else None."""
+    """The JSON Schema of a grammar, if it is an object and can be sent; else None."""
     source = grammar.source
-    schema = json.loads(source.text) if isinstance(source, JsonSchemaSource) else None
+    if not isinstance(source, JsonSchemaSource):
+        return None
+    try:
+        schema = plain_json(source.text)
+    except (ValueError, RecursionError):
+        return None
     return schema if isinstance(schema, dict) else None
 
 

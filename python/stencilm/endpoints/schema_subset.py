@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from stencilm.errors import StencilError
+from stencilm.grammars.json_values import plain_json
 from stencilm.whole_numbers import written_number
 
 SchemaSubset: TypeAlias = Literal["openai", "azure", "anthropic"]
@@ -134,7 +135,10 @@ def subset_schema(text: str, subset: SchemaSubset) -> SubsetSchema | None:
     Members that nobody declares are left out where the schema does not speak of them. Callers share
     the result.
     """
-    schema = json.loads(text)
+    try:
+        schema = plain_json(text)
+    except (ValueError, RecursionError):
+        return None
     if not isinstance(schema, dict):
         return None
     try:

@@ -24,6 +24,7 @@ from stencilm.errors import TokenizerError
 from stencilm.generation.guesses import Guesser
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import DraftSequence, LanguageModel, TokenSequence
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 
 MOST_GUESSES = 8
@@ -200,7 +201,8 @@ def new_drafter(draft: Any, info: TokenizerInfo) -> Drafter | None:
     model = getattr(draft, "backend", draft)
     if not isinstance(model, LanguageModel):
         raise TypeError(
-            f"draft is {draft!r:.60}, but must be 'lookup', or a local model that guesses the next "
+            f"draft is {shown_value(draft):.60}, but must be 'lookup', or a local model that "
+            "guesses the next "
             "tokens"
         )
     if not _agree(model.tokenizer_info, info):

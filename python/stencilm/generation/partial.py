@@ -78,6 +78,7 @@ _SCALARS = re.compile(
     r'(?:(?:-?[0-9][-+.0-9eE]*|true|false|null|"[^"\\\x00-\x1f]*")[ \t\n\r]*,[ \t\n\r]*)+'
 )
 _WORDS = ("true", "false", "null")
+_LONGEST_WORD = max(map(len, _WORDS))
 _LONG = 64
 """From this many characters, the scalars of an array are read together."""
 
@@ -96,7 +97,7 @@ class PartialReader:
         self._open: list[_Open] = []
         self._decided = 0  # how many of the outermost can be held in one way alone
         self._string: int | None = None  # where an open string begins, its quote included
-        self._scanned = 0  # to where it has been looked at for its end
+        self._scanned = 0  # to where it, or an open word, has been looked at for its end
         self._decoded, self._decoded_to = "", 0
         self._done: Any = MISSING
         self._is_broken = False
@@ -106,7 +107,11 @@ class PartialReader:
 
     def feed(self, piece: str) -> None:
         """The text goes on with this piece."""
-        self._text += piece
+        # Python lengthens a text in place where nobody else holds it, and copies it otherwise.
+        text, self._text = self._text, ""
+        text += piece
+        self._text = text
+        del text
         while not self._is_broken and self._step():
             pass
 
@@ -203,14 +208,15 @@ class PartialReader:
         parent = self._open[-1] if self._open else None
         if parent is not None and parent.kind == "array" and self._read_many(parent):
             return True
-        match = _WORD.match(self._text, self._at)
+        match = _WORD.match(self._text, max(self._at, self._scanned))
         assert match is not None, "invariant: the pattern matches the empty text"
-        end = match.end()
-        if end == self._at:
+        start, end = self._at, match.end()
+        if end == start:
             return self._break()
-        if end == len(self._text) and match.group() not in _WORDS:
+        if end == len(self._text) and self._text[start : start + _LONGEST_WORD + 1] not in _WORDS:
+            self._scanned = end
             return False  # it may go on
-        start, self._at = self._at, end
+        self._at = end
         value = self._next_shape().read(self._text[start:end])
         self._put(value, start, end, is_news=value is not MISSING)
         return True
@@ -218,6 +224,8 @@ class PartialReader:
     def _read_many(self, parent: _Open) -> bool:
         """Scalars of an array, many at once, where much of the text has come at once."""
         holder = parent.holder
+        if self._scanned > self._at:
+            return False  # within a word that has no end yet
         if len(self._text) - self._at < _LONG or holder is None or not holder.is_uniform:
             return False
         shape = holder.element(0)

@@ -475,9 +475,11 @@ def shape_of(tp: Any) -> Shape:
     """The shape of a type."""
     try:
         # With its text, because Union[A, B] == Union[B, A], though they read apart.
-        return _cached_shape(tp, repr(tp))
-    except TypeError:  # a type that cannot be hashed
+        written = repr(tp)
+        hash(tp)
+    except Exception:  # a type that cannot be hashed, or holds what Python does not write
         return Shape(tp)
+    return _cached_shape(tp, written)
 
 
 ANYTHING = Shape(Any)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import MOST, as_real, as_whole, count, plain, shown
 
 
@@ -75,7 +76,8 @@ class Sampling:
                 raise ValueError(f"{name} is {shown(value)}, but must be a finite number")
         if not isinstance(self.logit_bias, Mapping):
             raise ValueError(
-                f"logit_bias is {self.logit_bias!r:.60}, but must be numbers by token ids"
+                f"logit_bias is {shown_value(self.logit_bias):.60}, but must be numbers by token "
+                "ids"
             )
         for token_id, bias in self.logit_bias.items():
             at = as_whole(token_id)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
 from stencilm.errors import TraceError
-from stencilm.shown import Shown
+from stencilm.shown import Shown, shown_value
 
 FinishReason = Literal["stop", "length"]
 Limit = Literal["max_tokens", "context"]
@@ -53,7 +53,9 @@ class Event:
             TypeError: It is no mapping.
         """
         if not isinstance(record, Mapping):
-            raise TypeError(f"record is {record!r:.60}, but must be a dict as `to_json` makes it")
+            raise TypeError(
+                f"record is {shown_value(record):.60}, but must be a dict as `to_json` makes it"
+            )
         values = dict(record)
         kind = values.pop("event", None)
         if not isinstance(kind, str) or kind not in _KINDS:
@@ -69,7 +71,8 @@ class Event:
                 read[name] = reader(values[name])
             except (TypeError, ValueError, KeyError):
                 raise TraceError(
-                    f"a {kind!r} event has {values[name]!r:.60} as its {name}, which is not what "
+                    f"a {kind!r} event has {shown_value(values[name]):.60} as its {name}, which "
+                    "is not what "
                     "`to_json` writes; write the trace again"
                 ) from None
         return _KINDS[kind](**read)
@@ -311,7 +314,7 @@ def checked_listener(on_event: Any) -> Any:
     """The function to call with each event, or None. Raises TypeError for what is neither."""
     if on_event is not None and not callable(on_event):
         raise TypeError(
-            f"on_event is {on_event!r:.60}, but must be a function of an event, or None"
+            f"on_event is {shown_value(on_event):.60}, but must be a function of an event, or None"
         )
     return on_event
 

@@ -12,6 +12,7 @@ from stencilm.generation.partial_types import MISSING
 from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled, Stopped
 from stencilm.grammars.outputs import Output
+from stencilm.shown import shown_value
 
 Known: TypeAlias = Callable[[str], Any]
 
@@ -93,7 +94,7 @@ def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[A
             continue
         except BaseException as error:
             raise_with_text(error, text, output)
-        written_alike = places.setdefault(repr(value), [])
+        written_alike = places.setdefault(shown_value(value), [])
         for place in written_alike:
             other, other_logprob = found[place]
             if _is_equal(other, value):

@@ -22,6 +22,7 @@ from stencilm.grammars.written_numbers import (
     current_marks,
     lost_integer,
 )
+from stencilm.shown import shown_value
 
 _ARRAYS = frozenset({"deque", "frozenset", "generator", "list", "set"})
 _OBJECTS = frozenset({"counter", "dict", "frozendict", "ordered-dict"})
@@ -371,8 +372,8 @@ def _united(held: Any) -> Any:
                 "hold one of them",
                 {
                     "one": f"{texts[key.value]!r:.100}",
-                    "other": f"{key.written!r:.100}",
-                    "value": f"{key.value!r:.100}",
+                    "other": f"{shown_value(key.written):.100}",
+                    "value": f"{shown_value(key.value):.100}",
                 },
             )
         values[key.value] = value

@@ -4,10 +4,13 @@ One idea: numbers of at most 15 digits are floats that no two of them share. So 
 digits is left out, though a float may need 17, and a bound becomes the nearest number of 15 digits
 that keeps it. Of two such numbers the exponent, and then the first digit in which they differ, says
 which is greater. What a bound allows may be written badly; it is met with `_ONE_WAY`.
+
+The parts of a complex number are floats in any way that is read as a finite one.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
@@ -27,6 +30,24 @@ def float_patterns(bounds: Mapping[str, Any]) -> list[str]:
     finite = [("ge", -_FLOAT.max), ("le", _FLOAT.max)]
     patterns = [_bounded(name, float(value)) for name, value in [*finite, *bounds.items()]]
     return [_ONE_WAY, *dict.fromkeys(patterns)]
+
+
+def complex_pattern() -> str:
+    """Complex numbers of finite parts, as Python writes them, and as pydantic does: in digits."""
+    greatest, exponent = Decimal(repr(_FLOAT.max)), _FLOAT.max_10_exp
+    fraction = rf"(?:\.[0-9]{{1,{16 - Decimal(math.ulp(0.0)).adjusted()}}})?"
+    whole = rf"0|[1-9][0-9]{{0,{exponent - 1}}}|{whole_numbers(10**exponent, int(greatest))}"
+    digits = _scientific(greatest)[0]
+    first, others = digits[0], digits[1:]
+    below = [f"{step.beginning}[0-9]{{0,15}}" for step in stepped(others, range)]
+    numbers = [
+        f"(?:{whole}){fraction}",
+        f"(?:0|[1-9][0-9]{{0,15}}){fraction}e(?:[+-]?[0-9]{{1,2}}|-[0-9]{{3}})",
+        rf"[0-9]{fraction}e\+?{whole_numbers(100, exponent - 1)}",
+        rf"{first}(?:\.(?:{'|'.join([*below, others])}))?e\+?{exponent}",
+    ]
+    number = f"(?:{'|'.join(numbers)})"
+    return f"^-?(?:{number}|{number}j|{number}[+-]{number}j)$"
 
 
 def _one_way() -> str:

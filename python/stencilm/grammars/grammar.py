@@ -31,7 +31,7 @@ from stencilm.grammars.sources import (
 from stencilm.grammars.symbols import SymbolTable, rows
 from stencilm.grammars.texts import Schema, check_length, checked_text
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits, widest
-from stencilm.shown import Shown, in_a_line
+from stencilm.shown import Shown, in_a_line, shown_value
 
 if TYPE_CHECKING:
     from stencilm.grammars.structural_tag import Format, StructuralTag, StructuralTagItem
@@ -465,7 +465,9 @@ class Grammar(Shown, OutputForm[str]):
     def from_source(source: Source, limits: Limits = DEFAULT_LIMITS) -> Grammar:
         """The grammar of a notation with its options; raises TypeError for what is none."""
         if not callable(getattr(source, "build", None)):
-            raise TypeError(f"source is {source!r:.60}, but must be the source of a grammar")
+            raise TypeError(
+                f"source is {shown_value(source):.60}, but must be the source of a grammar"
+            )
         return Grammar(source, source.build(checked_limits(limits)), limits)
 
     @cached_property

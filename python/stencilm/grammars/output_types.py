@@ -23,6 +23,7 @@ from typing import (
 )
 
 from stencilm.errors import UnsupportedFeature
+from stencilm.grammars.json_values import write_json
 from stencilm.grammars.output_form import OutputForm, V_co
 from stencilm.grammars.python_types import json_schema_of, type_adapter, type_to_read
 from stencilm.grammars.sources import (
@@ -37,6 +38,7 @@ from stencilm.grammars.sources import (
 )
 from stencilm.grammars.symbols import SymbolTable
 from stencilm.limits import Limits
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -109,7 +111,7 @@ class JsonSchemaArguments(SchemaOptions, total=False):
     limits: Limits | None
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class JsonSchema(OutputForm[V_co]):
     """JSON that is valid under a schema, given as JSON text, a dict or a bool, or of a Python type.
 
@@ -164,7 +166,17 @@ class JsonSchema(OutputForm[V_co]):
         if self.is_of_type:
             tp = values["schema"]
             values["schema"] = repr(tp)  # Union[A, B] == Union[B, A], though they read apart
-        return tp, json.dumps(values, default=dict), self.limits
+        return tp, self._text_of(values), self.limits
+
+    def _text_of(self, values: dict[str, Any]) -> str:
+        try:
+            return json.dumps(values, default=dict)
+        except (TypeError, ValueError, RecursionError):
+            pass
+        try:
+            return write_json(values)
+        except (TypeError, ValueError, RecursionError):
+            return str(id(self))  # no schema, which is said where it is read: equal to itself alone
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._key() == other._key()
@@ -172,8 +184,13 @@ class JsonSchema(OutputForm[V_co]):
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def __repr__(self) -> str:
+        shown = ("schema", "options", "documents", "symbols")
+        told = (f"{name}={shown_value(getattr(self, name))}" for name in shown)
+        return f"JsonSchema({', '.join(told)})"
 
-@dataclass(frozen=True, slots=True, init=False)
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Choice(OutputForm[V_co]):
     """One of several options, written bare; the value is the option itself.
 
@@ -218,7 +235,7 @@ class Choice(OutputForm[V_co]):
         if isinstance(options, str):
             raise ValueError(f"Choice needs a list of options, not the str {options!r}")
         if not isinstance(options, Iterable):
-            raise TypeError(f"options is {options!r:.60}, but must be a list of options")
+            raise TypeError(f"options is {shown_value(options):.60}, but must be a list of options")
         object.__setattr__(self, "options", tuple(options))
         object.__setattr__(self, "limits", limits)
         self.by_text()
@@ -230,12 +247,18 @@ class Choice(OutputForm[V_co]):
         found: dict[str, Scalar] = {}
         for option in self.options:
             if not isinstance(option, (str, int, float)):
-                raise ValueError(f"{option!r} cannot be an option: use str, int, float or bool")
-            text = option if isinstance(option, str) else json.dumps(option)
+                raise ValueError(
+                    f"{shown_value(option)} cannot be an option: use str, int, float or bool"
+                )
+            text = option if isinstance(option, str) else write_json(option)
             if text in found:
                 raise ValueError(f"two options of a Choice have the text {text!r}")
             found[text] = option
         return found
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(shown_value, self.options))
+        return f"Choice(options=({shown}{',' if len(self.options) == 1 else ''}))"
 
 
 def alternatives(texts: Sequence[str]) -> str:
@@ -288,7 +311,8 @@ def check_is_no_notation(output_type: Any) -> None:
         )
     if isinstance(output_type, (list, tuple, set, frozenset)):
         raise UnsupportedFeature(
-            f"{output_type!r:.60} is not an output type: wrap values to choose from in Choice, "
+            f"{shown_value(output_type):.60} is not an output type: wrap values to choose from "
+            "in Choice, "
             "and write list[...] or tuple[...] for a type of lists"
         )
     if any(output_type is each for each in (Regex, JsonSchema, Choice, Ebnf, Lark)):

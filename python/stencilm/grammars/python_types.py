@@ -23,6 +23,7 @@ from typing import (
 
 from stencilm.errors import StencilError, UnsupportedFeature
 from stencilm.foreign import said
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -66,9 +67,11 @@ def type_adapter(tp: Any) -> TypeAdapter[Any]:
     """pydantic's reader of a Python type, kept. Raises UnsupportedFeature where it has none."""
     try:
         # With its text, because Union[A, B] == Union[B, A], though they read apart.
-        return _kept_adapter(tp, repr(tp))
-    except TypeError:  # a type that cannot be hashed
+        written = repr(tp)
+        hash(tp)
+    except Exception:  # a type that cannot be hashed, or holds what Python does not write
         return _new_adapter(tp)
+    return _kept_adapter(tp, written)
 
 
 @lru_cache(maxsize=512)
@@ -177,7 +180,7 @@ def type_name(tp: Any) -> str:
     """A short name of a type for messages."""
     tp = without_arguments(tp)
     is_plain = isinstance(tp, type) or inspect.isroutine(tp)
-    return str(tp.__name__) if is_plain and not get_args(tp) else str(tp)
+    return str(tp.__name__) if is_plain and not get_args(tp) else shown_value(tp)
 
 
 def _first_line(error: BaseException) -> str:

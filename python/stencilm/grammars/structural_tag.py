@@ -27,6 +27,7 @@ from stencilm.errors import GrammarSyntaxError, LimitExceeded, StencilError
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.texts import schema_value
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import is_truth, truth
 
 Style: TypeAlias = Literal[
@@ -465,13 +466,17 @@ class StructuralTag(_Value, OutputForm[str]):
         items = list(tags) if isinstance(tags, Iterable) else [tags]
         for item in items:
             if not isinstance(item, StructuralTagItem):
-                raise TypeError(f"tags has {item!r:.60}, but must be a list of StructuralTagItem")
+                raise TypeError(
+                    f"tags has {shown_value(item):.60}, but must be a list of StructuralTagItem"
+                )
         if isinstance(triggers, (str, bytes)) or not isinstance(triggers, Iterable):
-            raise TypeError(f"triggers is {triggers!r:.60}, but must be a list of texts")
+            raise TypeError(f"triggers is {shown_value(triggers):.60}, but must be a list of texts")
         texts = tuple(triggers)
         for trigger in texts:
             if not isinstance(trigger, str):
-                raise TypeError(f"triggers has {trigger!r:.60}, but must be a list of texts")
+                raise TypeError(
+                    f"triggers has {shown_value(trigger):.60}, but must be a list of texts"
+                )
         formats = tuple(item.tag() for item in items)
         return StructuralTag(
             format=TriggeredTagsFormat(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
-from stencilm.grammars.json_values import read_json_exactly
+from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.python_types import json_schema_of
 from stencilm.limits import Limits
 
@@ -56,7 +55,7 @@ def schema_value(schema: Schema) -> dict[str, Any] | bool:
 def json_text(value: Any, name: str) -> str:
     """A value as JSON text; raises GrammarSyntaxError and LimitExceeded where there is none."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = write_json(value, allow_nan=False)
     except RecursionError:
         raise LimitExceeded(
             f"{name} is nested too deeply to be written as JSON: flatten it"

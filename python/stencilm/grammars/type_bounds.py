@@ -17,6 +17,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import SchemaValidator, ValidationError
 
 from stencilm.grammars.type_constraints import MADE_OF_TEXTS, class_of
+from stencilm.shown import shown_value
 
 _ORDERED = frozenset({"int", "float", "decimal", "date", "time", "datetime", "timedelta"})
 _SIZED = frozenset(
@@ -77,7 +78,8 @@ def with_typed_bounds(schema: Any) -> Any:
             bounds[name] = read.validate_python(schema[name])
         except ValidationError:
             raise PydanticInvalidForJsonSchema(
-                f"{name}={schema[name]!r:.60} is no bound of the type {schema['type']}: give a "
+                f"{name}={shown_value(schema[name]):.60} is no bound of the type "
+                f"{schema['type']}: give a "
                 "value of it"
             ) from None
     return {**schema, **bounds}

@@ -28,6 +28,7 @@ from pydantic_core import PydanticSerializationError, SchemaValidator, to_jsonab
 from stencilm.grammars.decimal_patterns import counted_decimals
 from stencilm.grammars.email_patterns import email_schema, name_email_schema
 from stencilm.grammars.flags import flags_of
+from stencilm.grammars.float_patterns import complex_pattern
 from stencilm.grammars.time_patterns import (
     date_patterns,
     datetime_patterns,
@@ -38,6 +39,7 @@ from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
 from stencilm.grammars.type_constraints import inapplicable
 from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
 from stencilm.grammars.type_patterns import OtherMeaning, schema_pattern
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -381,9 +383,7 @@ class _TypeSchemas(DistinctSchemas):
         return described
 
     def complex_schema(self, schema: Any) -> JsonSchemaValue:
-        number = r"(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,16})?(?:e[+-][0-9]{1,2})?"
-        pattern = f"^-?(?:{number}|{number}j|{number}[+-]{number}j)$"
-        return {**super().complex_schema(schema), "pattern": pattern}
+        return {**super().complex_schema(schema), "pattern": complex_pattern()}
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
         # Before 2.14 pydantic gives the format alone, and no schema of this kind.
@@ -403,7 +403,8 @@ class _TypeSchemas(DistinctSchemas):
             except OtherMeaning as error:
                 shown = pattern if isinstance(pattern, str) else pattern.pattern
                 raise PydanticInvalidForJsonSchema(
-                    f"the pattern {shown!r:.60} means something else to pydantic than in a "
+                    f"the pattern {shown_value(shown):.60} means something else to pydantic than "
+                    "in a "
                     f"schema: {error}; write it in another way"
                 ) from None
             described["pattern"] = found

@@ -28,7 +28,7 @@ from stencilm.matching.texts import byte_vocabulary, compiler_of
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
-from stencilm.shown import name_of
+from stencilm.shown import name_of, shown_value
 from stencilm.whole_numbers import truth
 
 if TYPE_CHECKING:
@@ -437,7 +437,9 @@ def _options(
     if isinstance(stop_at, str):
         stop_at = (stop_at,)
     if stop_at is not None and not isinstance(stop_at, Collection):
-        raise TypeError(f"stop_at is {stop_at!r:.60}, but must be a text, or a list of texts")
+        raise TypeError(
+            f"stop_at is {shown_value(stop_at):.60}, but must be a text, or a list of texts"
+        )
     stops = tuple(stop_at or ())
     return Options(
         stop_at=stops,
@@ -507,7 +509,8 @@ def _html_file(save_html: Any) -> Path | None:
         return None
     if save_html is not True and not isinstance(save_html, (str, PathLike)):
         raise TypeError(
-            f"save_html is {save_html!r:.60}, but must be the name of a file, or True for "
+            f"save_html is {shown_value(save_html):.60}, but must be the name of a file, or True "
+            "for "
             "guide.html"
         )
     path = Path("guide.html" if save_html is True else save_html)

@@ -19,6 +19,7 @@ from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
 from stencilm.guiding.labels import Labels
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.matching.texts import byte_matcher
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_whole, shown
 
 _CHOICE_TOKENS = 32
@@ -47,7 +48,7 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
         'bike'
     """
     if isinstance(candidates, str) or not isinstance(candidates, Iterable):
-        raise TypeError(f"candidates is {candidates!r:.60}, but must be a list of them")
+        raise TypeError(f"candidates is {shown_value(candidates):.60}, but must be a list of them")
     given = tuple(Literal(one) if isinstance(one, str) else one for one in candidates)
     if not given:
         raise ValueError("there are no candidates to choose from")
@@ -152,7 +153,8 @@ def _said(given: Any) -> str:
         return shown(number)
     if not isinstance(given, str):
         raise TypeError(
-            f"the target function gave {type(given).__name__} {given!r:.60}, but must give a str "
+            f"the target function gave {type(given).__name__} {shown_value(given):.60}, but must "
+            "give a str "
             "or an int"
         )
     return given

@@ -14,6 +14,7 @@ from stencilm.guiding.backtrack import cut_place, readable
 from stencilm.matching.candidates import Candidate
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.texts import byte_matcher
+from stencilm.shown import shown_value
 
 _GRAMMAR_FILES = (".lark", ".ebnf", ".gbnf")
 
@@ -41,7 +42,8 @@ def load_parser(source: str | Path) -> Grammar:
         return _grammar_of_text(_text_of_file(Path(source)))
     if not isinstance(source, str):
         raise TypeError(
-            f"source is {source!r:.60}, but must be the text of a grammar, or a Path to a file"
+            f"source is {shown_value(source):.60}, but must be the text of a grammar, or a Path "
+            "to a file"
         )
     return _grammar_of_text(source)
 
@@ -80,7 +82,7 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
         ('red ', [Literal(text='bike'), Literal(text='bus')])
     """
     if not isinstance(prediction, str):
-        raise TypeError(f"prediction is {prediction!r:.60}, but must be a str")
+        raise TypeError(f"prediction is {shown_value(prediction):.60}, but must be a str")
     matcher = byte_matcher(as_grammar(parser))
     text = prediction.encode("utf-8", "replace")
     verdict = matcher.longest_valid_prefix(text)

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import read_json
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.loose_json import (
     Elements,
@@ -150,7 +151,7 @@ def property_orders(grammar: Grammar) -> Orders:
         return ()
     orders: dict[tuple[str, ...], None] = {}
     try:
-        todo: list[object] = [json.loads(source.text)]
+        todo: list[object] = [read_json(source.text)]
     except (ValueError, RecursionError):
         return ()
     while todo:

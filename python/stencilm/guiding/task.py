@@ -17,7 +17,7 @@ from stencilm.generation.result import Filled
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
 from stencilm.models.reasoning import Reasoning, checked_reasoning
-from stencilm.shown import in_a_line
+from stencilm.shown import in_a_line, shown_value
 from stencilm.whole_numbers import as_real, count, shown, truth
 
 Status: TypeAlias = Literal["valid", "closed", "truncated"]
@@ -138,10 +138,11 @@ class Options:
             number = count(name, getattr(self, name), least=least, wish=f"an int from {least} up")
             object.__setattr__(self, name, number)
         if not isinstance(self.seed_str, str):
-            raise TypeError(f"seed_str is {self.seed_str!r:.60}, but must be a str")
+            raise TypeError(f"seed_str is {shown_value(self.seed_str):.60}, but must be a str")
         if not isinstance(self.budget, Budget):
             raise TypeError(
-                f"budget is {self.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
+                f"budget is {shown_value(self.budget):.60}, but must be a Budget, such as "
+                "Budget(calls=20)"
             )
         object.__setattr__(self, "reasoning", checked_reasoning(self.reasoning))
         for text in self.stop_at:

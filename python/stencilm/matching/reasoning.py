@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.matching.matcher import GrammarMatcher, closing_within
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import count
 
@@ -67,7 +68,9 @@ class ReasoningFormat:
     def __post_init__(self) -> None:
         for name in ("begin", "end", "answer", "closing", "without"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{name} is {getattr(self, name)!r:.60}, but must be a str")
+                raise TypeError(
+                    f"{name} is {shown_value(getattr(self, name)):.60}, but must be a str"
+                )
         if not self.end:
             raise ValueError("the end marker of reasoning is empty: give one such as '</think>'")
         if (self.closing + self.end).find(self.end) != len(self.closing):
@@ -254,7 +257,7 @@ def checked_form(reasoning: Any) -> ReasoningFormat | None:
     """How a model reasons, or None. Raises TypeError for what is neither."""
     if reasoning is not None and not isinstance(reasoning, ReasoningFormat):
         raise TypeError(
-            f"reasoning is {reasoning!r:.60}, but must be a ReasoningFormat, such as "
+            f"reasoning is {shown_value(reasoning):.60}, but must be a ReasoningFormat, such as "
             "stencilm.reasoning_format(tokenizer), or None"
         )
     return reasoning

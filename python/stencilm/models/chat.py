@@ -41,6 +41,7 @@ from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.models.joined_schemas import JoinedSchemas
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.models.told_numbers import for_messages
+from stencilm.shown import shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 from stencilm.tool_calls.format import tools as tool_format
 from stencilm.tool_calls.functions import (
@@ -285,7 +286,7 @@ def _messages(messages: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     is_list = isinstance(messages, Sequence) and not isinstance(messages, (bytes, bytearray))
     if not is_list or not all(isinstance(message, Mapping) for message in messages):
         raise TypeError(
-            f"messages is {messages!r:.60}, but must be a str, or chat messages such as "
+            f"messages is {shown_value(messages):.60}, but must be a str, or chat messages such as "
             "[{'role': 'user', 'content': 'Hello'}]"
         )
     return [dict(message) for message in messages]
@@ -413,7 +414,7 @@ class _Json:
         source = output.grammar().source
         self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
-            self.answer: dict[str, Any] = json.loads(source.text)
+            self.answer: dict[str, Any] = read_json(source.text, exact=True)
             self.given = _given(source)
         elif isinstance(source, RegexSource):
             # A text that is no JSON is a string here.
@@ -507,7 +508,7 @@ class _Json:
     def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not self.tools:
             return messages
-        lines = [json.dumps(tool.definition["function"], ensure_ascii=False) for tool in self.tools]
+        lines = [write_json(tool.definition["function"]) for tool in self.tools]
         text = (
             "You can call these functions:\n"
             + "\n".join(lines)

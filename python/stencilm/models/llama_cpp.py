@@ -32,6 +32,7 @@ from stencilm.models.prompts import (
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
 from stencilm.models.told_numbers import with_marks
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
 
@@ -69,7 +70,7 @@ class LlamaCppModel:
     def __init__(self, llama: Any) -> None:
         if not isinstance(llama, llama_cpp.Llama):
             raise TypeError(
-                f"llama is {llama!r:.60}, but must be a llama_cpp.Llama: "
+                f"llama is {shown_value(llama):.60}, but must be a llama_cpp.Llama: "
                 "llama_cpp.Llama(model_path='model.gguf') makes one"
             )
         self.llama: Any = llama

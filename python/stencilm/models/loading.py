@@ -15,6 +15,7 @@ from typing import Any
 
 from stencilm.errors import ModelError
 from stencilm.models.protocol import LanguageModel
+from stencilm.shown import shown_value
 
 EMBEDDED_MODEL = "tiny"
 
@@ -76,7 +77,8 @@ def _find(name_or_path: str | Path) -> str | Path:
     name = str(name_or_path)
     if isinstance(name_or_path, Path) or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
         raise ModelError(
-            f"there is no model folder {name!r:.200}: give 'tiny', a folder with a config.json, or "
+            f"there is no model folder {shown_value(name):.200}: give 'tiny', a folder with a "
+            "config.json, or "
             "a hub id such as 'organisation/name'"
         )
     return name

@@ -20,6 +20,7 @@ from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.prompts import encode_prompt, stop_token_ids
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence, context_size_of
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
 
@@ -65,7 +66,7 @@ class MlxModel:
     def __init__(self, model: Any, tokenizer: Any) -> None:
         if not isinstance(model, mlx.nn.Module):
             raise TypeError(
-                f"mlx_model is {model!r:.60}, but must be a model of mlx-lm: "
+                f"mlx_model is {shown_value(model):.60}, but must be a model of mlx-lm: "
                 "mlx_lm.load('organisation/name') returns one with its tokenizer"
             )
         self.model: Any = model

@@ -16,6 +16,7 @@ from stencilm.limits import Limits
 from stencilm.matching.matcher import checked_whitespace
 from stencilm.models.protocol import LanguageModel
 from stencilm.models.reasoning import Reasoning, checked_reasoning
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_whole, count, plain
 
 if TYPE_CHECKING:
@@ -214,11 +215,15 @@ class Options:
         """The stop texts."""
         given = self.stop
         if not isinstance(given, (str, Sequence)):
-            raise TypeError(f"stop is {given!r:.60}, but must be a text, or a list of texts")
+            raise TypeError(
+                f"stop is {shown_value(given):.60}, but must be a text, or a list of texts"
+            )
         stops = (given,) if isinstance(given, str) else tuple(given)
         for one in stops:
             if not isinstance(one, str) or not one:
-                raise ValueError(f"stop holds {one!r}, but must hold texts that are not empty")
+                raise ValueError(
+                    f"stop holds {shown_value(one)}, but must hold texts that are not empty"
+                )
             check_characters(one, "a text of stop", "no model can write")
         return stops
 
@@ -255,7 +260,8 @@ def options_of(given: Drawing, *, without: Collection[str] = ()) -> Options:
     options = Options(**left)  # type: ignore[arg-type]
     if options.budget is not None and not hasattr(options.budget, "tokens"):
         raise TypeError(
-            f"budget is {options.budget!r:.60}, but must be a Budget, such as Budget(calls=20)"
+            f"budget is {shown_value(options.budget):.60}, but must be a Budget, such as "
+            "Budget(calls=20)"
         )
     return options
 

@@ -16,6 +16,7 @@ from stencilm.errors import GrammarSyntaxError, ModelError
 from stencilm.foreign import said, told_as
 from stencilm.models.protocol import Prompt
 from stencilm.models.told_numbers import with_marks
+from stencilm.shown import shown_value
 
 
 class Conversation(list[dict[str, Any]]):
@@ -171,7 +172,8 @@ def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
                 is_text = isinstance(part, Mapping) and part.get("type") == "text"
                 if is_text and not isinstance(part.get("text"), str):
                     raise ModelError(
-                        f"a part of a message is {dict(part)!r:.60}, but a text has the str of it "
+                        f"a part of a message is {shown_value(dict(part)):.60}, but a text has "
+                        "the str of it "
                         "as its 'text'"
                     )
                 if not is_text:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.characters import check_characters
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, object]]
@@ -31,7 +32,7 @@ def checked_prompt(prompt: Any) -> Prompt:
     is_list = isinstance(prompt, Sequence) and not isinstance(prompt, (bytes, bytearray))
     if not is_list or not all(isinstance(message, Mapping) for message in prompt):
         raise TypeError(
-            f"the prompt is {prompt!r:.60}, but must be a str, or chat messages such as "
+            f"the prompt is {shown_value(prompt):.60}, but must be a str, or chat messages such as "
             "[{'role': 'user', 'content': 'Hello'}]"
         )
     return cast("Prompt", prompt)

@@ -28,6 +28,7 @@ from stencilm.models.prompts import encode_prompt, stop_token_ids
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file
 from stencilm.tool_calls.reasoning import reasoning_format
@@ -51,7 +52,8 @@ class TransformersRunner:
             static_cache = count("static_cache", static_cache, least=1, otherwise=", or None")
         if not all(hasattr(model, name) for name in ("config", "eval", "get_input_embeddings")):
             raise TypeError(
-                f"model is {model!r:.60}, but must be a causal language model of transformers: "
+                f"model is {shown_value(model):.60}, but must be a causal language model of "
+                "transformers: "
                 "AutoModelForCausalLM.from_pretrained('organisation/name') returns one"
             )
         self.model = model.eval()
@@ -199,7 +201,8 @@ class TransformersModel(TransformersRunner):
         self.tokenizer = tokenizer
         if not hasattr(tokenizer, "__len__") or not hasattr(tokenizer, "encode"):
             raise TypeError(
-                f"tokenizer is {tokenizer!r:.60}, but must be a tokenizer of transformers: "
+                f"tokenizer is {shown_value(tokenizer):.60}, but must be a tokenizer of "
+                "transformers: "
                 "AutoTokenizer.from_pretrained('organisation/name') returns one"
             )
         self._tokenizer_info = TokenizerInfo.from_huggingface(

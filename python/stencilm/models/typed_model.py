@@ -43,7 +43,7 @@ from stencilm.models.reasoning import (
     with_first,
 )
 from stencilm.renewed_lock import RenewedLock
-from stencilm.shown import name_of
+from stencilm.shown import name_of, shown_value
 from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
@@ -815,17 +815,18 @@ class TypedModel(ABC):
         # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
         # A grammar's limits are no part of either.
         own = output_type.limits if isinstance(output_type, Grammar) else None
-        key = (output_type, repr(output_type), limits or own)
+        try:
+            key = (output_type, repr(output_type), limits or own)
+            hash(key)
+        except Exception:  # it cannot be hashed, or holds what Python does not write
+            return self._compile(output_type, limits)
         if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
             return self._compile(output_type, limits)
-        try:
-            with self._lock.held:
-                known = self._ready.pop(key, None)
-                if known is not None:
-                    self._ready[key] = known
-                    return known
-        except TypeError:  # a type with an unhashable part: compile it each time
-            return self._compile(output_type, limits)
+        with self._lock.held:
+            known = self._ready.pop(key, None)
+            if known is not None:
+                self._ready[key] = known
+                return known
         ready = self._compile(output_type, limits)
         with self._lock.held:
             self._ready[key] = ready
@@ -891,9 +892,11 @@ def _value(generation: Generation[Any]) -> Any:
 
 def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
     if isinstance(prompts, str):
-        raise TypeError(f"prompts is the text {prompts!r:.60}, but must be a list of prompts")
+        raise TypeError(
+            f"prompts is the text {shown_value(prompts):.60}, but must be a list of prompts"
+        )
     if not isinstance(prompts, Iterable) or isinstance(prompts, Mapping):
-        raise TypeError(f"prompts is {prompts!r:.60}, but must be a list of prompts")
+        raise TypeError(f"prompts is {shown_value(prompts):.60}, but must be a list of prompts")
     checked: Sequence[Prompt] = list(prompts)
     return checked
 

@@ -17,6 +17,7 @@ from typing import Any
 from stencilm.characters import check_characters
 from stencilm.errors import TokenizerError
 from stencilm.foreign import said, told_as
+from stencilm.shown import shown_value
 from stencilm.tokenizers.fast import read_fast
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file
 from stencilm.tokenizers.sentencepiece_source import read_sentencepiece
@@ -42,7 +43,7 @@ def read_file(path: str | PathLike[str]) -> Source:
         TokenizerError: Nothing there can be read as a tokenizer, or its settings contradict it.
     """
     if not isinstance(path, (str, PathLike)):
-        raise TypeError(f"path is {path!r:.60}, but must be a str or a Path")
+        raise TypeError(f"path is {shown_value(path):.60}, but must be a str or a Path")
     place = Path(path)
     file = _tokenizer_file(place)
     source = _read_json(file) if file.suffix == ".json" else _read_model(file)

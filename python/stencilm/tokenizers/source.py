@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
 from stencilm.foreign import said, told_as
+from stencilm.shown import shown_value
 from stencilm.tokenizers.spelling import Spelling
 from stencilm.whole_numbers import as_whole, listed, shown
 
@@ -156,13 +157,15 @@ def ids_of(value: object, *, what: str) -> tuple[int, ...]:
     if value is None:
         return ()
     if isinstance(value, (str, bytes, bytearray, Mapping)):
-        raise TokenizerError(f"{what} is {value!r:.80}; give token ids as integers")
+        raise TokenizerError(f"{what} is {shown_value(value):.80}; give token ids as integers")
     held = list(value) if isinstance(value, Set) else listed(value)
     found: list[int] = []
     for item in (value,) if held is None else held:
         number = as_whole(item)
         if number is None:
-            raise TokenizerError(f"{what} holds {item!r:.80}; give token ids as integers")
+            raise TokenizerError(
+                f"{what} holds {shown_value(item):.80}; give token ids as integers"
+            )
         found.append(number)
     return tuple(dict.fromkeys(found))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError
+from stencilm.shown import shown_value
 from stencilm.tokenizers import wire
 from stencilm.tokenizers.encoding import Encoder
 from stencilm.tokenizers.facts import Notes, TokenizerFacts, count_facts
@@ -78,7 +79,7 @@ def restore(text: str) -> State:
         fields, tokens = wire.read(text)
         encoding = fields.get("encoding")
         if not isinstance(encoding, (str, type(None))):
-            raise TypeError(f"encoding is {encoding!r:.80}")
+            raise TypeError(f"encoding is {shown_value(encoding):.80}")
         return _build(
             tokens,
             {token_id: name for token_id, name in fields["special"]},

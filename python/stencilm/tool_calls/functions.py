@@ -22,6 +22,7 @@ from stencilm.grammars.python_types import (
     json_schema_of,
     without_arguments,
 )
+from stencilm.shown import shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 
 ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]
@@ -199,7 +200,7 @@ def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> l
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
         raise GrammarSyntaxError(
-            f"tools is {tools!r:.60}, but must be a list of functions or dicts"
+            f"tools is {shown_value(tools):.60}, but must be a list of functions or dicts"
         )
     found: dict[str, CallableTool] = {}
     for number, source in enumerate(tools):
@@ -222,7 +223,8 @@ def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> l
             tool = tool_of(source, may_await=may_await)
         else:
             raise GrammarSyntaxError(
-                f"a tool is a function or a dict, not {source!r:.60}", place=f"#/tools/{number}"
+                f"a tool is a function or a dict, not {shown_value(source):.60}",
+                place=f"#/tools/{number}",
             )
         if tool.name in found:
             raise GrammarSyntaxError(

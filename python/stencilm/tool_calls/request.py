@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from stencilm.errors import GrammarSyntaxError
+from stencilm.grammars.json_values import write_json
 from stencilm.grammars.sources import JsonSchemaOptions, OnUnsupported
 from stencilm.grammars.structural_tag import (
     Format,
@@ -17,6 +17,7 @@ from stencilm.grammars.structural_tag import (
     Style,
     is_format,
 )
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import truth
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
@@ -195,7 +196,7 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
     if isinstance(parameters, bool):
         return {"type": "object"} if parameters else False
     try:
-        json.dumps(parameters, allow_nan=False)
+        write_json(parameters, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise GrammarSyntaxError(
             f"the parameters of {name!r} cannot be written as a schema in JSON: {error}",
@@ -234,7 +235,8 @@ def _check_names(tools: Sequence[Tool], bare_name: re.Pattern[str] | None) -> No
         known.add((tool.kind == "function", tool.name))
         if bare_name is not None and not bare_name.fullmatch(tool.name):
             raise GrammarSyntaxError(
-                f"the tool has the name {tool.name!r:.60}, which stands in the calls of this model "
+                f"the tool has the name {shown_value(tool.name):.60}, which stands in the calls "
+                "of this model "
                 "without quotes: give it one of letters, digits, _, - and ., and a letter first",
                 place=place,
             )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 from stencilm.grammars.structural_tag import Style
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import is_truth
 
 # Pieces of text that tokenizers may have as one special token.
@@ -174,9 +175,10 @@ def _check_fields(template: CallVariant | ToolTemplate) -> None:
         fits, wanted = _KINDS[kind]
         if not (fits(value) or (otherwise and value is None)):
             raise TypeError(
-                f"{field.name} of a {type(template).__name__} is {value!r:.60}, but must be "
+                f"{field.name} of a {type(template).__name__} is {shown_value(value):.60}, but "
+                "must be "
                 f"{wanted}{' or None' if otherwise else ''}"
             )
         if kind == "Style" and value not in get_args(Style):
             known = ", ".join(map(repr, get_args(Style)))
-            raise ValueError(f"style is {value!r:.60}, but must be one of {known}")
+            raise ValueError(f"style is {shown_value(value):.60}, but must be one of {known}")

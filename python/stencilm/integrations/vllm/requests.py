@@ -13,7 +13,7 @@ from typing import Any
 
 from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.json_values import read_json_exactly, write_json
+from stencilm.grammars.json_values import read_json, read_json_exactly, write_json
 from stencilm.grammars.output_types import Choice
 from stencilm.grammars.texts import checked_text
 from stencilm.integrations.vllm.settings import Options
@@ -116,7 +116,7 @@ def is_json(kind: Kind, text: str) -> bool:
     if kind is not Kind.STRUCTURAL_TAG:
         return kind in (Kind.JSON_SCHEMA, Kind.JSON_OBJECT)
     try:
-        tag = json.loads(text)
+        tag = read_json(text)
     except (ValueError, RecursionError):
         return False
     whole = tag.get("format") if isinstance(tag, dict) else None
