@@ -2,6 +2,8 @@
 //! wait for.
 
 use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::host::{after_freeing, before_waiting};
@@ -16,32 +18,60 @@ const MOST_WAITING: usize = 64 << 20;
 /// Drops what holds so many bytes, in the thread where they are many.
 pub fn let_go<T: Send + 'static>(what: T, bytes: usize) {
     if bytes > LARGE {
-        THREAD.let_go(Box::new(what), bytes);
+        here().let_go(Box::new(what), bytes);
     }
 }
 
 /// The bytes that are still held by what was let go, at most.
 pub fn being_taken_apart() -> usize {
-    THREAD.queue().held()
+    here().queue().held()
 }
 
-static THREAD: Thread = Thread::new();
+/// The thread of the process that asked last.
+static THREAD: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
+
+/// The thread of this process.
+fn here() -> &'static Thread {
+    thread_of(std::process::id(), &THREAD)
+}
+
+/// The thread of a process. One that was forked off does not have that of its parent, and the lock may be held for ever by what was
+/// not copied with it, so it never looks at it; nor does it drop what waited there.
+fn thread_of(process: u32, last: &AtomicPtr<Thread>) -> &'static Thread {
+    loop {
+        let known = last.load(Ordering::Acquire);
+        // SAFETY: it is null, or was leaked below.
+        if let Some(thread) = unsafe { known.as_ref() }
+            && thread.process == process
+        {
+            return thread;
+        }
+        let fresh = Box::into_raw(Box::new(Thread::new(process)));
+        if last.compare_exchange(known, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: it was made from a box, and nobody else has seen it.
+            drop(unsafe { Box::from_raw(fresh) });
+        }
+    }
+}
 
 /// A thread that ends as soon as nothing waits for it.
-struct Thread(Mutex<Queue>);
+struct Thread {
+    process: u32,
+    queue: Mutex<Queue>,
+}
 
 impl Thread {
-    const fn new() -> Thread {
-        Thread(Mutex::new(Queue { waiting: VecDeque::new(), waiting_bytes: 0, at_work: 0, process: None }))
+    fn new(process: u32) -> Thread {
+        Thread { process, queue: Mutex::default() }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn let_go(&'static self, what: Box<dyn Send>, bytes: usize) {
         let mut queue = self.queue();
-        if queue.is_served() && queue.waiting_bytes + bytes > MOST_WAITING {
+        if queue.is_served && queue.waiting_bytes + bytes > MOST_WAITING {
             drop(queue);
             before_waiting();
             drop(what);
@@ -50,12 +80,12 @@ impl Thread {
         }
         queue.waiting_bytes += bytes;
         queue.waiting.push_back(Gone { what, bytes });
-        if queue.is_served() {
+        if queue.is_served {
             return;
         }
         let begun = std::thread::Builder::new().name("stencilm-let-go".into()).spawn(|| self.work());
         if begun.is_ok() {
-            queue.process = Some(std::process::id());
+            queue.is_served = true;
             return;
         }
         // Where no thread can be had, nothing may wait for one.
@@ -84,24 +114,20 @@ struct Gone {
 }
 
 /// What the thread has to do.
+#[derive(Default)]
 struct Queue {
     waiting: VecDeque<Gone>,
     /// The bytes of all that waits.
     waiting_bytes: usize,
     /// The bytes of what is being taken apart.
     at_work: usize,
-    /// The process whose thread is at work: one that was forked off meanwhile does not have it.
-    process: Option<u32>,
+    /// Whether the thread is there, which asks for the next before it ends.
+    is_served: bool,
 }
 
 impl Queue {
-    /// Whether a thread is at work, which asks for the next before it ends.
-    fn is_served(&self) -> bool {
-        self.process == Some(std::process::id())
-    }
-
     fn held(&self) -> usize {
-        self.waiting_bytes + if self.is_served() { self.at_work } else { 0 }
+        self.waiting_bytes + self.at_work
     }
 
     /// What is taken apart next; without it the thread is over.
@@ -109,9 +135,7 @@ impl Queue {
         let next = self.waiting.pop_front();
         self.at_work = next.as_ref().map_or(0, |gone| gone.bytes);
         self.waiting_bytes -= self.at_work;
-        if next.is_none() {
-            self.process = None;
-        }
+        self.is_served = next.is_some();
         next
     }
 }
@@ -141,23 +165,24 @@ mod tests {
 
     #[test]
     fn what_is_let_go_waits_for_the_thread_within_a_bound() {
-        static THREAD: Thread = Thread::new();
+        let last = AtomicPtr::new(ptr::null_mut());
+        let thread = thread_of(1, &last);
         let here = thread::current().id();
         for _ in 0..3 {
             let (go_on, may) = channel();
             let (dropped, told) = channel();
             let thing = |name, may| Box::new(Told { name, may, dropped: dropped.clone() });
-            THREAD.let_go(thing(0, Some(may)), 3 * MOST_WAITING);
-            while THREAD.queue().at_work == 0 {
-                thread::yield_now();
+            thread.let_go(thing(0, Some(may)), 3 * MOST_WAITING);
+            while thread.queue().at_work == 0 {
+                std::thread::yield_now();
             }
-            THREAD.let_go(thing(1, None), MOST_WAITING / 2);
-            THREAD.let_go(thing(2, None), MOST_WAITING / 2);
-            assert_eq!(THREAD.queue().held(), 4 * MOST_WAITING);
+            thread.let_go(thing(1, None), MOST_WAITING / 2);
+            thread.let_go(thing(2, None), MOST_WAITING / 2);
+            assert_eq!(thread.queue().held(), 4 * MOST_WAITING);
             assert!(told.try_recv().is_err());
 
             // No more may wait: this is dropped at once.
-            THREAD.let_go(thing(3, None), 1);
+            thread.let_go(thing(3, None), 1);
             assert_eq!(told.try_recv(), Ok((3, here)));
 
             go_on.send(()).expect("the thread waits");
@@ -166,28 +191,25 @@ mod tests {
                 assert_eq!(name, expected);
                 assert_ne!(by, here);
             }
-            while THREAD.queue().is_served() {
-                thread::yield_now();
+            while thread.queue().is_served {
+                std::thread::yield_now();
             }
-            assert_eq!(THREAD.queue().held(), 0);
+            assert_eq!(thread.queue().held(), 0);
         }
     }
 
     #[test]
-    fn a_process_that_was_forked_off_gets_a_thread_of_its_own() {
-        static THREAD: Thread = Thread::new();
+    fn a_process_that_was_forked_off_has_a_thread_of_its_own() {
+        let last = AtomicPtr::new(ptr::null_mut());
+        let parent = thread_of(1, &last);
+        assert!(ptr::eq(parent, thread_of(1, &last)));
+        // As it may be found: the lock is held for ever.
+        let _held = parent.queue();
+        let child = thread_of(2, &last);
+        assert!(!ptr::eq(parent, child) && ptr::eq(child, thread_of(2, &last)));
+
         let (dropped, told) = channel();
-        let thing = |name| Told { name, may: None, dropped: dropped.clone() };
-        {
-            let mut queue = THREAD.queue();
-            // As it is found there: the thread was at work, and something waited for it.
-            queue.process = Some(std::process::id() ^ 1);
-            queue.at_work = 10;
-            queue.waiting.push_back(Gone { what: Box::new(thing(0)), bytes: 7 });
-            queue.waiting_bytes = 7;
-            assert_eq!(queue.held(), 7);
-        }
-        THREAD.let_go(Box::new(thing(1)), MOST_WAITING);
-        assert_eq!([told.recv(), told.recv()].map(|told| told.expect("dropped").0), [0, 1]);
+        child.let_go(Box::new(Told { name: 7, may: None, dropped }), MOST_WAITING);
+        assert_eq!(told.recv().expect("it is dropped").0, 7);
     }
 }
