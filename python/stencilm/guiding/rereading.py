@@ -109,15 +109,23 @@ def _readings(so_far: str, draft: str) -> Iterator[Node]:
 
 
 def _documents(draft: str) -> Iterator[Node]:
-    """The documents of a draft, and what they wrap in a name."""
+    """The documents of a draft, and what they wrap in a name, or in a list of its own."""
     for node in documents(draft):
         yield node
-        while isinstance(node, Members) and len(node.items) == 1:  # wrapped in a name
-            inner = node.items[0][1]
-            if inner is None or isinstance(inner, Scalar):
-                break
+        inner = _wrapped(node)
+        while inner is not None:
             yield inner
-            node = inner
+            inner = _wrapped(inner)
+
+
+def _wrapped(node: Node) -> Node | None:
+    """The one object or array that another holds."""
+    inner: Node | None = None
+    if isinstance(node, Members) and len(node.items) == 1:
+        inner = node.items[0][1]
+    elif isinstance(node, Elements) and len(node.values) == 1:
+        inner = node.values[0]
+    return None if isinstance(inner, Scalar) else inner
 
 
 def _is_talk(node: Node) -> bool:
