@@ -109,13 +109,19 @@ def _readings(so_far: str, draft: str) -> Iterator[Node]:
 
 
 def _documents(draft: str) -> Iterator[Node]:
-    """The documents of a draft, and what they wrap in a name, or in a list of its own."""
-    for node in documents(draft):
-        yield node
-        inner = _wrapped(node)
+    """The documents of a draft with what they wrap in a name, then what lists of one hold."""
+    listed: list[Node] = []
+    for node in islice(documents(draft), _MAX_DOCUMENTS):
+        inner: Node | None = node
+        is_listed = False
         while inner is not None:
-            yield inner
+            if is_listed:
+                listed.append(inner)
+            else:
+                yield inner
+            is_listed = is_listed or isinstance(inner, Elements)
             inner = _wrapped(inner)
+    yield from listed
 
 
 def _wrapped(node: Node) -> Node | None:
