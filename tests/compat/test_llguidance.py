@@ -427,3 +427,9 @@ def test_a_choice_is_a_list_of_texts() -> None:
     for choice in ("3", '{"a": 1}', [1], [None]):
         with pytest.raises(ValueError, match="but must be a list of texts"):
             GIVEN.grammar_from("choice", choice)
+
+
+def test_a_schema_that_is_nested_too_deeply_for_options() -> None:
+    nested = f'{{"default": {"[" * 100_000 + "]" * 100_000}}}'
+    with pytest.raises(ValueError, match="nested too deeply"):
+        llguidance.LLMatcher.grammar_from_json_schema(nested, overrides={"lenient": True})

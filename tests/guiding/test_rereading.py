@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from stencilm import Grammar, JsonSchema
 from stencilm.guiding import rereading
 from stencilm.guiding.loose_json import MAX_DEPTH, Members, documents, read
 from stencilm.guiding.parsers import as_grammar
+from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.texts import byte_matcher
 
 
@@ -59,6 +61,9 @@ BO = """{"first_name": "Bo", "age": 41, "score": 3.5, "ok": true,
         (Person, '{"name": "Ann" "age": 30 // years\n}', ANN),
         (Person, '{"Name": "Ann", "AGE": "30"}', ANN),
         (Person, '{"person": {"age": 30, "name": "Ann"}}', ANN),
+        (Person, '[{"age": 30, "name": "Ann"}]', ANN),
+        (Person, '{"people": [{"age": 30, "name": "Ann"}]}', ANN),
+        (list[Person], '[[{"age": 30, "name": "Ann"}]]', f"[{ANN}]"),
         (Person, '{"name": "Ann", "age": 30, "city": "Rome"}', ANN),
         (Person, '{"name": "Ann", "city": "Rome", "age": 30}', ANN),
         (Person, '{"name": 7, "age": 30}', '{"name": "7", "age": 30}'),
@@ -347,6 +352,132 @@ def test_random_values_survive_any_order_and_type() -> None:
         result = stencilm.guide(script(answer), Worker, "p")
         assert json.loads(result.response) == value, answer
         assert (result.status, result.usage.calls, result.filled) == ("valid", 1, ())
+
+
+def people(count: int) -> list[dict[str, Any]]:
+    return [{"age": number % 90, "name": f"n{number}"} for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [120, 1_200, 12_000])  # 3, 30 and 300 kB
+def test_long_drafts_in_another_order_are_read_to_their_end(count: int) -> None:
+    grammar = as_grammar(list[Person])
+    draft = json.dumps(people(count)).encode()
+    began = time.process_time()
+    found = rereading.reread(byte_matcher(grammar), grammar, b"", draft)
+    assert time.process_time() - began < 30
+    assert found is not None and found.is_complete
+    assert json.loads(found.text) == people(count)
+    assert found.text.startswith(b'[{"name": "n0", "age": 0}, ')
+
+
+@pytest.mark.parametrize(
+    ("output_type", "value"),
+    [
+        (dict[str, int], {f"k{number}": number for number in range(3_000)}),
+        (
+            JsonSchema(
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {f"m{number}": {"type": "integer"} for number in range(31)},
+                        "additionalProperties": False,
+                    },
+                }
+            ),
+            [{f"m{number * 7 % 31}": number for number in range(31)} for _ in range(60)],
+        ),
+    ],
+)
+def test_many_members_are_read_to_their_end(output_type: Any, value: Any) -> None:
+    text = json.dumps(value).replace("{", "{,", 1)
+    result = stencilm.guide(script(text), output_type, "p", budget=stencilm.Budget(tokens=10_000))
+    assert json.loads(result.response) == value
+    assert (result.status, result.usage.calls, result.filled) == ("valid", 1, ())
+
+
+def test_a_list_goes_on_with_more_documents_than_are_read_each() -> None:
+    text = json.dumps([{"name": one["name"], "age": one["age"]} for one in people(400)])
+
+    def draft(prefix: str, prompt: str, max_new_tokens: int) -> str:
+        assert text.startswith(prefix)
+        return re.sub(r'"age": (\d+)', r'"age": "\1"', text[len(prefix) :])[:3_000]
+
+    result = stencilm.guide(draft, list[Person], "p", max_grammar_corrections=9)
+    assert (result.response, result.status, result.filled) == (text, "valid", ())
+
+
+class _Forking(rereading._Cursor):
+    """Each place by a matcher of its own, which has never been anywhere else."""
+
+    def __init__(self, start: GrammarMatcher) -> None:
+        super().__init__(start)
+        self._start = start
+
+    def at(self, piece: rereading._Piece) -> GrammarMatcher:
+        texts = []
+        here: rereading._Piece | None = piece
+        while here is not None and here.before is not None:
+            texts.append(here.text)
+            here = here.before
+        self._matcher = self._start.fork()
+        self._path = [self.first]
+        assert all(self._matcher.accept_string(text) for text in reversed(texts))
+        return self._matcher
+
+
+def test_one_matcher_that_goes_back_reads_as_new_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(11)
+    output_types: list[Any] = [Worker, list[Worker], JsonSchema({"type": "object"}), WITH_OPTIONAL]
+    found = 0
+    for _ in range(60):
+        grammar = as_grammar(rng.choice(output_types))
+        start = byte_matcher(grammar)
+        value = rng.choice([drawn(rng), [drawn(rng), drawn(rng)], {"b": 1, "a": "1", "d": None}])
+        draft = json.dumps(shuffled(value, rng)).encode()
+        if rng.random() < 0.5:
+            at = rng.randrange(len(draft))
+            draft = draft[:at] + rng.choice([b'"', b",", b"}", b"]", b"{", b"x", b""]) + draft[at:]
+        reread = rereading.reread(start, grammar, b"", draft)
+        with monkeypatch.context() as patched:
+            patched.setattr(rereading, "_Cursor", _Forking)
+            assert rereading.reread(start, grammar, b"", draft) == reread, draft
+        found += reread is not None
+    assert found > 20
+
+
+WITH_OPTIONAL = JsonSchema(
+    {
+        "type": "object",
+        "properties": {name: {"type": ["string", "integer"]} for name in "abcd"},
+        "required": ["c"],
+        "minProperties": 2,
+        "additionalProperties": False,
+    }
+)
+
+
+def test_drafts_that_fit_nearly_are_bounded() -> None:
+    row = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+           "required": ["name", "age"], "additionalProperties": False}  # fmt: skip
+    too_many: Any = JsonSchema({"type": "array", "items": row, "minItems": 100_000})
+    text = json.dumps(people(2_000))
+    counted = json.dumps({f"k{number}": number for number in range(5_000)})
+    keys = json.dumps({f"{number}" + "x" * 2_000: number for number in range(31)})
+    began = time.process_time()
+    for output_type, draft in [
+        (too_many, text),
+        (list[Person], text[:-1]),
+        (list[Person], text[:-1] + ', "x" : }}'),
+        (list[Person], re.sub('"age": 1.?,', '"age": "z",', text)),
+        (JsonSchema({"type": "object", "minProperties": 100_000}), counted),
+        (dict[str, int], counted[:-1]),
+        (dict[str, Literal["z"]], counted),
+        (JsonSchema({"type": "object", "minProperties": 32}), keys),
+    ]:
+        grammar = as_grammar(output_type)
+        rereading.reread(byte_matcher(grammar), grammar, b"", draft.encode())
+    assert time.process_time() - began < 30
 
 
 def test_grammars_that_are_no_json_are_left_alone() -> None:

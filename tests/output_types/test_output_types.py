@@ -29,10 +29,13 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, OnErrorOmit, RootModel, create_model
 from typing_extensions import TypedDict
 
+import stencilm
 from stencilm.errors import UnsupportedFeature
+from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import Choice, JsonSchema, Regex, alternatives
 from stencilm.grammars.outputs import resolve
 from stencilm.grammars.python_types import json_schema_of
+from stencilm.grammars.symbols import SymbolTable
 
 from .random_texts import matcher
 
@@ -333,6 +336,27 @@ def test_equal_notations_are_equal_and_hashable() -> None:
     assert first != JsonSchema({"type": "object"}, strict_mode=True)
     assert Choice(["a"]) == Choice(("a",))
     assert len({Regex("a"), Regex("a")}) == 1
+
+
+@pytest.mark.parametrize(
+    "symbols", [3, ["a"], {"p": ["a"]}, {"p": "a"}, {"p": None}, {3: SymbolTable(["a"])}]
+)
+@pytest.mark.parametrize("schema", [{"type": "string"}, int])
+def test_tables_that_are_none_are_refused_where_they_are_read(schema: Any, symbols: Any) -> None:
+    output = JsonSchema(schema, symbols=symbols)
+    assert output == output and hash(output) == hash(output) and repr(output)
+    assert output != JsonSchema(schema) and output != JsonSchema(schema, symbols=symbols)
+    for read in (Grammar.from_type, lambda output: stencilm.load("tiny")("", output)):
+        with pytest.raises(TypeError, match="symbols"):
+            read(output)
+
+
+def test_notations_with_tables_are_equal() -> None:
+    tables = {"p": SymbolTable(["a", "b"]), "q": SymbolTable(["c"])}
+    output = JsonSchema(True, symbols=tables)
+    again = JsonSchema(True, symbols=dict(reversed(tables.items())))
+    assert output == again and hash(output) == hash(again)
+    assert output != JsonSchema(True, symbols={**tables, "p": SymbolTable(["a"])})
 
 
 def test_a_field_that_may_be_omitted_on_errors_is_written() -> None:

@@ -18,13 +18,14 @@ from stencilm import (
     model_structural_tags,
     register_model_structural_tag,
 )
-from stencilm.errors import GrammarSyntaxError, UnsupportedFeature
+from stencilm.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from stencilm.grammars.structural_tag import (
     AnyTextFormat,
     ConstStringFormat,
     JSONSchemaFormat,
     RegexFormat,
 )
+from stencilm.grammars.texts import schema_value
 
 WEATHER = {
     "type": "function",
@@ -624,6 +625,11 @@ def test_numbers_of_schemas_stay_as_they_are_written() -> None:
     tag = StructuralTag.from_json(text)
     assert tag.to_json() == text
     assert str(Grammar.from_structural_tag(tag)) == str(Grammar.from_structural_tag(text))
+
+
+def test_a_schema_that_is_nested_too_deeply_to_be_read() -> None:
+    with pytest.raises(LimitExceeded, match="nested too deeply"):
+        schema_value(f'{{"default": {"[" * 100_000 + "]" * 100_000}}}')
 
 
 @pytest.mark.parametrize(

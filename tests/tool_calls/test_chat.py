@@ -190,6 +190,36 @@ def test_numbers_that_python_has_no_float_for(is_local: bool) -> None:
         chat(Scripted([text("1e99999999999999999999")], tokenizer), "Scale.", tools=[SCALE])
 
 
+HUGE = "1e99999999999999999999"
+NESTED = "[" * 970 + "]" * 970
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        f'{{"type": "integer", "default": {HUGE}}}',
+        f'{{"type": "integer", "examples": [-{HUGE.replace("e", "e-")}]}}',
+        f'{{"$ref": "#/$defs/a", "$defs": {{"a": {{"type": "integer", "default": {HUGE}}}}}}}',
+        f'{{"type": "integer", "default": {NESTED}}}',
+    ],
+)
+def test_annotations_that_no_value_of_python_holds(schema: str, is_local: bool) -> None:
+    output_type = stencilm.JsonSchema(schema)
+    tokenizer = TemplateTokenizer() if is_local else None
+
+    def asked(answer: str, depth: int = 0) -> Chat[Any]:
+        if depth:  # far down there is less room for what is nested
+            return asked(answer, depth - 1)
+        text = answer if is_local else f'{{"turn": {{"answer": {answer}}}}}'
+        return chat(Scripted([text], tokenizer), "?", tools=[clock], output_type=output_type)
+
+    assert asked("3").value == 3
+    assert asked("4", 300).value == 4
+    with pytest.raises((AssertionError, stencilm.StencilError)):
+        asked('"x"')
+
+
 def test_an_answer_with_a_number_beyond_a_float() -> None:
     answer = '{"turn": {"answer": {"far": [1e400, true, "é"]}}}'
     found = chat(

@@ -36,7 +36,7 @@ from stencilm.grammars.sources import (
     StructuralTagSource,
     json_schema_options,
 )
-from stencilm.grammars.symbols import SymbolTable
+from stencilm.grammars.symbols import SymbolTable, checked_symbols
 from stencilm.limits import Limits
 from stencilm.shown import shown_value
 
@@ -160,7 +160,10 @@ class JsonSchema(OutputForm[V_co]):
     def _key(self) -> tuple[Any, str, Limits | None]:
         """The notation as something that can be hashed, as a schema given as a dict cannot be."""
         values = {"schema": self.schema, "documents": self.documents}
-        values["symbols"] = {name: table.names for name, table in self.symbols.items()}
+        try:
+            values["symbols"] = [(n, table.names) for n, table in checked_symbols(self.symbols)]
+        except (TypeError, ValueError):
+            return None, str(id(self)), self.limits  # which is said where they are read
         values["options"] = {name: self.options[name] for name in sorted(self.options)}  # type: ignore[literal-required]
         tp = None
         if self.is_of_type:

@@ -47,6 +47,8 @@ def schema_value(schema: Schema) -> dict[str, Any] | bool:
     text = schema_text(schema, "schema")
     try:
         value: dict[str, Any] | bool = read_json_exactly(text)
+    except RecursionError:
+        raise LimitExceeded("the schema is nested too deeply to be read here: flatten it") from None
     except ValueError as error:
         raise GrammarSyntaxError(f"the schema is no JSON: {error}") from None
     return value

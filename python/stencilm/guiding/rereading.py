@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
@@ -36,8 +36,11 @@ from stencilm.matching.matcher import GrammarMatcher
 
 PUNCTUATION = b"{}[],:\"' \t\r\n"
 _MAX_OFFERS = 4_000
-_MAX_WORK = 1_500_000
-"""Bytes behind which matchers are forked, all together: each fork keeps about 150 for one."""
+"""How many offers there may be before any more of a draft is kept than so far."""
+_OFFERS_FOR_A_BYTE = 4
+_MAX_WORK = 4_000_000
+"""Bytes that the matcher is given, with as many more for each that is kept as follows."""
+_WORK_FOR_A_BYTE = 64
 _MAX_LOOK_AHEAD = 32
 _MAX_DOCUMENTS = 8
 _MAX_DIGITS = 400
@@ -78,9 +81,9 @@ def reread(start: GrammarMatcher, grammar: Grammar, written: bytes, draft: bytes
     so_far = written.decode("utf-8", "ignore")
     if written and isinstance(read(so_far)[0], (Scalar, type(None))):
         return None
-    orders = property_orders(grammar)
+    orders = _property_orders(grammar)
     best: Reread | None = None
-    for node in islice(_readings(so_far, draft.decode("utf-8", "replace")), _MAX_DOCUMENTS):
+    for node in _readings(so_far, draft.decode("utf-8", "replace")):
         if _is_talk(node):
             continue
         # Merging marks what stands already, so it is read anew for each.
@@ -94,19 +97,41 @@ def reread(start: GrammarMatcher, grammar: Grammar, written: bytes, draft: bytes
 
 
 def _readings(so_far: str, draft: str) -> Iterator[Node]:
-    """What a model may mean: a document of the draft, or one that the draft goes on with."""
-    for node in documents(draft):
-        yield node
-        while isinstance(node, Members) and len(node.items) == 1:  # wrapped in a name
-            inner = node.items[0][1]
-            if inner is None or isinstance(inner, Scalar):
-                break
-            yield inner
-            node = inner
+    """What a model may mean: a document of the draft, or one that the draft goes on with.
+
+    A list goes on with any number of documents.
+    """
+    yield from islice(_documents(draft), _MAX_DOCUMENTS)
     if so_far and not begins_again(so_far.encode(), draft.encode("utf-8", "replace")):
         whole = read(so_far + draft)[0]
         if whole is not None:
             yield whole
+
+
+def _documents(draft: str) -> Iterator[Node]:
+    """The documents of a draft with what they wrap in a name, then what lists of one hold."""
+    listed: list[Node] = []
+    for node in islice(documents(draft), _MAX_DOCUMENTS):
+        inner: Node | None = node
+        is_listed = False
+        while inner is not None:
+            if is_listed:
+                listed.append(inner)
+            else:
+                yield inner
+            is_listed = is_listed or isinstance(inner, Elements)
+            inner = _wrapped(inner)
+    yield from listed
+
+
+def _wrapped(node: Node) -> Node | None:
+    """The one object or array that another holds."""
+    inner: Node | None = None
+    if isinstance(node, Members) and len(node.items) == 1:
+        inner = node.items[0][1]
+    elif isinstance(node, Elements) and len(node.values) == 1:
+        inner = node.values[0]
+    return None if isinstance(inner, Scalar) else inner
 
 
 def _is_talk(node: Node) -> bool:
@@ -140,12 +165,31 @@ def begins_again(written: bytes, draft: bytes) -> bool:
     return isinstance(node, (Elements, Members)) and not node.is_open and end == len(text)
 
 
-Orders: TypeAlias = tuple[tuple[str, ...], ...]
+@dataclass(frozen=True, slots=True)
+class _Orders:
+    """The orders in which a schema declares the members of its objects, by their bare names.
+
+    Attributes:
+        ranks: For each order the place of each name in it.
+        alike: The names that are declared, sorted.
+    """
+
+    ranks: tuple[dict[str, int], ...]
+    alike: dict[str, list[str]]
 
 
 @lru_cache(maxsize=16)
-def property_orders(grammar: Grammar) -> Orders:
+def _property_orders(grammar: Grammar) -> _Orders:
     """The orders in which the schema of a grammar declares the members of its objects."""
+    orders = tuple(_declared(grammar))
+    ranks = tuple({_bare(name): rank for rank, name in enumerate(order)} for order in orders)
+    alike: dict[str, list[str]] = {}
+    for name in sorted({name for order in orders for name in order}):
+        alike.setdefault(_bare(name), []).append(name)
+    return _Orders(ranks, alike)
+
+
+def _declared(grammar: Grammar) -> Iterable[tuple[str, ...]]:
     source = grammar.source
     if not isinstance(source, JsonSchemaSource):
         return ()
@@ -165,36 +209,115 @@ def property_orders(grammar: Grammar) -> Orders:
                 more = [n for n in required if isinstance(n, str)] if type(required) is list else []
                 orders[tuple(dict.fromkeys([*declared, *more]))] = None
             todo += here.values()
-    return tuple(orders)
+    return orders
+
+
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """The last piece of a text, and those before it.
+
+    Attributes:
+        before: The piece before; None for what stands for the beginning.
+        text: The piece.
+        number: How many pieces there are before it.
+        blanks: The blanks that the grammar has behind it, where that is known.
+        comma: The comma behind it, where that is known.
+        fits: Whether a member of the object that goes on behind it may come next, where known.
+    """
+
+    before: _Piece | None
+    text: bytes
+    number: int
+    blanks: bytes | None = None
+    comma: _Piece | None = None
+    fits: dict[int, bool] = field(default_factory=dict)
 
 
 class _State(NamedTuple):
-    """A place in the text: a matcher behind it, its length, and the pieces that led to it."""
+    """A place in the text: its length, and the pieces that led to it."""
 
-    matcher: GrammarMatcher
     length: int
-    pieces: tuple[object, bytes] | None
+    pieces: _Piece
     kept: int
     comes_behind: bytes  # the last token
 
 
-@dataclass(slots=True)
+class _Cursor:
+    """One matcher that goes from place to place, back over what two texts do not share.
+
+    A fork keeps its whole text; the way from one try to the next is short.
+    """
+
+    def __init__(self, start: GrammarMatcher) -> None:
+        self._matcher = start.fork()
+        self.first = _Piece(None, b"", 0)
+        self._path = [self.first]
+        self.work = 0
+
+    def at(self, piece: _Piece) -> GrammarMatcher:
+        """The matcher behind a piece, until the next call."""
+        path = self._path
+        missing: list[_Piece] = []
+        here = piece
+        while here.number >= len(path) or path[here.number] is not here:
+            missing.append(here)
+            assert here.before is not None, "all texts share their beginning"
+            here = here.before
+        self._back(len(path) - 1 - here.number)
+        for one in reversed(missing):
+            self.work += len(one.text)
+            if not self._matcher.accept_string(one.text):  # pragma: no cover
+                raise RuntimeError("a text that was accepted is not accepted again")
+            path.append(one)
+        return self._matcher
+
+    def tried(self, piece: _Piece, text: bytes, *, is_whole: bool) -> _Piece | None:
+        """The piece that a text is behind another; None where it does not fit.
+
+        Args:
+            piece: The piece before.
+            text: What comes next.
+            is_whole: It is a number, which must not have to go on.
+        """
+        matcher = self.at(piece)
+        self.work += len(text)
+        if not matcher.accept_string(text):
+            return None
+        behind = _Piece(piece, text, piece.number + 1)
+        self._path.append(behind)
+        return None if is_whole and _must_go_on(matcher) else behind
+
+    def blanks(self, piece: _Piece) -> bytes:
+        """The blanks that the grammar has behind a piece."""
+        if piece.blanks is None:
+            forced = self.at(piece).find_jump_forward_string().encode()
+            piece.blanks = forced[: len(forced) - len(forced.lstrip(_SPACE))]
+        return piece.blanks
+
+    def _back(self, count: int) -> None:
+        if count:
+            self._matcher.rollback(count)
+            del self._path[-count:]
+
+
 class _Rewriter:
     """Offers values to a matcher; counts what it offers."""
 
-    start: GrammarMatcher
-    written: bytes
-    orders: Orders
-    offers: int = 0
-    work: int = 0
-    furthest: _State | None = None
+    def __init__(self, start: GrammarMatcher, written: bytes, orders: _Orders) -> None:
+        self.cursor = _Cursor(start)
+        self.written = written
+        self.orders = orders
+        self.offers = 0
+        self.offers_before = 0  # what was reached
+        self.reached = 0
+        self.furthest: _State | None = None
 
     def best(self, node: Node) -> Reread:
         """The first whole text, else the one that keeps most."""
-        first = _State(self.start, 0, None, 0, b"")
+        first = _State(0, self.cursor.first, 0, b"")
         chosen: _State | None = None
         for state in self._values(first, node):
-            if state.length >= len(self.written) and state.matcher.is_completed():
+            if state.length >= len(self.written) and self._is_completed(state):
                 chosen = state
             break
         furthest = self.furthest
@@ -203,10 +326,21 @@ class _Rewriter:
         if chosen is None:
             return Reread(b"", 0, False)
         text = _joined(chosen)[len(self.written) :]
-        return Reread(text, chosen.kept, chosen.matcher.is_completed())
+        return Reread(text, chosen.kept, self._is_completed(chosen))
+
+    def _is_completed(self, state: _State) -> bool:
+        return self.cursor.at(state.pieces).is_completed()
 
     def _is_spent(self) -> bool:
-        return self.offers >= _MAX_OFFERS or self.work >= _MAX_WORK
+        """Whether the draft has had as many tries as it is worth.
+
+        What is read is worth more of them, so that the whole grows with what is read.
+        """
+        return (
+            self.offers - self.offers_before >= _MAX_OFFERS
+            or self.offers >= _MAX_OFFERS + _OFFERS_FOR_A_BYTE * self.reached
+            or self.cursor.work >= _MAX_WORK + _WORK_FOR_A_BYTE * self.reached
+        )
 
     def _offer(
         self,
@@ -221,35 +355,39 @@ class _Rewriter:
         if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
-        self.work += state.length
-        rest = self.written[state.length :]
-        if rest:
-            blanks = rest[: len(rest) - len(rest.lstrip(_SPACE))]
-            text = blanks + token
-            common = min(len(text), len(rest))
-            # Blanks that end the text so far may go on.
-            spaces = [text] if text[:common] == rest[:common] else []
-        else:
-            forced = state.matcher.find_jump_forward_string().encode()
-            blanks = forced[: len(forced) - len(forced.lstrip(_SPACE))]
-            is_apart = state.comes_behind in (b",", b":")
-            spaces = [blanks + token] if blanks else [b" " + token] if is_apart else []
-            spaces += [token]
-        for text in spaces:
-            matcher = state.matcher.fork()
-            if matcher.accept_string(text) and not (is_whole and _must_go_on(matcher)):
-                return self._moved(state, matcher, text, token if last is None else last, kept)
+        for text in self._spaced(state, token):
+            piece = self.cursor.tried(state.pieces, text, is_whole=is_whole)
+            if piece is not None:
+                return self._moved(state, piece, token if last is None else last, kept)
         return None
 
-    def _moved(
-        self, state: _State, matcher: GrammarMatcher, text: bytes, token: bytes, kept: int
-    ) -> _State:
-        length = state.length + len(text)
+    def _spaced(self, state: _State, token: bytes) -> list[bytes]:
+        """A token with the blanks that may come before it."""
+        written, at = self.written, state.length
+        if at < len(written):
+            begin = at
+            while begin < len(written) and written[begin] in _SPACE:
+                begin += 1
+            text = written[at:begin] + token
+            # Blanks that end the text so far may go on.
+            return [text] if written.startswith(text[: len(written) - at], at) else []
+        blanks = self.cursor.blanks(state.pieces)
+        is_apart = state.comes_behind in (b",", b":")
+        return [*([blanks + token] if blanks else [b" " + token] if is_apart else []), token]
+
+    def _moved(self, state: _State, piece: _Piece, token: bytes, kept: int) -> _State:
+        length = state.length + len(piece.text)
         kept = state.kept + (kept if length > len(self.written) else 0)
-        moved = _State(matcher, length, (state.pieces, text), kept, token)
+        moved = _State(length, piece, kept, token)
         best = self.furthest
-        if length >= len(self.written) and (best is None or kept > best.kept):
-            self.furthest = moved
+        if length < len(self.written):
+            is_further = length > self.reached
+        else:
+            is_further = best is None or kept > best.kept
+            self.furthest = moved if is_further else best
+        if is_further:
+            self.reached = max(self.reached, length)
+            self.offers_before = self.offers
         return moved
 
     def _values(self, state: _State, node: Node) -> Iterator[_State]:
@@ -273,18 +411,20 @@ class _Rewriter:
         if opened is None:
             return
 
-        def next_states(before: _State, number: int) -> Iterator[_State]:
+        def next_states(before: _State, number: int) -> Iterator[tuple[_State, bool]]:
             behind = before
+            is_last = number + 1 == len(node.values)
             if before.comes_behind != b"[" or before.pieces is not opened.pieces:
-                comma = self._offer(before, b",")
+                comma = self._comma(before)
                 if comma is None:
-                    yield before
+                    yield before, True
                     return
                 behind = comma
             value = node.values[number]
-            yield from self._values(behind, value)
+            for state in self._values(behind, value):
+                yield state, is_last
             if not isinstance(value, Scalar) or not value.is_doubtful:
-                yield before  # without it
+                yield before, is_last  # without it
 
         for behind in _walked(opened, len(node.values), next_states, self._is_spent):
             closed = None if node.is_open else self._offer(behind, b"]")
@@ -295,10 +435,7 @@ class _Rewriter:
         opened = self._offer(state, b"{")
         if opened is None:
             return
-        ordered = self._ordered(node)
-        # Which members are left, for each state on the path: paths share their beginnings.
-        left = {id(opened.pieces): frozenset(ordered)}
-        keep_alive: list[object] = [opened.pieces]
+        left = _Left(self._ordered(node))
 
         def place(before: _State, number: int) -> Iterator[_State]:
             """The states behind one member."""
@@ -310,24 +447,18 @@ class _Rewriter:
                     # A key without its value is nothing.
                     yield from self._values(colon._replace(kept=colon.kept + kept), value)
 
-        def next_states(before: _State, step: int) -> Iterator[_State]:
-            here = left[id(before.pieces)]
-            if not here:
-                yield before
-                return
+        def next_states(before: _State, step: int) -> Iterator[tuple[_State, bool]]:
             if step < node.fixed:
-                options: Sequence[int] = [step] if step in here else []
+                options: Sequence[int] | _Left = [step]
             else:
-                options = [number for number in ordered if number in here]
+                options = left
             for behind, number in self._by_loss(before, options, place, node, opened):
-                left[id(behind.pieces)] = here - {number}
-                keep_alive.append(behind.pieces)
-                yield behind
+                left.take(number)
+                yield behind, not left
+                left.put_back(number)
             if step >= node.fixed:  # without the others; one that is null says nothing
-                left[id(before.pieces)] = frozenset()
-                nothing = sum(_null(node.items[number]) for number in here)
-                yield before._replace(kept=before.kept + nothing)
-                left[id(before.pieces)] = here
+                nothing = sum(_null(node.items[number]) for number in left)
+                yield before._replace(kept=before.kept + nothing), True
 
         for behind in _walked(opened, len(node.items), next_states, self._is_spent):
             closed = None if node.is_open else self._offer(behind, b"}")
@@ -337,7 +468,7 @@ class _Rewriter:
     def _by_loss(
         self,
         before: _State,
-        options: Sequence[int],
+        options: Sequence[int] | _Left,
         place: Callable[[_State, int], Iterator[_State]],
         node: Members,
         opened: _State,
@@ -350,10 +481,11 @@ class _Rewriter:
         is_first = before.pieces is opened.pieces
 
         def takes(state: _State, number: int, first: bool) -> bool:
-            work = self.work
-            is_taken = any(True for _ in self._keyed(state, node.items[number][0], is_first=first))
-            self.work = work  # what is only tried is not kept
-            return is_taken
+            known = state.pieces.fits
+            if number not in known:
+                keyed = self._keyed(state, node.items[number][0], is_first=first)
+                known[number] = next(keyed, None) is not None
+            return known[number]
 
         open_now = [n for n in options if takes(before, n, is_first)] if looks_ahead else options
         held_back: list[tuple[int, _State, int]] = []
@@ -378,7 +510,7 @@ class _Rewriter:
 
     def _keyed(self, before: _State, key: Scalar, *, is_first: bool) -> Iterator[_State]:
         """The states behind a key in the spellings that the grammar may know it by."""
-        behind = before if is_first else self._offer(before, b",")
+        behind = before if is_first else self._comma(before)
         if behind is None:
             return
         for name in self._names(key):
@@ -391,11 +523,20 @@ class _Rewriter:
             if keyed is not None:
                 yield keyed
 
+    def _comma(self, before: _State) -> _State | None:
+        """The state behind a comma, which is the same for all that may come next."""
+        known = before.pieces.comma
+        if known is not None:
+            return _State(before.length + len(known.text), known, before.kept, b",")
+        behind = self._offer(before, b",")
+        if behind is not None:
+            before.pieces.comma = behind.pieces
+        return behind
+
     def _names(self, key: Scalar) -> list[str]:
         """A key as it is, and the declared keys that differ from it in case and separators only."""
-        bare = _bare(key.text)
-        alike = {name for order in self.orders for name in order if _bare(name) == bare}
-        return [key.text, *sorted(alike - {key.text})]
+        alike = self.orders.alike.get(_bare(key.text), ())
+        return [key.text, *(name for name in alike if name != key.text)]
 
     def _ordered(self, node: Members) -> list[int]:
         """The members in the order of the declaration that knows most of them, else as they are."""
@@ -403,8 +544,7 @@ class _Rewriter:
         numbers = list(range(len(node.items)))
         best: dict[str, int] = {}
         most = 0
-        for order in self.orders:
-            ranks = {_bare(name): rank for rank, name in enumerate(order)}
+        for ranks in self.orders.ranks:
             known = sum(name in ranks for name in bare)
             if known > most:
                 best, most = ranks, known
@@ -439,7 +579,7 @@ class _Rewriter:
         """The strings that the grammar lists here and that differ in case and separators only."""
         bare = _bare(text)
         try:
-            candidates = state.matcher.candidates(64)
+            candidates = self.cursor.at(state.pieces).candidates(64)
         except StencilError:
             return
         for candidate in candidates:
@@ -448,13 +588,43 @@ class _Rewriter:
                 yield listed.encode()
 
 
+class _Left:
+    """The members that have not come yet, in an order; what was taken last is put back first."""
+
+    def __init__(self, ordered: Sequence[int]) -> None:
+        self._count = len(ordered)
+        # A ring, whose beginning is no member.
+        self._beginning = len(ordered)
+        ring = [self._beginning, *ordered]
+        self._next = dict(zip(ring, [*ring[1:], self._beginning], strict=True))
+        self._before = {after: number for number, after in self._next.items()}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[int]:
+        number = self._next[self._beginning]
+        while number != self._beginning:
+            yield number
+            number = self._next[number]
+
+    def take(self, number: int) -> None:
+        before, after = self._before[number], self._next[number]
+        self._next[before], self._before[after] = after, before
+        self._count -= 1
+
+    def put_back(self, number: int) -> None:
+        self._next[self._before[number]] = self._before[self._next[number]] = number
+        self._count += 1
+
+
 def _walked(
     first: _State,
     steps: int,
-    next_states: Callable[[_State, int], Iterator[_State]],
+    next_states: Callable[[_State, int], Iterator[tuple[_State, bool]]],
     is_spent: Callable[[], bool],
 ) -> Iterator[_State]:
-    """The ends of all paths of so many steps, depth first.
+    """The ends of all paths of at most so many steps, depth first.
 
     Where nothing more may be offered no path comes to an end that closes, and each would be walked
     for each of its steps.
@@ -464,10 +634,10 @@ def _walked(
         return
     path = [next_states(first, 0)]
     while path and not is_spent():
-        state = next(path[-1], None)
+        state, is_last = next(path[-1], (None, False))
         if state is None:
             path.pop()
-        elif len(path) == steps:
+        elif is_last:
             yield state
         else:
             path.append(next_states(state, len(path)))
@@ -487,10 +657,10 @@ def _null(member: tuple[Scalar, Node | None]) -> int:
 
 def _joined(state: _State) -> bytes:
     pieces: list[bytes] = []
-    here: object = state.pieces
-    while isinstance(here, tuple):
-        here, piece = here
-        pieces.append(piece)
+    here: _Piece | None = state.pieces
+    while here is not None:
+        pieces.append(here.text)
+        here = here.before
     return b"".join(reversed(pieces))
 
 

@@ -157,10 +157,11 @@ class Guided:
 
     Attributes:
         response: The text, the seed included and the prompt not.
-        status: "valid": a whole text of the grammar, ended by the draft or the grammar. "closed": a
-            whole text too, but a budget or a stop text came first and a shortest completion closed
-            it, or nothing of what the model wrote is in it. "truncated": a beginning of a text,
-            because no completion of bearable length exists.
+        status: "valid": a whole text of the grammar, ended by the draft or the grammar, or whole
+            when a budget or a stop text came. "closed": a whole text too, but a budget or a stop
+            text came first and a shortest completion closed it, or nothing of what the model wrote
+            is in it. "truncated": a beginning of a text, because no completion of bearable length
+            exists.
         reason: Why it ended, in a few words.
         trace: What happened, step by step.
         usage: What it cost.

@@ -23,6 +23,7 @@ from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.typed import raise_with_text
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import (
+    NumberTooLarge,
     read_json,
     read_json_exactly,
     rounded,
@@ -321,7 +322,10 @@ def _answer_format(output: Output) -> Format | None:
         # A format has no other documents, no tables of names and few of the options.
         is_plain = replace(source.options, spelling="natural") == JsonSchemaOptions()
         if is_plain and not source.documents:
-            return JSONSchemaFormat(json_schema=read_json_exactly(source.text))
+            try:
+                return JSONSchemaFormat(json_schema=read_json_exactly(source.text))
+            except _NOT_HELD:
+                pass
         return GrammarFormat(grammar=str(output.grammar()))
     if isinstance(source, RegexSource):
         return None if output.accepts_cut_text else RegexFormat(pattern=source.pattern)
@@ -405,6 +409,11 @@ class _Family:
         return [message, *results]
 
 
+_ANSWER = "stencilm:answer"
+_NOT_HELD = (NumberTooLarge, RecursionError)
+"""Raised for what an annotation of a schema may hold, and no value of Python."""
+
+
 class _Json:
     """Turns as one JSON object, with calls or an answer as its `turn`."""
 
@@ -414,8 +423,12 @@ class _Json:
         source = output.grammar().source
         self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
-            self.answer: dict[str, Any] = read_json(source.text, exact=True)
             self.given = _given(source)
+            try:
+                self.answer: dict[str, Any] = read_json(source.text, exact=True)
+            except _NOT_HELD:
+                self.answer = {"$ref": _ANSWER}
+                self.given["documents"] = {**self.given["documents"], _ANSWER: source.text}
         elif isinstance(source, RegexSource):
             # A text that is no JSON is a string here.
             pattern = source.pattern

@@ -208,6 +208,9 @@ def test_what_is_wished_beside_a_schema_is_a_tag(compiler: GrammarCompiler) -> N
     assert tag_of_wishes(asked(regex="a", disable_any_whitespace=True)) is None
     with pytest.raises(ValueError, match="whitespace_pattern cannot be enforced; leave it out"):
         tag_of_wishes(asked(json=True, whitespace_pattern=" *"))
+    nested = f'{{"default": {"[" * 100_000 + "]" * 100_000}}}'
+    with pytest.raises(ValueError, match="nested too deeply"):
+        tag_of_wishes(asked(json=nested, disable_any_whitespace=True))
 
 
 @pytest.mark.parametrize("compact", [False, True])

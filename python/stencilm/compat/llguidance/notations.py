@@ -66,7 +66,10 @@ def json_grammar(
     if not defaults and not overrides:
         text = schema if isinstance(schema, str) else _written(dict(schema))
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
-    read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
+    try:
+        read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
+    except RecursionError:
+        raise ValueError("the schema is nested too deeply: flatten it") from None
     if not isinstance(read, dict):
         raise ValueError(
             f"schema is {read!r:.60}, but must be an object where options are given: {{}} allows "

@@ -286,7 +286,7 @@ def with_schemas(tag: str) -> str:
     """
     try:
         value = read_json_exactly(tag)
-    except ValueError:
+    except (ValueError, RecursionError):
         return tag  # compiling it says where the fault is
 
     def walk(part: Any) -> Any:

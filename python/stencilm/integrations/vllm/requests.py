@@ -103,7 +103,10 @@ def tag_of_wishes(params: Any) -> str | None:
         return None
     schema = params.json if params.json is not None else {"type": "object"}
     if isinstance(schema, str):
-        schema = read_json_exactly(schema)
+        try:
+            schema = read_json_exactly(schema)
+        except RecursionError:
+            raise ValueError("the schema is nested too deeply: flatten it") from None
     value = {"type": "json_schema", "json_schema": schema, **wishes}
     return write_json({"type": "structural_tag", "format": value})
 
