@@ -254,11 +254,13 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     schema.pop("description", None)
     schema["additionalProperties"] = False
     named = without_arguments(function)
-    # A class without a docstring would be described as its base.
-    said = inspect.cleandoc(named.__doc__ or "") if isinstance(named, type) else None
-    description, of_parameters = read_docstring(
-        (inspect.getdoc(named) or "") if said is None else said
-    )
+    # A class without a docstring would be described as its base, and an object as its class.
+    if inspect.isroutine(named) or hasattr(named, "__wrapped__"):
+        said = inspect.getdoc(named) or ""
+    else:
+        called = named if isinstance(named, type) else type(named).__call__
+        said = inspect.cleandoc(called.__doc__ or named.__doc__ or "")
+    description, of_parameters = read_docstring(said)
     properties = schema.setdefault("properties", {})
     for name, text in of_parameters.items():
         known = properties.get(name)
@@ -267,7 +269,7 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     for known in properties.values():
         if isinstance(known, dict):
             known.pop("title", None)
-    definition: dict[str, Any] = {"name": getattr(named, "__name__", "function")}
+    definition: dict[str, Any] = {"name": getattr(named, "__name__", type(named).__name__)}
     if description:
         definition["description"] = description
     definition["parameters"] = schema
