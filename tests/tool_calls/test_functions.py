@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Self, Unpack
 
 import pydantic.dataclasses
@@ -217,6 +218,36 @@ def chosen(a: int) -> int:
 def test_functions_whose_arguments_cannot_be_told_are_refused(function: Any, words: str) -> None:
     with pytest.raises(stencilm.UnsupportedFeature, match=words):
         tool_of(function)
+
+
+def test_a_generator_that_does_not_end_is_closed() -> None:
+    closed = []
+
+    def endless() -> Iterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.append("plain")
+
+    async def awaited() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.append("asynchronous")
+
+    call = stencilm.ToolCall("endless", {}, "")
+    _, error = tool_of(endless).outcome(call)
+    assert isinstance(error, stencilm.LimitExceeded)
+    assert closed == ["plain"]
+
+    async def main() -> list[str]:
+        _, error = await tool_of(awaited, may_await=True).aoutcome(call)
+        assert isinstance(error, stencilm.LimitExceeded)
+        return [*closed]
+
+    assert asyncio.run(main()) == ["plain", "asynchronous"]
 
 
 class Described(Node):

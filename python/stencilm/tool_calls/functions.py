@@ -7,7 +7,16 @@ import inspect
 import json
 import operator
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -146,7 +155,11 @@ class _Values:
         if inspect.isawaitable(value):
             return await self.awaited(self.listed(await value))
         if isinstance(value, AsyncIterator):
-            return [await self.awaited(self.listed(self.counted(each))) async for each in value]
+            try:
+                return [await self.awaited(self.listed(self.counted(each))) async for each in value]
+            finally:  # what it holds open is no more needed, also where it has not ended
+                if isinstance(value, AsyncGenerator):
+                    await value.aclose()
         if type(value) in (list, tuple):
             return type(value)([await self.awaited(part) for part in value])
         if type(value) is dict:
@@ -156,7 +169,11 @@ class _Values:
     def listed(self, value: Any) -> Any:
         """A value with lists for iterators, those within lists and dicts included."""
         if isinstance(value, Iterator):
-            return [self.listed(self.counted(each)) for each in value]
+            try:
+                return [self.listed(self.counted(each)) for each in value]
+            finally:  # what it holds open is no more needed, also where it has not ended
+                if isinstance(value, Generator):
+                    value.close()
         if type(value) in (list, tuple):
             parts = [self.listed(part) for part in value]
             is_same = all(map(operator.is_, parts, value))
