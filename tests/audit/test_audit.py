@@ -141,6 +141,13 @@ def test_an_engine_that_fails_does_not_end_the_audit(status: str) -> None:
     assert report.outcomes["one"][name].why
 
 
+def test_masks_that_are_too_short_are_told() -> None:
+    report = audit([OBJECT], engines=[toy_engines.Shortens], time_limit=5.0)
+    (outcome,) = report.outcomes["schema 0"].values()
+    assert outcome.status == "failure"
+    assert "the mask has 2 words, and " in outcome.findings[0].why
+
+
 def test_what_an_engine_writes_beside_python_is_no_answer() -> None:
     cases = [SchemaCase(name, json.dumps(LIST)) for name in ("one", "two")]
     report = audit(cases, engines=[toy_engines.Chatters])

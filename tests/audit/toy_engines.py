@@ -126,6 +126,13 @@ class Grows(Stencilm):
             time.sleep(1)
 
 
+class Shortens(Stencilm):
+    """Has masks of two words, for whatever vocabulary."""
+
+    def mask(self, matcher: Any) -> Any:
+        return super().mask(matcher)[:2]
+
+
 class Raises(Stencilm):
     """Has no masks after two tokens."""
 

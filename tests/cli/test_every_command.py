@@ -123,6 +123,8 @@ def test_all_commands_with_a_grammar_have_the_same_options() -> None:
         (["check", "--type", "Nothing"], 2, "names no type"),
         (["index", "a.regex", "--max-states", "0"], 2, "max_states is 0, but must be at least 1"),
         (["index", "a.regex", "--max-states", "9" * 30], 2, "max_states is beyond 64 bits"),
+        (["audit", "--schemas", "a.json", "--seed", "-1"], 2, "'--seed'"),
+        (["audit", "--schemas", "a.json", "-e", "a.py:A", "-e", "a.py:A"], 2, "names one twice"),
         # 1: what is named is not there, or does not do.
         (["check", "none.lark"], 1, "there is no file"),
         (["check", "--type", "named_here.py:None_"], 1, "has no 'None_'"),
@@ -130,6 +132,7 @@ def test_all_commands_with_a_grammar_have_the_same_options() -> None:
         (["check", "--structural-tag", "a.lark"], 1, "a.lark:1:1: this is not JSON"),
         (["check", "a.txt"], 1, "give --from for another notation"),
         (["explain", "a.lark", "--token", "not one token"], 1, "no token spells"),
+        (["explain", "a.lark", "--token", "\N{ARABIC-INDIC DIGIT THREE}"], 1, "no token spells"),
         (["mask", "a.lark", "--text", "x"], 1, "cannot follow"),
     ],
 )

@@ -29,6 +29,7 @@ BASE = {
         "errors",
         "files",
         "foreign",
+        "in_thread",
         "limits",
         "renewed_lock",
         "shown",

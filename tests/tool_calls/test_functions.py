@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import functools
-from typing import Any, NotRequired, Unpack
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Self, Unpack
 
+import pydantic.dataclasses
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
 import stencilm
@@ -81,6 +86,168 @@ def test_named_arguments_that_are_known_by_a_typed_dict() -> None:
     assert schema["required"] == ["boat", "knots"]
     call = stencilm.ToolCall("sail", {"boat": "Ida", "knots": 9}, "")
     assert tool.run(call) == ("Ida", {"knots": 9})
+
+
+class Sized(BaseModel):
+    size: int = Field(alias="Size", description="In metres.", le=9)
+    data: Annotated[bool, Field(description="Any.")] = True
+
+
+@pydantic.dataclasses.dataclass
+class Checked:
+    args: int = Field(le=9)
+
+
+@dataclasses.dataclass
+class Plain:
+    a: int
+    sized: Sized | None = None
+
+
+@dataclasses.dataclass(init=False)
+class Unmade:
+    a: str
+
+    def __init__(self, a: int) -> None:
+        self.a = str(a)
+
+
+class Pair(NamedTuple):
+    a: int
+    b: bool = True
+
+
+class Door:
+    a: str
+
+    def __init__(self, a: int) -> None:
+        self.a = str(a)
+
+    def __call__(self, height: int, kind: Literal["in", "out"] = "in") -> int:
+        """Opens it.
+
+        Args:
+            height: In metres.
+        """
+        return height
+
+    def beside(self, other: Self) -> None:
+        """Stands beside another one."""
+
+
+class Made:
+    def __new__(cls, a: int) -> Made:
+        return super().__new__(cls)
+
+
+def signed(**given: Any) -> Any:
+    return given
+
+
+def keyword(name: str, kind: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+
+
+signed.__signature__ = inspect.Signature([keyword("a", int)])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "kinds", "taken", "refused"),
+    [
+        (Door, "Door", {"a": "integer"}, {"a": 2}, {"a": "x"}),
+        (Made, "Made", {"a": "integer"}, {"a": 2}, {"a": "x"}),
+        (Unmade, "Unmade", {"a": "integer"}, {"a": 2}, {"a": "x"}),
+        (Plain, "Plain", {"a": "integer", "sized": None}, {"a": 2}, {"a": "x"}),
+        (Pair, "Pair", {"a": "integer", "b": "boolean"}, {"a": 2}, {"a": "x"}),
+        (Sized, "Sized", {"Size": "integer", "data": "boolean"}, {"Size": 9}, {"Size": 10}),
+        (Checked, "Checked", {"args": "integer"}, {"args": 9}, {"args": 10}),
+        (Door(1), "Door", {"height": "integer", "kind": "string"}, {"height": 2}, {"height": "x"}),
+        (functools.partial(Door(1), kind="out"), "Door", {"height": "integer"}, {"height": 2}, {}),
+        (functools.lru_cache(weather), "weather", None, {"city": "Rome"}, {"city": 1}),
+        (signed, "signed", {"a": "integer"}, {"a": 2}, {"a": "x"}),
+    ],
+)
+def test_arguments_of_what_can_be_called_are_those_of_its_hints(
+    function: Any, name: str, kinds: Any, taken: dict[str, Any], refused: dict[str, Any]
+) -> None:
+    tool = tool_of(function)
+    definition = tool.definition["function"]
+    properties = definition["parameters"]["properties"]
+    assert definition["name"] == name
+    if kinds is not None:
+        assert {name: one.get("type") for name, one in properties.items()} == kinds
+    tool.run(stencilm.ToolCall(name, taken, ""))
+    with pytest.raises(ValidationError):
+        tool.run(stencilm.ToolCall(name, refused, ""))
+
+
+def test_the_words_of_what_can_be_called_are_those_of_its_methods_and_fields() -> None:
+    sized = tool_of(Sized).definition["function"]["parameters"]["properties"]
+    assert sized["Size"] == {"type": "integer", "maximum": 9, "description": "In metres."}
+    assert sized["data"]["description"] == "Any."
+    door = tool_of(Door(1)).definition["function"]
+    assert door["description"] == "Opens it."
+    assert door["parameters"]["properties"]["height"]["description"] == "In metres."
+
+
+def elsewhere(a: functools.nothing) -> None: ...  # type: ignore[name-defined]
+
+
+def divided(a: int) -> None: ...
+
+
+divided.__annotations__["a"] = "1 / 0"
+
+
+@functools.singledispatch
+def chosen(a: int) -> int:
+    return a
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (elsewhere, "functools.*has no attribute 'nothing'"),
+        (divided, "division by zero"),
+        (chosen, "chosen by the type of its first argument.*wrap it"),
+        (Door(1).beside, "Self in the hint of 'other'.*write the class itself"),
+        (list[int], "list.int."),
+        (Callable[[int], int], "Callable"),
+    ],
+)
+def test_functions_whose_arguments_cannot_be_told_are_refused(function: Any, words: str) -> None:
+    with pytest.raises(stencilm.UnsupportedFeature, match=words):
+        tool_of(function)
+
+
+def test_a_generator_that_does_not_end_is_closed() -> None:
+    closed = []
+
+    def endless() -> Iterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.append("plain")
+
+    async def awaited() -> AsyncIterator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.append("asynchronous")
+
+    call = stencilm.ToolCall("endless", {}, "")
+    _, error = tool_of(endless).outcome(call)
+    assert isinstance(error, stencilm.LimitExceeded)
+    assert closed == ["plain"]
+
+    async def main() -> list[str]:
+        _, error = await tool_of(awaited, may_await=True).aoutcome(call)
+        assert isinstance(error, stencilm.LimitExceeded)
+        return [*closed]
+
+    assert asyncio.run(main()) == ["plain", "asynchronous"]
 
 
 class Described(Node):

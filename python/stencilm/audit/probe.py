@@ -405,8 +405,10 @@ class Probe:
             words = np.ascontiguousarray(self.engine.mask(matcher)).reshape(-1).view(np.uint32)
         except Exception as error:
             raise _EngineFailed(tokens[:at], error) from error
-        if 32 * len(words) < len(self.vocabulary.texts):
-            short = ValueError(f"a mask of {len(words)} words for {len(self.vocabulary.texts)}")
+        size = len(self.vocabulary.texts)
+        if 32 * len(words) < size:
+            needed = -(-size // 32)
+            short = ValueError(f"the mask has {len(words)} words, and {size} tokens need {needed}")
             raise _EngineFailed(tokens[:at], short)
         return words
 

@@ -156,6 +156,8 @@ class EngineWorker:
             words = [int(word) for word in engine.mask(matcher)]
         except Exception:
             return finding.kind == "failure"
+        if 32 * len(words) < len(small.tokens):
+            return finding.kind == "failure"
         is_allowed = bool(words[token // 32] >> token % 32 & 1)
         if finding.kind == "dead end":
             return all(accepted) and not any(words)

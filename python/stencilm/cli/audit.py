@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import Failure
+from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED
 from stencilm.cli.options import Tokenizer
 from stencilm.files import check_writable
@@ -43,7 +43,9 @@ def audit(
     sample: Annotated[
         int | None, typer.Option(min=1, help="How many schemas are drawn; all without it.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="What schemas, walks and texts are drawn by.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="What schemas, walks and texts are drawn by.")
+    ] = 0,
     jobs: Annotated[
         int, typer.Option(min=1, max=64, help="Schemas that are looked at side by side.")
     ] = 1,
@@ -68,6 +70,9 @@ def audit(
     """
     from stencilm.audit import audit as look
 
+    named = engine or ["stencilm"]
+    if len(set(named)) < len(named):
+        raise Failure(f"--engine names one twice: {', '.join(named)}", USAGE)
     for file in (json_file, html_file):
         if file is not None:
             check_writable(file)
@@ -77,7 +82,7 @@ def audit(
         try:
             report = look(
                 schemas,
-                engines=engine or ["stencilm"],
+                engines=named,
                 tokenizer=tokenizer,
                 sample=sample,
                 seed=seed,

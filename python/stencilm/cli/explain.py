@@ -78,7 +78,7 @@ def _completion(matcher: Any) -> str | None:
 
 def _token(matcher: Any, info: Any, name: str) -> dict[str, Any]:
     """What becomes of one token, given by its id or its text."""
-    number = written_number(name)
+    number = written_number(name) if name.isascii() else None  # others are digits of a text
     if number is not None and number < info.vocab_size:
         found = number
     else:

@@ -6,7 +6,7 @@ backoff; what is left here is to send a request, read what comes while it is wor
 
 from __future__ import annotations
 
-from asyncio import Semaphore, create_task, gather, to_thread
+from asyncio import Semaphore, create_task, gather
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +43,7 @@ from stencilm.guiding.task import Budget, Guided
 from stencilm.guiding.task import Options as GuideOptions
 from stencilm.guiding.text import TextGuide
 from stencilm.guiding.values import generation_of
+from stencilm.in_thread import in_thread
 from stencilm.matching.texts import byte_matcher
 from stencilm.models.options import Drawing, options_of
 from stencilm.models.typed_model import Check, Job, OnEvent, TypedModel, go_on
@@ -428,7 +429,7 @@ class ApiModel(TypedModel):
     async def answer_async(self, ask: Ask) -> Answer:
         """The same, awaited; a synchronous client is called in a thread."""
         if not self.is_async:
-            return await to_thread(self.answer, ask)
+            return await in_thread(self.answer, ask)
         async with aclosing(self.parts_async(ask)) as parts:
             async for part in parts:
                 if isinstance(part, Answer):
@@ -468,7 +469,7 @@ class ApiModel(TypedModel):
     async def parts_async(self, ask: Ask) -> AsyncGenerator[str | Answer, None]:
         """The same, awaited."""
         if not self.is_async:
-            yield await to_thread(self.answer, ask)
+            yield await in_thread(self.answer, ask)
             return
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:

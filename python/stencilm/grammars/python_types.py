@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import lru_cache, partial
+from types import FunctionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -15,6 +16,7 @@ from typing import (
     Literal,
     NotRequired,
     Required,
+    Self,
     Unpack,
     get_args,
     get_origin,
@@ -106,8 +108,9 @@ def arguments_of(function: Callable[..., Any]) -> Any:
     Arguments that have defaults may be left out; `*args` and `**kwargs` are, unless their names
     are known by `Unpack`, and so is what a `functools.partial` gives already. A default that is a
     `Field` bounds its argument, and is the value in it. A parameter without an annotation takes
-    any value. Raises UnsupportedFeature for a function that cannot be called by names, or whose
-    parameters are not known.
+    any value. Of a class and of an object that can be called it is what their methods say. Raises
+    UnsupportedFeature for a function that cannot be called by names, or whose parameters are not
+    known.
     """
     from pydantic.fields import FieldInfo
     from typing_extensions import TypedDict as ExtendedTypedDict
@@ -117,11 +120,18 @@ def arguments_of(function: Callable[..., Any]) -> Any:
         given, called = called.keywords | given, called.func
     try:
         parameters = inspect.signature(function).parameters.values()
-        hints = get_type_hints(called, include_extras=True)
-    except (TypeError, ValueError, NameError) as error:
+        hints = _hints_of(called)
+    except Exception as error:  # an annotation that is a text is code, and may raise anything
+        is_plain = isinstance(error, (TypeError, ValueError, NameError))
+        reason = _first_line(error) if is_plain else said(error)
         raise UnsupportedFeature(
-            f"the parameters of the function {name} are not known: {_first_line(error)}"
+            f"the parameters of the function {name} are not known: {reason}"
         ) from error
+    if inspect.isfunction(called) and hasattr(called, "registry") and hasattr(called, "dispatch"):
+        raise UnsupportedFeature(
+            f"the function {name} is chosen by the type of its first argument, which it takes by "
+            "position only, and arguments are given by name: wrap it"
+        )
     members: dict[str, Any] = {}
     for one in parameters:
         if one.kind is one.VAR_KEYWORD:
@@ -133,7 +143,12 @@ def arguments_of(function: Callable[..., Any]) -> Any:
                 f"the function {name} takes {one.name!r} by its position only, and arguments are "
                 "given by name: remove the '/' from its parameters, or wrap it"
             )
-        tp = hints.get(one.name, Any)
+        tp = hints.get(one.name, Any if one.annotation is one.empty else one.annotation)
+        if _has_self(tp):
+            raise UnsupportedFeature(
+                f"the function {name} has Self in the hint of {one.name!r}, and no name of a class "
+                "to read: write the class itself"
+            )
         if isinstance(one.default, FieldInfo):
             members[one.name] = Annotated[tp, one.default]
             continue
@@ -141,6 +156,63 @@ def arguments_of(function: Callable[..., Any]) -> Any:
     made: Any = ExtendedTypedDict(name.rpartition(".")[2], members)  # type: ignore[misc]
     made.__doc__ = inspect.getdoc(called)
     return made
+
+
+def _field_hints(called: Any) -> dict[str, Any]:
+    """The hints of the fields of a pydantic class with their bounds, by all names that they have.
+
+    A class with a method of its own that makes its values may take other arguments.
+    """
+    from pydantic.fields import Field
+
+    fields = getattr(called, "__pydantic_fields__", {}) if isinstance(called, type) else {}
+    if fields and not _is_made(called.__init__, called):
+        return {}
+    found: dict[str, Any] = {}
+    for name, field in fields.items():
+        known: Any = field.rebuild_annotation()
+        hint: Any = Annotated[known, Field(description=field.description)]
+        names = (name, field.alias, field.validation_alias)
+        found |= {each: hint for each in names if isinstance(each, str)}
+    return found
+
+
+def _hints_of(called: Any) -> dict[str, Any]:
+    """The hints of what a call leads to: of a class they stand in its method, if it has one.
+
+    A method that was made of the attributes of a class has no module of its own, in which its
+    hints could be read; the hints of the attributes are read each in its own.
+    """
+    if inspect.isroutine(called) or hasattr(called, "__wrapped__"):
+        return get_type_hints(called, include_extras=True)
+    if get_origin(called) is not None:
+        raise TypeError(f"{shown_value(called)} is a type: give its class")
+    if not isinstance(called, type):
+        return get_type_hints(type(called).__call__, include_extras=True)
+    hints = get_type_hints(called, include_extras=True) | _field_hints(called)
+    for name in ("__new__", "__init__"):
+        owner = next(each for each in called.__mro__ if name in vars(each))
+        method = getattr(called, name)
+        if inspect.isfunction(method) and not _is_made(method, owner):
+            hints |= get_type_hints(method, include_extras=True)
+    return hints
+
+
+def _is_made(method: FunctionType, owner: type) -> bool:
+    """Whether a method that makes the values of a class was made of the attributes of its owner."""
+    if method.__globals__.get("__name__", "").partition(".")[0] == "pydantic":
+        return True
+    if method.__code__.co_filename.startswith("<attrs"):
+        return True
+    made_by_dataclass = vars(owner).get("__dataclass_params__")
+    if made_by_dataclass is not None and method.__name__ == "__init__":
+        return bool(made_by_dataclass.init)
+    return "_field_defaults" in vars(owner)  # a named tuple
+
+
+def _has_self(hint: Any) -> bool:
+    """Whether `Self` is in a hint, which stands there for a class that the hint does not know."""
+    return hint is Self or any(map(_has_self, get_args(hint)))
 
 
 def _unpacked(hint: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from stencilm.guiding.local import LocalGuide
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided, Options
 from stencilm.guiding.text import First, Means, TextGuide
+from stencilm.in_thread import in_thread
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.texts import byte_vocabulary, compiler_of
@@ -33,6 +34,7 @@ from stencilm.whole_numbers import truth
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from concurrent.futures import Future
 
 OnEvent = Callable[[Event], None]
 
@@ -148,14 +150,14 @@ async def aguide(
         >>> asyncio.run(stencilm.aguide(draft, stencilm.Choice(["yes", "no"]), "?")).response
         'yes'
     """
-    from asyncio import CancelledError, get_running_loop, to_thread
+    from asyncio import CancelledError, get_running_loop
 
     drafter = _drafter(draft_model)
     if drafter is None:
-        chooser = chooser_of(target_model)
+        chooser, on_loop = chooser_of(target_model), None
         if chooser is not None and chooser.is_async:
-            target_model = _OnLoop(chooser, get_running_loop())
-        cancelled = _Cancelled()
+            target_model = on_loop = _OnLoop(chooser, get_running_loop())
+        cancelled = _Cancelled(on_loop)
         on_event = checked_listener(options.pop("on_event", None))
 
         def listen(event: Event) -> None:
@@ -164,11 +166,11 @@ async def aguide(
                 on_event(event)
 
         try:
-            return await to_thread(
+            return await in_thread(
                 guide, draft_model, parser, prompt, target_model, on_event=listen, **options
             )
         except CancelledError:
-            cancelled.now = True
+            cancelled.cancel()
             raise
     bound = signature(guide).bind(draft_model, parser, prompt, target_model, **options)
     bound.apply_defaults()
@@ -190,20 +192,34 @@ class _OnLoop(Chooser):
         self._chooser = chooser
         self._loop = loop
         self.is_async = False
+        self._running: Future[Answer] | None = None
 
     def answer(self, consult: Consult) -> Answer:
         from asyncio import run_coroutine_threadsafe
 
-        return run_coroutine_threadsafe(self._chooser.answer_async(consult), self._loop).result()
+        self._running = run_coroutine_threadsafe(self._chooser.answer_async(consult), self._loop)
+        return self._running.result()
+
+    def cancel(self) -> None:
+        """End the call that runs, if there is one."""
+        if self._running is not None:
+            self._running.cancel()
 
 
 class _Cancelled:
-    """Stops a loop in another thread at its next event."""
+    """Stops a loop in another thread at its next event, and what it waits for at once."""
 
-    now = False
+    def __init__(self, chooser: _OnLoop | None) -> None:
+        self._chooser = chooser
+        self._is_now = False
+
+    def cancel(self) -> None:
+        self._is_now = True
+        if self._chooser is not None:
+            self._chooser.cancel()
 
     def check(self) -> None:
-        if self.now:
+        if self._is_now:
             raise RuntimeError("the task that wanted this text was cancelled")
 
 

@@ -17,6 +17,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.guiding.drafts import Answer, Consult, is_coroutine_function
 from stencilm.guiding.labels import Labels
+from stencilm.in_thread import in_thread
 from stencilm.matching.candidates import Candidate, Literal, Pattern
 from stencilm.matching.texts import byte_matcher
 from stencilm.shown import shown_value
@@ -88,28 +89,31 @@ class Chooser:
             raise TypeError("the target model is asynchronous: await stencilm.aguide")
         started = perf_counter()
         steps = self._choice(consult)
+        given: Any = None
         try:
-            call = next(steps)
             while True:
-                call = steps.send(call())
-        except StopIteration as end:
-            return _answered(end)
+                try:
+                    call = steps.send(given)
+                except StopIteration as end:
+                    return _answered(end)
+                given = call()
         except Exception as error:
             return Answer(means="chooser", error=error, seconds=perf_counter() - started)
 
     async def answer_async(self, consult: Consult) -> Answer:
         """The same, awaited; what is no coroutine function runs in a thread."""
-        from asyncio import to_thread
-
         started = perf_counter()
         steps = self._choice(consult)
+        given: Any = None
         try:
-            call = next(steps)
             while True:
-                given = await to_thread(call)
-                call = steps.send(await given if inspect.isawaitable(given) else given)
-        except StopIteration as end:
-            return _answered(end)
+                try:
+                    call = steps.send(given)
+                except StopIteration as end:
+                    return _answered(end)
+                given = await in_thread(call)
+                if inspect.isawaitable(given):
+                    given = await given
         except Exception as error:
             return Answer(means="chooser", error=error, seconds=perf_counter() - started)
 

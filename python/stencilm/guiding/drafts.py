@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from stencilm.characters import whole_characters
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
+from stencilm.in_thread import in_thread
 from stencilm.matching.candidates import Candidate
 from stencilm.models.reasoning import Reasoning
 
@@ -173,10 +174,8 @@ class FunctionDrafter:
 
     async def answer_async(self, ask: Ask) -> Answer:
         """Await the coroutine function; a plain one runs in a thread of its own."""
-        from asyncio import to_thread
-
         if not self.is_async:
-            return await to_thread(self.answer, ask)
+            return await in_thread(self.answer, ask)
         started = perf_counter()
         awaitable: Awaitable[Any] = self._call(ask)
         return self._answered(await awaitable, started)

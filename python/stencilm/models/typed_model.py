@@ -31,6 +31,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.outputs import Output
+from stencilm.in_thread import in_thread
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.options import Drawing, laid_out_with
 from stencilm.models.prompts import Conversation
@@ -631,7 +632,7 @@ class TypedModel(ABC):
         """`_write_all`, awaited: where the task is cancelled, the step that runs is the last."""
         stop = _Stop()
         try:
-            return await asyncio.to_thread(self._write_all, jobs, output_type, options, stop.check)
+            return await in_thread(self._write_all, jobs, output_type, options, stop.check)
         except asyncio.CancelledError:
             stop.is_wanted = True
             raise
@@ -909,7 +910,7 @@ async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:
     """Each step in a thread; a cancelled task waits for the step that runs, and takes no other."""
     end = object()
     while True:
-        step: Any = await asyncio.shield(asyncio.to_thread(next, steps, end))
+        step: Any = await asyncio.shield(in_thread(next, steps, end))
         if step is end:
             return
         yield step

@@ -371,7 +371,8 @@ class _Tokenizer:
         if not wanted:
             return token_ids
         spelled = wanted.encode()
-        number = int(wanted) if wanted.isdecimal() and len(wanted) < 10 else None
+        is_id = wanted.isascii() and wanted.isdecimal() and len(wanted) < 10
+        number = int(wanted) if is_id else None
         return [
             each
             for each in token_ids

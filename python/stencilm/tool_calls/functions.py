@@ -7,7 +7,16 @@ import inspect
 import json
 import operator
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -146,7 +155,11 @@ class _Values:
         if inspect.isawaitable(value):
             return await self.awaited(self.listed(await value))
         if isinstance(value, AsyncIterator):
-            return [await self.awaited(self.listed(self.counted(each))) async for each in value]
+            try:
+                return [await self.awaited(self.listed(self.counted(each))) async for each in value]
+            finally:  # what it holds open is no more needed, also where it has not ended
+                if isinstance(value, AsyncGenerator):
+                    await value.aclose()
         if type(value) in (list, tuple):
             return type(value)([await self.awaited(part) for part in value])
         if type(value) is dict:
@@ -156,7 +169,11 @@ class _Values:
     def listed(self, value: Any) -> Any:
         """A value with lists for iterators, those within lists and dicts included."""
         if isinstance(value, Iterator):
-            return [self.listed(self.counted(each)) for each in value]
+            try:
+                return [self.listed(self.counted(each)) for each in value]
+            finally:  # what it holds open is no more needed, also where it has not ended
+                if isinstance(value, Generator):
+                    value.close()
         if type(value) in (list, tuple):
             parts = [self.listed(part) for part in value]
             is_same = all(map(operator.is_, parts, value))
@@ -254,11 +271,13 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     schema.pop("description", None)
     schema["additionalProperties"] = False
     named = without_arguments(function)
-    # A class without a docstring would be described as its base.
-    said = inspect.cleandoc(named.__doc__ or "") if isinstance(named, type) else None
-    description, of_parameters = read_docstring(
-        (inspect.getdoc(named) or "") if said is None else said
-    )
+    # A class without a docstring would be described as its base, and an object as its class.
+    if inspect.isroutine(named) or hasattr(named, "__wrapped__"):
+        said = inspect.getdoc(named) or ""
+    else:
+        called = named if isinstance(named, type) else type(named).__call__
+        said = inspect.cleandoc(called.__doc__ or named.__doc__ or "")
+    description, of_parameters = read_docstring(said)
     properties = schema.setdefault("properties", {})
     for name, text in of_parameters.items():
         known = properties.get(name)
@@ -267,7 +286,7 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     for known in properties.values():
         if isinstance(known, dict):
             known.pop("title", None)
-    definition: dict[str, Any] = {"name": getattr(named, "__name__", "function")}
+    definition: dict[str, Any] = {"name": getattr(named, "__name__", type(named).__name__)}
     if description:
         definition["description"] = description
     definition["parameters"] = schema

@@ -1,0 +1,28 @@
+"""Calls that a coroutine waits for while they run in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+    """`asyncio.to_thread`, also for what raises StopIteration.
+
+    No future of asyncio holds a StopIteration, so whoever waits for it would wait for ever. It
+    becomes the RuntimeError that Python makes of it in a coroutine function.
+    """
+    from asyncio import to_thread
+
+    def call() -> tuple[T | None, StopIteration | None]:
+        try:
+            return function(*arguments, **named), None
+        except StopIteration as stopped:
+            return None, stopped
+
+    value, stopped = await to_thread(call)
+    if stopped is not None:
+        raise stopped
+    return value  # type: ignore[return-value]  # None only where that is what it returned
