@@ -57,6 +57,15 @@ def test_a_batch_writes_what_each_prompt_does_alone(make: Any, options: Any) -> 
     assert model.batch(PROMPTS, grammar, **options) == [g.value for g in alone]
 
 
+def test_a_prompt_that_the_model_has_no_room_for_is_named(model: stencilm.Model) -> None:
+    limit = model.backend.context_size
+    assert limit is not None
+    long = "a" * (limit + 10)
+    for prompts, which in ((["a", long, "b"], "sequence 1"), ([long], "the sequence")):
+        with pytest.raises(stencilm.ModelError, match=f"{which} would hold {limit + 10} tokens"):
+            model.generate_batch(prompts, stencilm.Regex("[a-z]{3}"))
+
+
 def test_a_batch_shares_forward_passes(model: stencilm.Model, monkeypatch: Any) -> None:
     backend: Any = model.backend
     run: list[tuple[int, int]] = []

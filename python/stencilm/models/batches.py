@@ -52,10 +52,12 @@ class TransformersBatch:
         """
         added = [old + list(new) for old, new in zip(self._unread, token_ids, strict=True)]
         limit = self._model.context_size
-        longest = max(int(n) + len(new) for n, new in zip(self._lengths, added, strict=True))
+        lengths = [int(n) + len(new) for n, new in zip(self._lengths, added, strict=True)]
+        longest = max(lengths)
         if limit is not None and longest > limit:
+            which = f"sequence {lengths.index(longest)}" if len(lengths) > 1 else "a sequence"
             raise ModelError(
-                f"a sequence would hold {longest} tokens, but the model reads at most {limit}: "
+                f"{which} would hold {longest} tokens, but the model reads at most {limit}: "
                 "shorten the prompt"
             )
         width = max(map(len, added))
