@@ -82,12 +82,12 @@ class RememberingSequence:
         del self.token_ids[num_tokens:]
 
     def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """The logits behind the tokens."""
+        """The logits after the tokens."""
         self.token_ids += token_ids
         return self._row(len(self.token_ids))
 
     def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
-        """The logits behind each of the last tokens."""
+        """The logits after each of the last tokens."""
         self.token_ids += token_ids
         length = len(self.token_ids)
         return np.array([self._row(upto) for upto in range(length - rows + 1, length + 1)])

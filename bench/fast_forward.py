@@ -26,7 +26,7 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 MAX_TOKENS = 200
 
 WORD = {"type": "string", "pattern": "^[a-z]{1,8}$"}
-# As text, because a random model may write the zeros behind the point of a number without end.
+# As text, because a random model may write the zeros after the point of a number without end.
 NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{0,2}$"}
 
 

@@ -1,7 +1,7 @@
 """How fast a JSON object of exactly n string pairs is written: four ways, passes counted.
 
 `python -m bench.guide` runs the embedded model, `--shape smollm-135m` a model of that shape with
-random weights, for the cost of a token. Each way writes the same grammar behind the same prompt:
+random weights, for the cost of a token. Each way writes the same grammar after the same prompt:
 
 * naive: plain sampling, its mask made anew each step by trying every token (`accept_token`);
 * mask: masked decoding, one forward pass for each token;

@@ -46,7 +46,7 @@ class Bench:
         return self.info.tokenize_bytes(text.encode())
 
     def walk(self, compiled: CompiledGrammar, tokens: list[int]) -> list[float]:
-        """The time of the mask before each token and behind the last."""
+        """The time of the mask before each token and after the last."""
         matcher = GrammarMatcher(compiled)
         fill = matcher.fill_next_token_bitmask
         times = []
@@ -63,7 +63,7 @@ class Bench:
 
 
 def positions(text: str, ends: list[int]) -> Iterator[str]:
-    """Where in JSON each token starts, and "end" behind the last."""
+    """Where in JSON each token starts, and "end" after the last."""
     where, depth_kinds = "structural", []
     kinds = []
     escaped, expects_key = False, False

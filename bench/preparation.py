@@ -1,4 +1,4 @@
-"""What masks cost behind a preparation, and what they cost without.
+"""What masks cost after a preparation, and what they cost without.
 
     python -m bench.preparation --sample 200 --seed 3 --milliseconds 5
 

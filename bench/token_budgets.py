@@ -37,7 +37,7 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 GREATEST = 200
 # Of so many tokens the adversary takes the worst.
 LOOKED_AT = 4
-# Behind a token from which no way to the end is found, the end is this far.
+# After a token from which no way to the end is found, the end is this far.
 NO_WAY = 1_000_000
 # So many tokens are tried before the tokens of a mask are listed.
 TRIES = 8
@@ -137,7 +137,7 @@ def write(
 
 
 def furthest(matcher: GrammarMatcher, tokens: list[int]) -> int:
-    """The token behind which the end is furthest; a stop token is the nearest."""
+    """The token after which the end is furthest; a stop token is the nearest."""
 
     def distance(token: int) -> int:
         if not matcher.accept_token(token) or matcher.is_terminated():

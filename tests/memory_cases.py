@@ -43,7 +43,7 @@ class Reader:
         self.steps = 150 if self.info.vocab_size < 10_000 else 15
 
     def read(self, compiled: CompiledGrammar, pieces: Any) -> GrammarMatcher:
-        """A matcher behind the pieces, or behind those before a limit was reached."""
+        """A matcher after the pieces, or after those before a limit was reached."""
         matcher = GrammarMatcher(compiled)
         try:
             matcher.fill_next_token_bitmask(self.mask)

@@ -87,7 +87,7 @@ fn walk(grammar: Grammar, what: &str, choices: &mut Choices<'_>, counts: &mut Co
         assert_eq!(found, naive::mask(&matcher)?, "after {tokens:?}: {what}");
         counts.masks += 1;
         counts.decisions += matcher.compiled().vocabulary().vocab_size() as u64;
-        // Long runs make all that comes behind them slow to try, and show nothing else.
+        // Long runs make all that comes after them slow to try, and show nothing else.
         let allowed: Vec<u32> = found.iter().filter(|&token| token < 1 << (SHORT + 1)).collect();
         let Some(&token) = allowed.get(choices.below(allowed.len())) else { break };
         assert!(matcher.accept_token(token)?, "token {token} after {tokens:?}: {what}");

@@ -1,6 +1,6 @@
 //! Choices read from bytes: the same bytes make the same case, and fewer or smaller bytes a simpler one.
 
-/// A cursor in bytes. Behind their end every choice is the first one, so that everything comes to an end.
+/// A cursor in bytes. After their end every choice is the first one, so that everything comes to an end.
 #[derive(Clone)]
 pub struct Choices<'a> {
     data: &'a [u8],
@@ -33,7 +33,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// True once in so many times; never behind the end of the bytes.
+    /// True once in so many times; never after the end of the bytes.
     pub fn chance(&mut self, one_in: usize) -> bool {
         self.below(one_in) + 1 == one_in && one_in > 1
     }

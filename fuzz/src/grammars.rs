@@ -185,7 +185,7 @@ impl Maker {
         (0..at_least + choices.below(4)).map(|_| self.node(choices, depth.saturating_sub(1))).collect()
     }
 
-    /// A rule behind at least one byte, so that nothing is left-recursive; or at once, where that is allowed.
+    /// A rule after at least one byte, so that nothing is left-recursive; or at once, where that is allowed.
     fn call(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let rule = *choices.pick(&self.rules);
         let call = self.builder.node(Node::Rule(rule));
@@ -260,7 +260,7 @@ impl Maker {
             let alternatives = 1 + choices.below(3);
             let mut element = || {
                 let value = self.value(choices, depth);
-                // Behind a letter nothing is empty.
+                // After a letter nothing is empty.
                 let value = if self.values.is_empty() && choices.chance(3) {
                     let letter = self.literal(choices.pick(&["x", "1", "\"a\""]).as_bytes());
                     self.builder.sequence(&[letter, value])
@@ -300,7 +300,7 @@ impl Maker {
             let escaped = exprs.concat_all(&[escape, digit, digit]);
             character = exprs.or(&[character, escaped]);
         }
-        // Sometimes keys run out, in all or behind some beginnings.
+        // Sometimes keys run out, in all or after some beginnings.
         let few = choices.chance(3);
         if few {
             let letters: &[u8] = if class == 0 { b"ac" } else { b"bac" };

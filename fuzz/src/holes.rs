@@ -35,7 +35,7 @@ impl From<GrammarError> for Ended {
     }
 }
 
-/// A text before a hole and the texts behind it, between which there are holes.
+/// A text before a hole and the texts after it, between which there are holes.
 struct Case {
     before: Vec<u8>,
     behind: Vec<Vec<u8>>,

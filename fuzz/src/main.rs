@@ -7,7 +7,7 @@
 //!     cargo run --profile fuzz -p stencilm-fuzz -- --list
 //!
 //! Cases are numbered: a seed and a number make the same case again, on every machine. What panics, kills its process (a
-//! stack overflow, say) or goes on behind its deadline is reported with both, made small and written to a file that replays. `--from` and `--to` choose the numbers. Where the environment variable `STENCILM_SHARED` names a folder
+//! stack overflow, say) or goes on past its deadline is reported with both, made small and written to a file that replays. `--from` and `--to` choose the numbers. Where the environment variable `STENCILM_SHARED` names a folder
 //! with tokenizers, their vocabularies are used beside the small random ones.
 
 mod supervise;

@@ -37,7 +37,7 @@ enum Part {
 
 /// The names declared before a place, each with its set.
 type Names = BTreeSet<(&'static str, String)>;
-/// Texts, each with the names that there are behind it.
+/// Texts, each with the names that there are after it.
 type Texts = BTreeSet<(String, Names)>;
 
 impl Part {
@@ -77,7 +77,7 @@ impl Part {
         }
     }
 
-    /// All texts behind some names; `None` where they are too many.
+    /// All texts after some names; `None` where they are too many.
     fn texts(&self, before: &Names) -> Option<Texts> {
         let here = |text: &str| (text.to_owned(), before.clone());
         Some(match self {

@@ -216,7 +216,7 @@ impl<'a> Oracle<'a> {
         Ok(ends)
     }
 
-    /// Every way to read a key: where it ends, what its value is, and what is seen behind it.
+    /// Every way to read a key: where it ends, what its value is, and what is seen after it.
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
         let mut ways = Vec::new();
         for (index, member) in members.known.iter().enumerate() {
@@ -345,7 +345,7 @@ struct Seen {
     free: BTreeSet<Vec<u8>>,
     /// The classes of which a value was seen that one of them must have.
     met: u64,
-    /// Of the last member of a cut object whether it may come behind those before it.
+    /// Of the last member of a cut object whether it may come after those before it.
     last: Option<bool>,
 }
 

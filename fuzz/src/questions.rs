@@ -261,7 +261,7 @@ pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     Ok(())
 }
 
-/// The rows of a draft tree are the masks behind its nodes.
+/// The rows of a draft tree are the masks after its nodes.
 pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
     let before = state(&mut matcher)?;
@@ -304,7 +304,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     Ok(())
 }
 
-/// The matcher behind a node of a tree; `None` where a token on the way is refused.
+/// The matcher after a node of a tree; `None` where a token on the way is refused.
 fn behind(
     matcher: &GrammarMatcher,
     parents: &[usize],

@@ -1,4 +1,4 @@
-//! Patterns in which a repetition stands next to, around or behind another one, over vocabularies of real size.
+//! Patterns in which a repetition stands next to, around or after another one, over vocabularies of real size.
 //!
 //! `X* m X{n} X+` and its like are where a normal form has most to rewrite, and where a mask of one expression is found by
 //! that of another. They are written as a regular expression, as a `pattern` of a schema, in EBNF and as a terminal of Lark. And
@@ -51,7 +51,7 @@ fn number(choices: &mut Choices<'_>) -> usize {
     }
 }
 
-/// A part with some count behind it.
+/// A part with some count after it.
 fn counted(choices: &mut Choices<'_>, part: &str) -> String {
     match choices.below(8) {
         0 | 1 => format!("{part}*"),

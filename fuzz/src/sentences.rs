@@ -168,7 +168,7 @@ impl<'a> Sentences<'a> {
     }
 }
 
-/// A place behind the members in declared order.
+/// A place after the members in declared order.
 fn first_mixed(choices: &mut Choices<'_>, len: usize, ordered: usize) -> usize {
     ordered + choices.below(len - ordered + 1)
 }

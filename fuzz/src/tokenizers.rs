@@ -113,7 +113,7 @@ impl Known {
     }
 }
 
-/// The byte that a visible character stands for: those of Latin-1 for themselves, the others by number behind them.
+/// The byte that a visible character stands for: those of Latin-1 for themselves, the others by number after them.
 fn visible_byte(character: char) -> u8 {
     let is_itself = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     match u8::try_from(u32::from(character)) {

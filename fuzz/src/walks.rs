@@ -50,7 +50,7 @@ impl From<MatcherError> for Limit {
 struct Walker {
     matcher: GrammarMatcher,
     steps: Vec<Step>,
-    /// The mask before each step, and the one behind the last.
+    /// The mask before each step, and the one after the last.
     masks: Vec<TokenSet>,
 }
 

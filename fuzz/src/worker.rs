@@ -1,6 +1,6 @@
 //! One process of a run: it works through cases by number, tells its parent where it is, and makes panics small itself.
 //!
-//! What it tells are lines: `case N` before each, `counts ...` now and then, `failure FILE` with the message behind it.
+//! What it tells are lines: `case N` before each, `counts ...` now and then, `failure FILE` with the message after it.
 
 use std::io::{self, Write};
 use std::panic;

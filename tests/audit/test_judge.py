@@ -113,7 +113,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 VIOLATIONS = {
-    # Each text up to the mark is not a violation, and up to the character behind it is one.
+    # Each text up to the mark is not a violation, and up to the character after it is one.
     '{"a": |"': "type",
     '{"b|"': "additionalProperties",
     '{"a": 1.5|,': "type",

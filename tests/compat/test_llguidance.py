@@ -152,7 +152,7 @@ def test_the_size_of_draft_masks_is_that_of_one_mask() -> None:
 
 
 def test_masks_of_drafts_need_room() -> None:
-    # The original writes behind rows of fewer masks than there are.
+    # The original writes after rows of fewer masks than there are.
     rows = rows_of_words(3)
     with pytest.raises(ValueError, match="4 masks from row 0 on do not fit into 3 rows"):
         on_arrays.fill_next_token_bitmask_par_with_draft_tokens(

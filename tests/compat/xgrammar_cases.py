@@ -68,7 +68,7 @@ def schema(xgr: Package, given: Any, *texts: str, **options: Any) -> list[bool]:
 
 
 def masks_along(xgr: Package, compiled: Any, text: str) -> list[list[int]]:
-    """The masks before every byte of a text, and behind it."""
+    """The masks before every byte of a text, and after it."""
     at = xgr.GrammarMatcher(compiled)
     masks = [allowed(xgr, at)]
     for byte in text.encode():

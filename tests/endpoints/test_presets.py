@@ -87,7 +87,7 @@ class Oracle:
         return {"tool": self.text} if "tools" in body else self.text
 
     def rest_of(self, given: str) -> tuple[str, str]:
-        """What comes behind a beginning, at most some characters at once."""
+        """What comes after a beginning, at most some characters at once."""
         length = max(
             (n for n in range(len(self.text) + 1) if given.endswith(self.text[:n])), default=0
         )

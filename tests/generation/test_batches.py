@@ -297,7 +297,7 @@ def test_a_cancelled_task_stops_the_model(model: stencilm.Model, monkeypatch: An
 
 
 def generated(model: stencilm.Model, **options: Any) -> list[str]:
-    """What `generate` of transformers writes behind left-padded prompts."""
+    """What `generate` of transformers writes after left-padded prompts."""
     backend: Any = model.backend
     tokenizer = backend.tokenizer
     tokenizer.pad_token, tokenizer.padding_side = "</s>", "left"

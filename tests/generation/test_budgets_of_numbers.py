@@ -12,7 +12,7 @@ import pytest
 from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 BYTES = TokenizerInfo([*(bytes([byte]) for byte in range(256)), "</s>"], stop_token_ids=[256])
-# Digits that come together, and with the sign before them or behind.
+# Digits that come together, and with the sign before them or after.
 PAIRS = TokenizerInfo(
     [
         *(bytes([byte]) for byte in range(256)),

@@ -280,7 +280,7 @@ def test_what_is_left_of_a_budget_is_enough_for_a_fork(tiny: stencilm.Model, nam
 def mask_within(
     compiled: stencilm.CompiledGrammar, text: str, left: int
 ) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """The mask behind a text with so many tokens left."""
+    """The mask after a text with so many tokens left."""
     token_ids = compiled.tokenizer_info.tokenize_bytes(text.encode())
     matcher = GrammarMatcher(compiled, token_budget=len(token_ids) + left)
     assert all(matcher.accept_token(token_id) for token_id in token_ids)

@@ -39,7 +39,7 @@ def written(text: list[bytes], grammar: Grammar, limit: int = 20) -> tuple[Guess
     [
         # Forced text, also where its tokens would depend on what follows.
         ([], [b"{", b'"']),
-        # A frame that the grammar knows, behind a word that nobody knows.
+        # A frame that the grammar knows, after a word that nobody knows.
         ([b"{", b'"', b"ab"], [b'": "']),
         # The last one is another frame.
         (
@@ -88,7 +88,7 @@ def test_guesses_are_allowed_and_change_nothing(data: Any) -> None:
 
 @given(st.lists(st.integers(0, 3), max_size=40), st.lists(st.integers(0, 3), max_size=3))
 def test_a_lookup_tells_what_followed(tokens: list[int], guesses: list[int]) -> None:
-    """What it tells stood behind one of its shapes before, and its odds are odds."""
+    """What it tells stood after one of its shapes before, and its odds are odds."""
     found = Lookup(tokens).best(guesses)
     whole = [*tokens, *guesses]
     if found is None:

@@ -129,7 +129,7 @@ def test_logits_of_no_use_are_the_models_fault(toys: Any, logits: Any, word: str
 def test_a_full_context_cuts_the_text(toys: Any) -> None:
     model = toys.model(toys.spelling("hello"), context_size=3)
     generation = generate(model, None, PROMPT)
-    # Two tokens fit behind the prompt, and the last of the three predicts one more.
+    # Two tokens fit after the prompt, and the last of the three predicts one more.
     assert (generation.text, generation.finish_reason) == ("hel", "length")
     assert generation.trace[-1].limit == "context"  # type: ignore[attr-defined]
 
@@ -180,7 +180,7 @@ def test_forced_tokens_cost_no_pass(
     generation = generate(model, toys.matcher(texts, forces=True), PROMPT, **options)
     stats = generation.stats
     assert (generation.text, stats.forced_tokens, stats.forward_passes) == (text, forced, passes)
-    # The model has read all but the last drawn token and what was forced behind it, each once.
+    # The model has read all but the last drawn token and what was forced after it, each once.
     read = [token_id for call in model.calls for token_id in call]
     assert list(generation.token_ids[: len(read)]) == read
     events = [event for event in generation.trace if isinstance(event, (Forced, Sampled))]

@@ -76,7 +76,7 @@ class Node:
         return f"({' '.join(inner)})"
 
     def texts(self, env: Env) -> Texts:
-        """All texts with the names that there are behind each."""
+        """All texts with the names that there are after each."""
         match self.kind:
             case "text":
                 return {(word, env) for word in self.words}

@@ -377,7 +377,7 @@ def test_members_with_cut_keys_against_all_objects(info: TokenizerInfo, order: s
 
 
 def test_counts_that_several_holes_share() -> None:
-    """What is counted is one interval behind a hole, whatever the bounds."""
+    """What is counted is one interval after a hole, whatever the bounds."""
     grammar = schema({"type": "string", "minLength": 5, "maxLength": 12})
     # None of these letters can be part of an escape.
     pieces: list[Any] = ['"xyz', HOLE, "ghi", HOLE, "jkl", HOLE, 'mop"']

@@ -39,7 +39,7 @@ def plain(digits: str, order: int) -> str:
 
 
 def scientific(digits: str) -> str:
-    """Digits with a point behind the first."""
+    """Digits with a point after the first."""
     return digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
 
 

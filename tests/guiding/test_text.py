@@ -66,12 +66,12 @@ WHOLE = '{"name": "Ann", "age": 3}'
     ("answers", "grammar", "response", "calls", "corrections"),
     [
         ([WHOLE], JSON, WHOLE, 1, []),
-        # Viable is no fault: no correction, and the next call goes on behind it.
+        # Viable is no fault: no correction, and the next call goes on after it.
         (['{"name": "A', 'nn", "age": 3}'], JSON, WHOLE, 2, []),
         # It may begin again from the start.
         (['{"name": "A', WHOLE], JSON, WHOLE, 2, []),
         (["{", WHOLE], JSON, WHOLE, 2, []),
-        # Talk before the text is left out, and what stands behind a whole text is.
+        # Talk before the text is left out, and what stands after a whole text is.
         (["Sure! Here it is:\n```json\n" + WHOLE + "\n```"], JSON, WHOLE, 1, ["skipped", "forced"]),
         # Also where it says again what was forced.
         (

@@ -41,7 +41,7 @@ def expected_masks(info: TokenizerInfo, texts: list[str]) -> dict[tuple[int, ...
 
 
 def check(info: TokenizerInfo, parts: list[list[str]]) -> None:
-    """All texts made of one choice of each part, and the masks behind all their beginnings."""
+    """All texts made of one choice of each part, and the masks after all their beginnings."""
     texts = sorted({"".join(choice) for choice in itertools.product(*parts)})
     literal = json.dumps  # strings of EBNF are written as those of JSON
     rule = " ".join("(" + " | ".join(map(literal, part)) + ")" for part in parts)

@@ -1,6 +1,6 @@
 """Whatever may take long ends at its deadline.
 
-How soon behind it, `python -m bench.deadlines` measures.
+How soon after it, `python -m bench.deadlines` measures.
 """
 
 from __future__ import annotations

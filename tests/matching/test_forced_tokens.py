@@ -187,7 +187,7 @@ def test_raw_vocabularies_have_forced_tokens_too() -> None:
     info = TokenizerInfo(["a", "b", "ab", "abc", "c", "d", "bd", "</s>"], stop_token_ids=[7])
     matcher = GrammarMatcher(GrammarCompiler(info).compile_regex("ab(c|d)d"))
     assert matcher.find_jump_forward_string() == "ab"
-    # Behind "ab" may come "d"; "abc" and "a", "bd" would span the end.
+    # After "ab" may come "d"; "abc" and "a", "bd" would span the end.
     assert matcher.find_jump_forward_tokens() == []
     assert matcher.accept_string("abc")
     assert matcher.find_jump_forward_tokens() == [5]

@@ -34,7 +34,7 @@ def compiler(**limits: Any) -> GrammarCompiler:
 
 
 def masks(compiled: CompiledGrammar, text: str) -> list[bytes]:
-    """The masks before every character of a text, and behind it."""
+    """The masks before every character of a text, and after it."""
     matcher = GrammarMatcher(compiled)
     mask = np.zeros((1, (INFO.vocab_size + 31) // 32), dtype=np.int32)
     found = []

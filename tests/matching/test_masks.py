@@ -182,7 +182,7 @@ def test_schema_masks_equal_the_naive_ones(
 
 @pytest.mark.parametrize("tokenizer", FOLDERS)
 def test_enough_was_compared(tokenizer: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """Stands behind the tests that count, and is about them; prints what it finds."""
+    """Stands after the tests that count, and is about them; prints what it finds."""
     info = tokenizer_info(tokenizer)
     if not COMPARED[tokenizer]:
         pytest.skip("the tests that compare were not chosen")

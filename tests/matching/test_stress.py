@@ -43,7 +43,7 @@ class _Interrupted(Exception):
 def interrupted(work: Callable[[], object], step: int) -> bool:
     """Does some work, in whose midst an exception comes where the handler of a signal may raise.
 
-    That is at the beginning of a function, and behind one of C. Gives whether there are so many.
+    That is at the beginning of a function, and after one of C. Gives whether there are so many.
     """
     left = step
 

@@ -84,7 +84,7 @@ def test_walks_stay_within_the_budget(compiler: GrammarCompiler, notation: str, 
             ends_at = len(text)
     assert ends_at is not None
     decoded = text[:ends_at].decode(errors="replace")
-    # Behind the last token of the budget comes what is left of a character, and the end.
+    # After the last token of the budget comes what is left of a character, and the end.
     assert text[ends_at:].lstrip(bytes(range(0x80, 0xC0))).startswith(b"</t>"), (decoded, text)
 
 

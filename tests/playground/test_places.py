@@ -17,7 +17,7 @@ SCHEMA = '{"properties": {"a": {"enum": [1, "x]", {"b": true}]}, "é~/ü": {"typ
     ("text", "place", "marked"),
     [
         ("ab\ncd ef", "line 2, column 4", "ef"),
-        ("ab\ncd", "line 2, column 3", "d"),  # behind the end
+        ("ab\ncd", "line 2, column 3", "d"),  # after the end
         ("ab\n", "line 2, column 1", "\n"),
         ("ab", "line 9, column 9", "b"),
         ("a(b", "offset 1", "("),

@@ -1,4 +1,4 @@
-"""The session behind the playground: what it answers, without HTTP."""
+"""The session after the playground: what it answers, without HTTP."""
 
 from __future__ import annotations
 

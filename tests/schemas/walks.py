@@ -1,6 +1,6 @@
 """Random texts by the tokens of masks, each mask held against what is accepted.
 
-All vocabularies are some tokens and, behind them, the one that ends a text.
+All vocabularies are some tokens and, after them, the one that ends a text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def allowed_tokens(matcher: GrammarMatcher, tokens: Sequence[bytes]) -> list[int
 
 
 def exact_mask(matcher: GrammarMatcher, tokens: Sequence[bytes], text: bytes) -> list[int]:
-    """The tokens of a mask, which are those that are accepted behind a text, and some."""
+    """The tokens of a mask, which are those that are accepted after a text, and some."""
     allowed = allowed_tokens(matcher, tokens)
     accepted = []
     for token in range(len(tokens) + 1):

@@ -73,7 +73,7 @@ FENCED = (
     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n"
     "{arguments}\n```<｜tool▁call▁end｜>"
 )
-# Family: a call, arguments, between calls, before and behind all calls.
+# Family: a call, arguments, between calls, before and after all calls.
 FAMILIES: dict[str, tuple[str, tuple[str, str, str], str, str, str]] = {
     "llama": ('{{"name": "{name}", "parameters": {arguments}}}', JSON_CALLS, "; ", "", ""),
     "llama_python_tag": (

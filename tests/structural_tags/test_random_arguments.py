@@ -28,7 +28,7 @@ SCALARS: list[dict[str, Any] | bool] = [
     True,
     {"type": "object", "properties": {"a": {"type": "integer"}}},
 ]
-# The text of an argument: what stands before the name, between name and value, and behind it.
+# The text of an argument: what stands before the name, between name and value, and after it.
 STYLES = {
     "qwen_xml": ("<parameter=", ">", "</parameter>"),
     "glm_xml": ("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>"),

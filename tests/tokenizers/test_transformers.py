@@ -29,7 +29,7 @@ def sentencepiece_file(folder: Path) -> str:
 
 
 def gpt_sw3(folder: Path) -> Any:
-    """A slow class over SentencePiece, with special tokens of its own behind the pieces."""
+    """A slow class over SentencePiece, with special tokens of its own after the pieces."""
     return transformers.GPTSw3Tokenizer(sentencepiece_file(folder))
 
 

@@ -150,7 +150,7 @@ def test_tokens_are_read_as_text() -> None:
 @pytest.mark.parametrize(
     "template",
     [
-        # A name, behind which the beginning of an argument may not have come whole.
+        # A name, after which the beginning of an argument may not have come whole.
         ToolTemplate(
             call="<c>$name\n$arguments}",
             trigger="{",
@@ -172,7 +172,7 @@ def test_tokens_are_read_as_text() -> None:
             section=("<s>", "</s>"),
             style="parameter_xml",
         ),
-        # Calls behind which the text may end, or end with what might begin an argument.
+        # Calls after which the text may end, or end with what might begin an argument.
         ToolTemplate(call="@$name:$arguments", trigger="@", style="gigachat_xml"),
         ToolTemplate(call="@$name:$arguments\n", trigger="@", style="kimi_k3_xml"),
         ToolTemplate(call="@$name:$arguments]", trigger="@", style="minimax_m3_xml"),

@@ -73,9 +73,9 @@ impl Step {
 struct Budget {
     /// How many tokens the whole text may have.
     tokens: usize,
-    /// A way to the end, and behind how many steps it begins.
+    /// A way to the end, and after how many steps it begins.
     way: Option<(usize, Arc<[u32]>)>,
-    /// Behind so many steps it was found that up to so many of them no mask need be narrowed.
+    /// After so many steps it was found that up to so many of them no mask need be narrowed.
     free: Option<(usize, usize)>,
     /// The step whose mask was filled last, where the budget took something from it, and what: one bit for each token.
     narrowed: Option<(usize, Arc<[u32]>)>,
@@ -137,7 +137,7 @@ impl Input<'_> {
     }
 }
 
-/// The step behind another one, and what it adds to the stacks; `None`, and nothing added, where it accepts nothing.
+/// The step after another one, and what it adds to the stacks; `None`, and nothing added, where it accepts nothing.
 fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) -> Result<Option<Step>, EngineError> {
     let has_budgets = layout.marks.budgets;
     let tokens = if has_budgets { now.tokens.saturating_add(input.count()) } else { 0 };
@@ -326,7 +326,7 @@ impl GrammarMatcher {
         self.advance(Input::Token(id, bytes))
     }
 
-    /// The last accepted tokens, at most `limit`, oldest first, as far as no text was accepted between or behind them.
+    /// The last accepted tokens, at most `limit`, oldest first, as far as no text was accepted between or after them.
     pub fn recent_tokens(&self, limit: usize) -> Vec<u32> {
         let steps = self.history[1..].iter().rev().take(limit);
         let mut tokens: Vec<u32> = steps.map(|step| step.token).take_while(|&token| token != NO_TOKEN).collect();
@@ -334,7 +334,7 @@ impl GrammarMatcher {
         tokens
     }
 
-    /// Accepts a token that the grammar allows and the tokenizer would write, if something leads on behind it.
+    /// Accepts a token that the grammar allows and the tokenizer would write, if something leads on after it.
     fn accept_canonical(&mut self, id: u32) -> Result<bool, MatcherError> {
         let is_edge = self.has_token_edge(id)?;
         if is_edge || self.stop_token_ids.contains(&id) {
@@ -408,7 +408,7 @@ impl GrammarMatcher {
         }
     }
 
-    /// One step of the history behind an input, or no change and `false` where the grammar does not allow it.
+    /// One step of the history after an input, or no change and `false` where the grammar does not allow it.
     fn advance(&mut self, input: Input<'_>) -> Result<bool, MatcherError> {
         let layout = self.layout()?;
         let now = self.now();

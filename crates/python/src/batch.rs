@@ -163,7 +163,7 @@ impl BatchMatcher {
             };
             *accepted = Some(fits);
             if matcher.is_terminated() {
-                // Nothing is chosen behind the end.
+                // Nothing is chosen after the end.
                 row.fill(u32::MAX);
                 return Ok((fits, false));
             }

@@ -87,7 +87,7 @@ impl Table {
                 _ => {}
             }
         }
-        // What lies behind and would not be found across the gap moves into it.
+        // What lies after and would not be found across the gap moves into it.
         let last = self.slots.len() - 1;
         let mut probed = at;
         loop {
@@ -130,7 +130,7 @@ impl Table {
         (hash.wrapping_mul(0x9E37_79B9) >> (32 - self.slots.len().trailing_zeros()).min(31)) as usize
     }
 
-    /// The next number with a hash behind a slot, from the first on where that is `usize::MAX`, and its slot.
+    /// The next number with a hash after a slot, from the first on where that is `usize::MAX`, and its slot.
     #[inline(never)]
     fn next(&self, hash: u32, at: &mut usize) -> u32 {
         if self.slots.is_empty() {

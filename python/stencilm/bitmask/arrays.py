@@ -197,7 +197,7 @@ def sent_to_device(array: NDArray[Any], device: Any) -> Any:
     """A tensor with the values of an array on a torch device; one on a GPU is not waited for."""
     tensor = sys.modules["torch"].from_numpy(array)
     if device.type == "cuda":
-        # Sent from pinned memory, it takes its turn behind what the GPU does at the moment.
+        # Sent from pinned memory, it takes its turn after what the GPU does at the moment.
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
@@ -281,7 +281,7 @@ def _chosen_backend(
     is_array = isinstance(logits, np.ndarray)
     if backend in ("torch", "triton") and is_array:
         raise ValueError(f"backend {backend!r} needs logits in a torch tensor: use backend='auto'")
-    # Writing behind the back of autograd would leave it with stale values.
+    # Writing after the back of autograd would leave it with stale values.
     in_memory = device == "cpu" and not getattr(logits, "requires_grad", False)
     if backend in ("cpu", "numpy") and not in_memory:
         shown = f"on {device}" if device != "cpu" else "with requires_grad"

@@ -85,7 +85,7 @@ def patched(rows: Tensor, sent: Tensor, count: int) -> Tensor:
 
     Args:
         rows: int32 of shape (rows, words), contiguous.
-        sent: int32, one behind the other: the row of each sequence, where the tokens of each begin
+        sent: int32, one after the other: the row of each sequence, where the tokens of each begin
             (`count + 1` numbers), and the tokens whose bits are turned over, each at most once in a
             sequence.
         count: How many sequences there are.

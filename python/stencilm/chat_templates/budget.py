@@ -86,7 +86,7 @@ class Budget:
         """
         if self._said is not None:
             raise self.refuse("")
-        # The clock of the wall is cheap to read, and never behind that of the processor.
+        # The clock of the wall is cheap to read, and never after that of the processor.
         if time.perf_counter() - self._wall > SECONDS and (
             time.thread_time() - self._began > SECONDS
         ):

@@ -88,7 +88,7 @@ def _tokens(matcher: Any, info: Any, text: str | None) -> list[int]:
 
 
 def _walk(matcher: Any, info: Any, token_ids: list[int]) -> list[float]:
-    """The seconds of each mask on the way over a text, and behind it where something may end it."""
+    """The seconds of each mask on the way over a text, and after it where something may end it."""
     import numpy as np
 
     bitmask = np.zeros((1, -(-info.vocab_size // 32)), dtype=np.int32)

@@ -261,7 +261,7 @@ class _Reading:
         )
 
     def _fault(self, error: Exception | None) -> Exception | None:
-        """Why there is no answer; a stream that broke off behind some text is an answer."""
+        """Why there is no answer; a stream that broke off after some text is an answer."""
         if self.piece.refusal or self.piece.is_refused:
             return ModelRefused.of("refusal", self.piece.refusal or self.text)
         if self.piece.is_filtered:
@@ -279,7 +279,7 @@ class _Reading:
         return has_other and getattr(error, "status_code", None) in _UNSUPPORTED
 
     def _rest(self) -> str:
-        """The text behind the prefix: blanks that were held back may come again."""
+        """The text after the prefix: blanks that were held back may come again."""
         held = self.request.held_back
         if self.request.is_wrapped:
             return unwrapped(self.text)

@@ -32,7 +32,7 @@ class TokenBatch(Protocol):
     """Rows of tokens inside a model."""
 
     def append(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Add tokens to each row, and return the logits behind it: [rows, width]."""
+        """Add tokens to each row, and return the logits after it: [rows, width]."""
 
     def select(self, rows: Sequence[int]) -> None:
         """Make row i what row `rows[i]` was."""

@@ -107,7 +107,7 @@ class ModelDrafter:
         return guesses
 
     def _best(self, token_ids: list[int], matcher: GrammarMatcher) -> tuple[int, float]:
-        """The most probable allowed token behind these, and its share among those allowed."""
+        """The most probable allowed token after these, and its share among those allowed."""
         if self._sequence is None:
             self._sequence, self._read = self._model.start(token_ids), token_ids
         shared = shared_length(self._read, token_ids)

@@ -397,7 +397,7 @@ class FaithfulSampler:
         return known
 
     def _go_to(self, token_ids: list[int]) -> None:
-        """Bring the matcher behind these tokens, all of which it allows."""
+        """Bring the matcher after these tokens, all of which it allows."""
         shared = shared_length(self._accepted, token_ids)
         if len(self._accepted) > shared:
             self._matcher.rollback(len(self._accepted) - shared)
@@ -410,7 +410,7 @@ class FaithfulSampler:
         """Find out the ways on from a prefix, in one forward pass.
 
         Where the grammar leaves no choice, those from the next ones, too, up to one that has a
-        choice, or ends. Returns the last. What a draft guesses behind it is found out as well.
+        choice, or ends. Returns the last. What a draft guesses after it is found out as well.
         """
         last, asked = self._open_run(prefix)
         if asked:
@@ -522,7 +522,7 @@ class FaithfulSampler:
         return found
 
     def _allowed(self, prefix: _Prefix) -> NDArray[np.intp]:
-        """The next tokens that the grammar allows; none behind the most tokens."""
+        """The next tokens that the grammar allows; none after the most tokens."""
         if not self._matcher.fill_next_token_bitmask(self._mask, 0):
             allowed = np.arange(self._vocab_size)
         else:

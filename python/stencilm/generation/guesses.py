@@ -2,7 +2,7 @@
 
 One idea: three things know what may come. The grammar, where text is forced but its tokens depend
 on what follows; the grammar again, where what is open may end now and is followed by a known frame,
-as `": "` behind any key; and the text so far. Each is asked in turn, behind the guesses before, as
+as `": "` after any key; and the text so far. Each is asked in turn, after the guesses before, as
 long as all of them together are likely enough to be right to be worth a place in the pass. The
 check is that of Leviathan et al. (2023).
 """
@@ -26,7 +26,7 @@ _LONG = 3
 
 
 class Guesser:
-    """Guesses behind a text that is being written.
+    """Guesses after a text that is being written.
 
     Args:
         info: The vocabulary.
@@ -78,7 +78,7 @@ class Guesser:
         return guesses
 
     def _next(self, ahead: GrammarMatcher, guesses: Sequence[int]) -> tuple[int, float]:
-        """The best guess behind other guesses, and the odds that it is right."""
+        """The best guess after other guesses, and the odds that it is right."""
         forced = ahead.forced_draft_tokens(max_tokens=1)
         if forced:
             return forced[0], _FORCED_ODDS
@@ -94,7 +94,7 @@ class Guesser:
         return token, odds
 
     def _tokens_since_frame(self, guesses: Sequence[int]) -> int:
-        """How many tokens stand behind the last frame, these guesses included; at most 3."""
+        """How many tokens stand after the last frame, these guesses included; at most 3."""
         frames = self._spelled.values()
         recent = [*self._recent, *guesses]
         for count, token in enumerate(reversed(recent[-_LONG:])):

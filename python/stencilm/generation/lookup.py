@@ -2,7 +2,7 @@
 
 One idea: texts of a grammar repeat themselves, and the prompt is a hint too. What followed the last
 two or three tokens the last time may follow again (Saxena 2023, "Prompt Lookup Decoding"); and
-where the words are new, the frame around them is not: behind `"` and any word, `": "` came the last
+where the words are new, the frame around them is not: after `"` and any word, `": "` came the last
 time. How often that was a guide is counted for each of these places, so that a guess is made only
 where it is likely to be right.
 """
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 _SHAPES = ((3, 0), (2, 0), (1, 1), (1, 2))
-"""How many tokens must be the same, and how many behind them may be any."""
+"""How many tokens must be the same, and how many after them may be any."""
 
 _REACH = max(same + free for same, free in _SHAPES)
 _FADING = 0.9

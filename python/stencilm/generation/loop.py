@@ -58,7 +58,7 @@ class TokenMatcher(Protocol):
         """Go on by one token; False when the grammar refuses it."""
 
     def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
-        """The tokens that must come next, as the tokenizer writes them behind the recent ones."""
+        """The tokens that must come next, as the tokenizer writes them after the recent ones."""
 
     @property
     def temperature(self) -> float | None:
@@ -73,7 +73,7 @@ class TokenMatcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A wish of a text being written: the logits behind these tokens, which were not read yet."""
+    """A wish of a text being written: the logits after these tokens, which were not read yet."""
 
     token_ids: tuple[int, ...]
 

@@ -192,7 +192,7 @@ class Corrected(Event):
     `means` says who chose: "mask" (one draw from the logits at hand, masked), "chooser" (the
     target model), "logit_bias" and "choice" (the endpoint), "forced" (there was one way on),
     "nearest" (the candidate that is most like what was rejected), "shortest" (the beginning of the
-    shortest completion), "skipped" (the draft goes on behind what was rejected), "reread" (what the
+    shortest completion), "skipped" (the draft goes on after what was rejected), "reread" (what the
     draft says, as the grammar writes it), "re-ask" (nothing yet: the endpoint was told what is
     wrong).
     """

@@ -23,7 +23,7 @@ def decimal_patterns(bounds: Mapping[str, Any]) -> list[str]:
 
 
 def counted_decimals(schema: Mapping[str, Any]) -> str:
-    """Decimals of so many digits; zeros behind the last one are not counted."""
+    """Decimals of so many digits; zeros after the last one are not counted."""
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
 
     def fraction(most: int) -> str:

@@ -3,7 +3,7 @@
 One idea: an address is written as it is read, so that a text and its value are the same. So it has
 neither quotes nor brackets, its domain is in small letters, and so is a mailbox that is known in
 any case, such as `info`. pydantic leaves the rules to the package email-validator, which wants a
-name with a dot behind the `@`, and refuses the domains that no mail is sent to.
+name with a dot after the `@`, and refuses the domains that no mail is sent to.
 """
 
 from __future__ import annotations

@@ -363,7 +363,7 @@ class Grammar(Shown, OutputForm[str]):
         """The grammar of what may be written into the first hole of a text.
 
         It is a grammar like any other: compile it for masks, give it to a model. It matches the
-        texts that may stand in the hole so that the holes behind it can still be filled; a hole
+        texts that may stand in the hole so that the holes after it can still be filled; a hole
         at the end of the pieces is filled to the end of a text. Holes with nothing between them are
         one hole. When the hole is filled, put the text in its place among the pieces, and ask for
         the next one.

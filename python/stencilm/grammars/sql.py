@@ -307,7 +307,7 @@ class _Writer:
         return _literal(f"{name} AS {_ALIASES[at]}" if scope.is_aliased else name)
 
     def _join(self, scope: _Scope, at: int) -> str:
-        """One more table of a scope, behind those before it."""
+        """One more table of a scope, after those before it."""
         here = self._named(scope, at, "")
         others = [self._named(scope, other, "") for other in range(at)]
         before = others[0] if at == 1 else f"({' | '.join(others)})"
@@ -366,7 +366,7 @@ class _Writer:
         return self._rule(name, named[""], *_aggregates(named[""], summed), *stars)
 
     def _tree(self, scopes: dict[_Scope, int], is_aliased: bool, before: tuple[int, ...]) -> str:
-        """FROM clauses behind some tables, with what follows each: what they share comes once."""
+        """FROM clauses after some tables, with what follows each: what they share comes once."""
         at = len(before)
         alike = {
             scope: number

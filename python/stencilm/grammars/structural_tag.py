@@ -257,7 +257,7 @@ class TriggeredTagsFormat(_Value):
         triggers: What a model must write to come to a tag.
         tags: Each begins with exactly one of the triggers.
         at_least_one: A tag comes, and before all text.
-        stop_after_first: Nothing comes behind the first tag.
+        stop_after_first: Nothing comes after the first tag.
         excludes: What the free text must not hold.
     """
 
@@ -457,7 +457,7 @@ class StructuralTag(_Value, OutputForm[str]):
             tags: The tags, each of which begins with exactly one of the triggers.
             triggers: What a model must write to come to a tag.
             at_least_one: A tag comes, and before all text.
-            stop_after_first: Nothing comes behind the first tag.
+            stop_after_first: Nothing comes after the first tag.
 
         Raises:
             TypeError: The tags are no list of StructuralTagItem, or the triggers none of texts; one

@@ -89,7 +89,7 @@ def datetime_patterns(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _of_now(op: str) -> str:
-    """Before or behind this moment, whatever the offset is."""
+    """Before or after this moment, whatever the offset is."""
     now = datetime.datetime.now(datetime.UTC)
     if op == "future":
         return _bounded("ge", (now + 2 * _DAY).date().isoformat(), ".*")
@@ -144,7 +144,7 @@ def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _zone(schema: Mapping[str, Any]) -> str:
-    """The offset behind a time, as a type asks for it."""
+    """The offset after a time, as a type asks for it."""
     of = {"naive": "", "aware": _ZONE}
     return of.get(schema.get("tz_constraint", ""), f"{_ZONE}?")
 

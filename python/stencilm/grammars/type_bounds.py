@@ -1,4 +1,4 @@
-"""Bounds that stand around a type: put into what they bound, where pydantic checks them behind it.
+"""Bounds that stand around a type: put into what they bound, where pydantic checks them after it.
 
 pydantic knows the bounds of numbers, dates and lengths as part of those types. Around another type,
 as in `Annotated[int | float, Field(gt=0)]`, it calls a function, and its schema names what no
@@ -86,7 +86,7 @@ def with_typed_bounds(schema: Any) -> Any:
 
 
 def bound_of(schema: Any) -> dict[str, Any]:
-    """The bounds that pydantic checks behind a type by functions of its own."""
+    """The bounds that pydantic checks after a type by functions of its own."""
     if schema["type"] != "function-after" or not is_of_pydantic(schema):
         return {}
     called = schema["function"]["function"]

@@ -118,7 +118,7 @@ class ConfiguredSchemas(GenerateJsonSchema):
         if read_by not in known:
             known.append(read_by)
         number = known.index(read_by)
-        # Within the last part that is no part of a name: behind the number of a class.
+        # Within the last part that is no part of a name: after the number of a class.
         return (
             f"{reference}{':' if reference.endswith(']') else '-'}{number}" if number else reference
         )

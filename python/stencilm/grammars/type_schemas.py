@@ -98,7 +98,7 @@ _BYTE_SIZE = {
 
 
 def _networks_v4() -> str:
-    """IPv4 networks: the bits behind the prefix are zero."""
+    """IPv4 networks: the bits after the prefix are zero."""
     ways = []
     for length in range(32):
         whole, bits = divmod(length, 8)
@@ -113,7 +113,7 @@ def _networks_v4() -> str:
 
 
 def _networks_v6() -> str:
-    """IPv6 networks whose groups behind the prefix are left out, as `fe80::/10`."""
+    """IPv6 networks whose groups after the prefix are left out, as `fe80::/10`."""
     ways = []
     for length in range(129):
         whole, bits = divmod(length, 16)
@@ -444,7 +444,7 @@ class _TypeSchemas(DistinctSchemas):
                 "does: leave it out"
             )
         if texts and not _is_changed(self._resolved(first)):
-            # A pattern around another type than str is looked for behind it.
+            # A pattern around another type than str is looked for after it.
             return {"allOf": [described, *texts]}
         classes = tuple(step["cls"] for step in others if step["type"] == "is-instance")
         if classes and self._resolved(first)["type"] == "any":
@@ -558,7 +558,7 @@ def _largest_multiple(step: float) -> float:
 
 
 def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
-    """The digits of a number: as a step, and a bound. Digits behind the point are counted, too."""
+    """The digits of a number: as a step, and a bound. Digits after the point are counted, too."""
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
 
     def within(whole: int) -> JsonSchemaValue:

@@ -74,7 +74,7 @@ def guide(
             model. What it raises is recorded, and the draft model chooses.
         tokenizer: That of a transformers model.
         seed_str: What the response begins with.
-        max_grammar_corrections: Behind so many, the text is closed by a shortest completion.
+        max_grammar_corrections: After so many, the text is closed by a shortest completion.
         stop_at: Texts that end the draft; they are no part of the response.
         token_healing: Local models only: tokens at the end of a given text are taken back where a
             longer token may spell them.
@@ -98,7 +98,7 @@ def guide(
         OSError: The file of `save_html` cannot be written; nothing is asked before that is known.
         ValueError: An option is out of range, or the seed text does not fit the grammar.
         StencilError: The grammar cannot be compiled, or the local model cannot be run.
-        EndpointError: The endpoint cannot be reached, or answered with an error, behind the retries
+        EndpointError: The endpoint cannot be reached, or answered with an error, after the retries
             of its client.
         ModelRefused: The model behind an endpoint refused, was filtered, wrote nothing, or answered
             twice with nothing that fits.
@@ -384,7 +384,7 @@ def local_guide(
     elif seed:
         both = model.encode(prompt + options.seed_str) if isinstance(prompt, str) else []
         spelled = info.decode_bytes(prompt_ids) + seed
-        # Together where the tokenizer spells both as they are; else one behind the other.
+        # Together where the tokenizer spells both as they are; else one after the other.
         prompt_ids = (
             both if info.decode_bytes(both) == spelled else prompt_ids + info.tokenize_bytes(seed)
         )

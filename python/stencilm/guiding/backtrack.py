@@ -1,7 +1,7 @@
 """Where to cut a draft that left the grammar, and what to put there.
 
 One idea: a byte is where a grammar refuses, but a word is what a model understands. `SELEC * FROM`
-dies behind `SELEC`, where only `T` may follow; it is cut before the word, where the keywords stand.
+dies after `SELEC`, where only `T` may follow; it is cut before the word, where the keywords stand.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from stencilm.matching.texts import byte_matcher
 MAX_CANDIDATES = 16
 _MAX_TALK = 2_000
 _MAX_READ = 8_000_000
-"""Bytes that fit, over all places of talk: in a long draft most of it may fit behind each."""
+"""Bytes that fit, over all places of talk: in a long draft most of it may fit after each."""
 _LEAST_TEXT = 8
 _MAX_WAYS = 8
 _NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
-"""What may stand behind an integer without changing it."""
+"""What may stand after an integer without changing it."""
 _JOINT = re.compile(rb"[-'.,:/^ ]|\.{2,3}")
 """What parts of one word or number may stand between."""
 _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_])| [0-9]+/[0-9]")
-"""Behind a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
+"""After a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
 _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
 
 
 def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, list[Candidate]]:
-    """How many bytes of the draft to keep, and what may come behind them.
+    """How many bytes of the draft to keep, and what may come after them.
 
     `matcher` stands before the draft and is used up; `valid` bytes of the draft fit. The place is
     the end of what fits, or the beginning of the word that it ends in, where nothing but the rest
@@ -107,7 +107,7 @@ def is_respelled(text: bytes, rejected: bytes) -> bool:
 
 
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
-    """Where in a draft the text begins behind talk; 0 where no place is better than the first.
+    """Where in a draft the text begins after talk; 0 where no place is better than the first.
 
     A place counts when it is the beginning of a word and what fits there is a whole text that ends
     with a word, or is long enough to be no accident. Where talk names several texts of one word, as
@@ -211,7 +211,7 @@ def _word_start(draft: bytes, end: int) -> int:
 
 
 def cut_word(draft: bytes, end: int) -> int | None:
-    """Where the word or number begins that goes on behind `end`; None where one ends there.
+    """Where the word or number begins that goes on after `end`; None where one ends there.
 
     `12` of `123`, of `12.5`, of `12th`, of `12 000` and of `12/5` is not what was written, nor is
     `can` of `can't`; `12` of `12.0` is.
@@ -230,7 +230,7 @@ def is_within(draft: bytes, place: int) -> bool:
     if _is_word(draft[place - 1]) and (_is_word(draft[place]) or draft[place] in b"+-"):
         return True
     is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
-    # A point that nothing stands before, as in `.5`; behind a word it ends a sentence.
+    # A point that nothing stands before, as in `.5`; after a word it ends a sentence.
     is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
     is_exponent = _BEFORE_EXPONENT.fullmatch(draft, max(0, place - 3), place) is not None
     is_digit = draft[place : place + 1].isdigit()
@@ -246,7 +246,7 @@ def _is_joined(draft: bytes, place: int) -> bool:
 
 
 def _goes_on(draft: bytes, place: int) -> bool:
-    """Whether the word or number before a place goes on there, behind a mark where it needs one."""
+    """Whether the word or number before a place goes on there, after a mark where it needs one."""
     if _is_word(draft[place]):
         return True
     if draft[place] in b"-'" and place + 1 < len(draft) and _is_word(draft[place + 1]):

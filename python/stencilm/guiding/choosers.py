@@ -29,7 +29,7 @@ Choosing: TypeAlias = Generator[Callable[[], Any], Any, Answer]
 
 
 def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_model: Any) -> str:
-    """The candidate that a model prefers behind a prefix; for a pattern, a text that it writes.
+    """The candidate that a model prefers after a prefix; for a pattern, a text that it writes.
 
     Args:
         candidates: What may come; a plain str stands for itself.

@@ -28,7 +28,7 @@ class Ask:
 
     Attributes:
         kind: "whole": the whole text, under a grammar that the endpoint enforces itself. "draft":
-            what comes behind `prefix`. "choose": one of `options` behind `prefix`.
+            what comes after `prefix`. "choose": one of `options` after `prefix`.
         prompt: What the text is about.
         prefix: The text so far.
         max_tokens: The most tokens to write.
@@ -74,7 +74,7 @@ class Answer:
     """What came back.
 
     Attributes:
-        text: The text; for "draft" what comes behind the prefix, without it.
+        text: The text; for "draft" what comes after the prefix, without it.
         means: How the endpoint was asked; see `stencilm.generation.trace.Called`.
         is_finished: The drafter ended the text itself; None where it does not say.
         prompt_tokens: As the endpoint counts them; None where it does not.
@@ -111,7 +111,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Consult:
-    """A question to the chooser, who is no drafter: which of these comes behind a prefix."""
+    """A question to the chooser, who is no drafter: which of these comes after a prefix."""
 
     candidates: tuple[Candidate, ...]
     prefix: str

@@ -14,7 +14,7 @@ from stencilm.whole_numbers import written_number
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
 _FIRST_NUMBER = re.compile(r"""[\s*#("'`]*(\d+)[\s.):*"'`]*(?=[^\W\d]|$)""")
-# A capital by itself may be a word, as in `A bus`, so what stands behind it must end it.
+# A capital by itself may be a word, as in `A bus`, so what stands after it must end it.
 _FIRST_LETTER = re.compile(r"""[\s*#("'`\[]*([A-Z])(?=\s*$|[.):*"'`\]])[\s.):*"'`\]]*""")
 _LAST_LETTER = re.compile(r"""(?<!\S)[*("'`\[]*([A-Z])[.)*"'`\]]*\s*$""")
 _LETTER = re.compile(r"(?<!\w)[A-Z](?!\w)")

@@ -7,7 +7,7 @@ text) and what can be guessed (runs that stood before) is read by the model many
 where it draws something else than the guess, its key-value cache is cut there.
 
 A draft is checked as it is written, because a check costs a microsecond and a forward pass
-milliseconds: nothing is computed behind a token that the grammar refuses.
+milliseconds: nothing is computed after a token that the grammar refuses.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LocalGuide:
 
     Args:
         model: A model whose sequences can check several tokens in one pass, or any other.
-        matcher: A fresh matcher of the grammar behind `healed`.
+        matcher: A fresh matcher of the grammar after `healed`.
         prompt_ids: The tokens of the prompt and the seed that stay, at least one.
         healed: What the prompt's last tokens spelled before they were taken back; the matcher
             begins with the part of it that belongs to the prompt.
@@ -184,7 +184,7 @@ class LocalGuide:
                 return True
             written = self._token_ids[start:]
             if number == len(guesses) or written != [guesses[number]]:
-                # What was guessed behind this is not what came.
+                # What was guessed after this is not what came.
                 self._forget_guesses(len(guesses) - number)
                 self._unread += written
                 return False
@@ -341,7 +341,7 @@ class LocalGuide:
         return self._guesser.guess(self._matcher, self._stop_token_ids, room)
 
     def _forward(self, guesses: list[int]) -> NDArray[np.float32]:
-        """The logits behind what is written, and behind each guess."""
+        """The logits after what is written, and after each guess."""
         self._account.add(calls=1, cached_tokens=self._num_cached())
         unread, self._unread = self._unread, []
         if not guesses:
@@ -412,7 +412,7 @@ class LocalGuide:
         return False
 
     def _cut(self, length: int) -> Iterator[Event]:
-        """Take back all text behind its first `length` bytes: whole tokens, then single bytes."""
+        """Take back all text after its first `length` bytes: whole tokens, then single bytes."""
         removed = bytes(self._text[length:])
         kept = bytes(self._text[:length])
         self._to_heal = b""

@@ -21,7 +21,7 @@ _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)|\'((?:[^\'\\]|\\.)*)(\'?)', re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
-# Of at most so many characters: else each word of a long line would look for a colon behind it.
+# Of at most so many characters: else each word of a long line would look for a colon after it.
 _KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]{0,200}+(?=:)")
 _BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
 _NUMBER_BEGUN = re.compile(r"(?<![\w.+-])(?:-\d*|\d+)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?\Z")
@@ -48,12 +48,12 @@ class Scalar:
 
     Attributes:
         kind: "string", "number", "constant", "word", or "unclear" for what has no one reading, such
-            as a string behind whose quotes something else stands.
+            as a string after whose quotes something else stands.
         text: What it says: the characters of a string, the digits of a number, the constant.
         spelling: How it was written.
         is_cut: The text ended within it.
         is_new: It is part of the draft, and not of the text so far.
-        is_doubtful: It goes on behind what is a whole value by itself, as `3/4` behind `3`.
+        is_doubtful: It goes on after what is a whole value by itself, as `3/4` after `3`.
     """
 
     kind: str
@@ -107,7 +107,7 @@ def _documents(text: str) -> Iterator[Node]:
 
 
 def unclear_from(text: str) -> int | None:
-    """Where the first value of a document begins that goes on behind a whole one, as `3/4` does.
+    """Where the first value of a document begins that goes on after a whole one, as `3/4` does.
 
     None where there is no such value, or the text is no document.
     """
@@ -137,7 +137,7 @@ def number_cut(text: str, end: int) -> int | None:
 def read(text: str, at: int = 0, unclear: list[int] | None = None) -> tuple[Node | None, int]:
     """The value that begins at a place, and where it ends; None where it is too deep or none.
 
-    Places at which a value begins that goes on behind a whole one are added to `unclear`.
+    Places at which a value begins that goes on after a whole one are added to `unclear`.
     """
     open_nodes: list[Elements | Members] = []
     keys: list[Scalar | None] = [None]  # the key that waits for its value, at each depth
@@ -196,7 +196,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _add(open_nodes: list[Elements | Members], keys: list[Scalar | None], node: Node) -> None:
-    """Put a value where it belongs: behind its key, or into the array."""
+    """Put a value where it belongs: after its key, or into the array."""
     if not open_nodes:
         return
     parent = open_nodes[-1]
@@ -277,7 +277,7 @@ def _begins_member(text: str, at: int) -> bool:
 def _run(
     text: str, begin: int, at: int, parent: Elements | Members, scalar: Scalar
 ) -> tuple[Scalar, int]:
-    """A value that goes on behind what was read of it, up to what follows it."""
+    """A value that goes on after what was read of it, up to what follows it."""
     end = len(text)
     while (found := _RUN_STOP.search(text, at)) is not None:
         is_part = found[0] == "," and isinstance(parent, Members)

@@ -63,7 +63,7 @@ def _grammar_of_text(text: str) -> Grammar:
 
 
 def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Candidate]]:
-    """The longest beginning of a text that fits, and what may come behind it.
+    """The longest beginning of a text that fits, and what may come after it.
 
     Where the text dies inside a known word, such as `SELEC`, the beginning ends before the word.
     A text that fits as a whole comes back as it is, with what may follow it.
@@ -74,7 +74,7 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
 
     Returns:
         The beginning, and up to 16 candidates: `Literal` for a text, `Pattern` for what has many.
-        What begins with a known text, such as a keyword and the blank behind it, is that text.
+        What begins with a known text, such as a keyword and the blank after it, is that text.
 
     Examples:
         >>> import stencilm

@@ -1,4 +1,4 @@
-"""Where in a draft the text goes on: behind talk, behind what it says again, before a stop text.
+"""Where in a draft the text goes on: after talk, after what it says again, before a stop text.
 
 One idea: a drafter is never quite told what stands there already, so each way of reading its answer
 is tried on the matcher, and the one that fits furthest is taken. Nothing here changes the matcher.
@@ -73,7 +73,7 @@ def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
 
 
 def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
-    """Where a draft goes on behind the text so far, somewhere within it; 0 for nowhere."""
+    """Where a draft goes on after the text so far, somewhere within it; 0 for nowhere."""
     best, longest = 0, 0
     at = draft.find(written) if written else -1
     for _ in range(_MAX_REPETITIONS):

@@ -52,7 +52,7 @@ class Reread(NamedTuple):
     """A draft in the grammar's own form.
 
     Attributes:
-        text: What comes behind the text so far.
+        text: What comes after the text so far.
         kept: How much of it is the draft's, by `content`.
         is_complete: The text is whole now.
     """
@@ -135,7 +135,7 @@ def _wrapped(node: Node) -> Node | None:
 
 
 def _is_talk(node: Node) -> bool:
-    """Whether a reading has words without quotes and no end: a bracket, and talk behind it."""
+    """Whether a reading has words without quotes and no end: a bracket, and talk after it."""
     if isinstance(node, Scalar) or not node.is_open:
         return False
     todo: list[Node] = [node]
@@ -153,7 +153,7 @@ def _is_talk(node: Node) -> bool:
 
 
 def begins_again(written: bytes, draft: bytes) -> bool:
-    """Whether a draft is a whole document that begins as the text does, and no part behind it."""
+    """Whether a draft is a whole document that begins as the text does, and no part after it."""
     opening = written[:1]
     stripped = draft.strip()
     if opening not in (b"{", b"[") or not stripped.startswith(opening):
@@ -220,9 +220,9 @@ class _Piece:
         before: The piece before; None for what stands for the beginning.
         text: The piece.
         number: How many pieces there are before it.
-        blanks: The blanks that the grammar has behind it, where that is known.
-        comma: The comma behind it, where that is known.
-        fits: Whether a member of the object that goes on behind it may come next, where known.
+        blanks: The blanks that the grammar has after it, where that is known.
+        comma: The comma after it, where that is known.
+        fits: Whether a member of the object that goes on after it may come next, where known.
     """
 
     before: _Piece | None
@@ -255,7 +255,7 @@ class _Cursor:
         self.work = 0
 
     def at(self, piece: _Piece) -> GrammarMatcher:
-        """The matcher behind a piece, until the next call."""
+        """The matcher after a piece, until the next call."""
         path = self._path
         missing: list[_Piece] = []
         here = piece
@@ -272,7 +272,7 @@ class _Cursor:
         return self._matcher
 
     def tried(self, piece: _Piece, text: bytes, *, is_whole: bool) -> _Piece | None:
-        """The piece that a text is behind another; None where it does not fit.
+        """The piece that a text is after another; None where it does not fit.
 
         Args:
             piece: The piece before.
@@ -288,7 +288,7 @@ class _Cursor:
         return None if is_whole and _must_go_on(matcher) else behind
 
     def blanks(self, piece: _Piece) -> bytes:
-        """The blanks that the grammar has behind a piece."""
+        """The blanks that the grammar has after a piece."""
         if piece.blanks is None:
             forced = self.at(piece).find_jump_forward_string().encode()
             piece.blanks = forced[: len(forced) - len(forced.lstrip(_SPACE))]
@@ -351,7 +351,7 @@ class _Rewriter:
         last: bytes | None = None,
         is_whole: bool = False,
     ) -> _State | None:
-        """The state behind a token, with whatever blanks the text or the grammar has before it."""
+        """The state after a token, with whatever blanks the text or the grammar has before it."""
         if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
@@ -391,7 +391,7 @@ class _Rewriter:
         return moved
 
     def _values(self, state: _State, node: Node) -> Iterator[_State]:
-        """The states behind a value, the one that changes least first."""
+        """The states after a value, the one that changes least first."""
         if isinstance(node, Scalar):
             is_cut = node.is_cut and node.is_new
             kept = content(node.text.encode("utf-8", "replace")) if node.is_new else 0
@@ -438,7 +438,7 @@ class _Rewriter:
         left = _Left(self._ordered(node))
 
         def place(before: _State, number: int) -> Iterator[_State]:
-            """The states behind one member."""
+            """The states after one member."""
             key, value = node.items[number]
             kept = content(key.text.encode("utf-8", "replace")) if key.is_new else 0
             for keyed in self._keyed(before, key, is_first=before.pieces is opened.pieces):
@@ -473,9 +473,9 @@ class _Rewriter:
         node: Members,
         opened: _State,
     ) -> Iterator[tuple[_State, int]]:
-        """The states behind each member that may come next; first those that keep others out least.
+        """The states after each member that may come next; first those that keep others out least.
 
-        The keys that may come now and not behind a member are what it keeps out.
+        The keys that may come now and not after a member are what it keeps out.
         """
         looks_ahead = len(options) <= _MAX_LOOK_AHEAD
         is_first = before.pieces is opened.pieces
@@ -509,7 +509,7 @@ class _Rewriter:
             yield behind, number
 
     def _keyed(self, before: _State, key: Scalar, *, is_first: bool) -> Iterator[_State]:
-        """The states behind a key in the spellings that the grammar may know it by."""
+        """The states after a key in the spellings that the grammar may know it by."""
         behind = before if is_first else self._comma(before)
         if behind is None:
             return
@@ -524,7 +524,7 @@ class _Rewriter:
                 yield keyed
 
     def _comma(self, before: _State) -> _State | None:
-        """The state behind a comma, which is the same for all that may come next."""
+        """The state after a comma, which is the same for all that may come next."""
         known = before.pieces.comma
         if known is not None:
             return _State(before.length + len(known.text), known, before.kept, b",")

@@ -1,7 +1,7 @@
 """Guiding whatever maps text to text: functions and endpoints, whose logits nobody sees.
 
 One idea: the draft is read by a matcher that gives one of three verdicts. Complete: done. Viable:
-no fault, draft on. Dead at byte i: keep what fits, put one candidate there, and draft on behind it;
+no fault, draft on. Dead at byte i: keep what fits, put one candidate there, and draft on after it;
 so every correction makes the text longer, and no draft can keep it from ending. The loop asks and
 is answered (`drafts.Ask`), so that functions, coroutines and tests drive it alike.
 """
@@ -466,7 +466,7 @@ class TextGuide:
             self._lookahead = max(min(_LEAST_LOOKAHEAD, most), (self._lookahead + right) // 2)
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
-        """Keep the part of a dead draft that fits, and put a candidate behind it."""
+        """Keep the part of a dead draft that fits, and put a candidate after it."""
         if (begun := self._unclear_from(draft, valid)) is not None:
             valid = min(valid, begun)
         matcher = self._matcher.fork()
@@ -508,13 +508,13 @@ class TextGuide:
         return all(isinstance(candidate, Literal) for candidate in candidates)
 
     def _ends_at(self, draft: bytes) -> bool:
-        """Whether the text may end behind a draft, which fits."""
+        """Whether the text may end after a draft, which fits."""
         matcher = self._matcher.fork()
         matcher.accept_string(draft)
         return matcher.is_completed()
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
-        """Whether what came behind a whole text is a slip, and not talk."""
+        """Whether what came after a whole text is a slip, and not talk."""
         if nearest(candidates, rest) is not None:
             return True
         can_choose = self._has_chooser or self._means.choose
@@ -602,10 +602,10 @@ class TextGuide:
     def _write_forced(self) -> Generator[Event, None, None]:
         """Write what the grammar leaves no choice about, without blanks at its end.
 
-        Models go on better behind a word than behind a blank, which belongs to the next token.
+        Models go on better after a word than after a blank, which belongs to the next token.
         """
         text = self._matcher.find_jump_forward_string().encode()
-        if len(text) < _WHOLE_RUN:  # more may be forced behind a run of the greatest length
+        if len(text) < _WHOLE_RUN:  # more may be forced after a run of the greatest length
             text = text.rstrip(b" \t\r\n")
         if text and (self._text or not self._may_end_behind(text)):
             self._accept(text)
@@ -614,7 +614,7 @@ class TextGuide:
     def _may_end_behind(self, forced: bytes) -> bool:
         """Whether forced text is whole, and more may come: it is left to the drafter.
 
-        Who answers `1` means just that, were it behind a `1` that stands there already.
+        Who answers `1` means just that, were it after a `1` that stands there already.
         """
         there = self._matcher.fork()
         there.accept_string(forced)

@@ -43,7 +43,7 @@ class Stretch(NamedTuple):
     tokens: list[int]
     """The tokens with which every continuation begins, as the tokenizer itself writes them."""
     next_state: int
-    """The state behind these tokens."""
+    """The state after these tokens."""
     left_over: bytes
     """What is left of the text: how it is written depends on what follows."""
 
@@ -216,7 +216,7 @@ class TokenIndex:
         return sorted(allowed)
 
     def next_state(self, state: int, token_id: int) -> int | None:
-        """The state behind a token; None where it is not allowed, or ends the text.
+        """The state after a token; None where it is not allowed, or ends the text.
 
         Raises:
             MatcherError: There is no such state.
@@ -232,7 +232,7 @@ class TokenIndex:
         self._core.fill_bitmask(state, bitmask, index)
 
     def with_tokens(self) -> dict[int, dict[str, int]]:
-        """The states with something behind them, tokens as text: for people.
+        """The states with something after them, tokens as text: for people.
 
         What is no text of its own, such as half a character, is escaped. Where that is another
         token's text, which leads elsewhere, it stands as its id, such as `<[195]>`.
@@ -273,7 +273,7 @@ class TokenIndex:
         return stretches
 
     def _behind(self, state: int, forced: list[int]) -> int:
-        """The state behind tokens that must come.
+        """The state after tokens that must come.
 
         That what tokens spell leads where they do is not looked at when an index is read.
         """

@@ -142,7 +142,7 @@ class GrammarMatcher(_core.Matcher):
     def withheld_tokens(self) -> NDArray[np.int64]:
         """The tokens that the last mask lacks for the budget alone, ascending: [number of tokens].
 
-        They would fit the grammar, but the text could not be complete in time behind them. Empty
+        They would fit the grammar, but the text could not be complete in time after them. Empty
         where the budget took nothing, and once another token was accepted.
 
         Examples:
@@ -157,7 +157,7 @@ class GrammarMatcher(_core.Matcher):
         return np.flatnonzero(np.unpackbits(words, bitorder="little"))
 
     def longest_valid_prefix(self, text: str | bytes) -> Verdict:
-        """How much of a text fits behind what was accepted, and how it stands then.
+        """How much of a text fits after what was accepted, and how it stands then.
 
         Changes nothing.
 
@@ -172,12 +172,12 @@ class GrammarMatcher(_core.Matcher):
         """The tokens that must come next, as the model's own tokenizer would write them.
 
         They spell the beginning of what `find_jump_forward_string` tells. What is left of it is
-        what tokens spell that depend on what follows; it stays forced, so that the masks behind the
+        what tokens spell that depend on what follows; it stays forced, so that the masks after the
         tokens allow what begins with it, longer tokens among them. Where the grammar asks for one
         single token by its name or id, it is that token.
 
         Where the tokens before are not what the tokenizer itself would write, those nearest that
-        are decide. Changes nothing; accept the tokens to go on behind them.
+        are decide. Changes nothing; accept the tokens to go on after them.
 
         Args:
             recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
@@ -286,7 +286,7 @@ class GrammarMatcher(_core.Matcher):
         Node `n` holds the token `draft_tokens[n]`; its first child is `retrieve_next_token[n]`, and
         `retrieve_next_sibling[n]` is the next child of the same parent, -1 for none. The root
         stands for what was accepted; its token is not looked at. Row `n` says which tokens may come
-        behind node `n`. Nodes that the grammar refuses, nodes at which the text has ended, and all
+        after node `n`. Nodes that the grammar refuses, nodes at which the text has ended, and all
         below them get a row of zeros. The matcher stays as it was.
 
         Args:
@@ -327,9 +327,9 @@ class GrammarMatcher(_core.Matcher):
         *,
         root_position: int = 0,
     ) -> list[float | None]:
-        """The temperature for the token behind every node of a tree of draft tokens.
+        """The temperature for the token after every node of a tree of draft tokens.
 
-        The tree is as in `traverse_draft_tree`, and node `n` has what `temperature` is behind it: a
+        The tree is as in `traverse_draft_tree`, and node `n` has what `temperature` is after it: a
         number from 0 on, or None where the grammar says nothing. Nodes that the grammar refuses,
         those at which the text has ended, and those below either have None. The matcher stays as
         it was.

@@ -159,7 +159,7 @@ class KeyValues:
         ]
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first positions; those behind are written over."""
+        """Keep the first positions; those after are written over."""
         self.num_tokens = num_tokens
         return True
 

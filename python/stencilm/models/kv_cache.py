@@ -83,7 +83,7 @@ def _can_be_cut(layer: Any) -> bool:
 
 def _cut(layer: Any, num_tokens: int, remove: int) -> None:
     if _is_static(layer):
-        # What lies behind the mark is masked, and the next write covers it.
+        # What lies after the mark is masked, and the next write covers it.
         layer.cumulative_length.fill_(num_tokens)
     elif getattr(layer, "is_sliding", False):
         # The layer's own `crop` would also forget the past, and a second cut would lack it.

@@ -145,7 +145,7 @@ class LlamaCppModel:
         others = np.flatnonzero(llama.input_ids[:length] != wanted[:length])
         shared = int(others[0]) if len(others) else length
         # A sliding window forgets its past, and a recurrent state is at its end only: then the
-        # first position that is still known lies behind what the next token looks at.
+        # first position that is still known lies after what the next token looks at.
         window = llama_cpp.llama_model_n_swa(llama.model)
         is_known = llama_cpp.llama_memory_seq_pos_min(memory, 0) <= max(0, shared - window)
         if not (is_known and llama_cpp.llama_memory_seq_rm(memory, 0, shared, -1)):
@@ -155,11 +155,11 @@ class LlamaCppModel:
         return shared
 
     def _decode(self, token_ids: NDArray[np.int32], first: int, found: NDArray[np.float32]) -> None:
-        """Read tokens behind the context; the logits of positions from `first` on go to `found`."""
+        """Read tokens after the context; the logits of positions from `first` on go to `found`."""
         llama = self.llama
         number, past = len(token_ids), llama.n_tokens
         batch = llama_cpp.llama_batch()
-        # What is left out means: the positions behind those that the context holds.
+        # What is left out means: the positions after those that the context holds.
         batch.n_tokens = number
         batch.token = (llama_cpp.llama_token * number)(*token_ids.tolist())
         flags = [int(position >= first) for position in range(past, past + number)]

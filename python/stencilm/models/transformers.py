@@ -379,7 +379,7 @@ def _check_weights(folder: Path) -> None:
 
 
 def _mask_behind(past: int, length: int) -> NDArray[np.float32]:
-    """What is added to the scores of attention so that no token sees those behind it."""
+    """What is added to the scores of attention so that no token sees those after it."""
     mask = np.zeros((1, 1, length, past + length), dtype=np.float32)
     for row in range(length - 1):
         mask[..., row, past + row + 1 :] = -np.inf

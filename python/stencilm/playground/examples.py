@@ -10,7 +10,7 @@ from stencilm.playground.questions import Notation
 class Example(NamedTuple):
     """A grammar with its tables of names, and a text that shows something in it.
 
-    Where text stands behind the text, that fills a hole.
+    Where text stands after the text, that fills a hole.
     """
 
     name: str

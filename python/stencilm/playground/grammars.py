@@ -46,11 +46,11 @@ _OF_TABLES = frozenset(
 
 
 def grammar_of(state: State, limits: Limits) -> Grammar:
-    """The grammar; that of the hole, where text stands behind one.
+    """The grammar; that of the hole, where text stands after one.
 
     Raises:
         StencilError: The grammar, the names or the tables are not well formed, or nothing fits
-            before the text behind the hole.
+            before the text after the hole.
     """
     grammar = _whole(state, limits)
     return grammar.fill([HOLE, state.behind]) if state.behind else grammar

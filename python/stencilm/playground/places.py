@@ -34,7 +34,7 @@ class Position(NamedTuple):
 def find_place(text: str, place: str | None) -> Stretch | None:
     """The stretch of `text` that `place` names; None where it names none.
 
-    Never empty where the text is not: a place behind the end is its last character.
+    Never empty where the text is not: a place after the end is its last character.
     """
     if place is None or not text:
         return None
@@ -82,7 +82,7 @@ def _word_at(text: str, at: int) -> Stretch:
     at = min(at, len(text))
     word = _WORD.match(text, at)
     if word is None or (word.group() == "\n" and at > 0):
-        # Behind the last character of the text or the line: that one shows where it is.
+        # After the last character of the text or the line: that one shows where it is.
         return _units(text, max(at - 1, 0), max(at, 1))
     return _units(text, at, word.end())
 

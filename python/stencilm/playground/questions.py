@@ -49,7 +49,7 @@ class State:
         strict: Objects of a schema have only the properties that are named.
         relax: What a schema asks for in vain is dropped and reported.
         names: The tables of names that the grammar uses, a JSON object of lists; empty for none.
-        behind: What stands behind the text, which then fills a hole; empty for no hole.
+        after: What stands after the text, which then fills a hole; empty for no hole.
     """
 
     notation: Notation

@@ -112,7 +112,7 @@ class Session:
         )
 
     def tokens(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
-        """The tokens that may come, or may not, behind the tokens that the state has read.
+        """The tokens that may come, or may not, after the tokens that the state has read.
 
         Raises:
             BadQuestion: The record is not of this form.

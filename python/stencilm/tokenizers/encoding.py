@@ -1,6 +1,6 @@
 """Text and bytes to tokens: by the tokenizer where it can, else by the shortest spelling.
 
-Tokenizers that put a space before a text are asked to encode it behind a sentinel, whose tokens are
+Tokenizers that put a space before a text are asked to encode it after a sentinel, whose tokens are
 then cut off. Whatever comes back is taken only if its tokens spell exactly what was asked for.
 """
 
@@ -95,7 +95,7 @@ class Encoder:
         """The tokens that spell exactly `data`, as the tokenizer itself writes them.
 
         None where the tokenizer has no tokens for it: broken UTF-8, or text that it changes; and
-        where it stayed behind. Where there never was one, the fewest tokens are its own.
+        where it stayed after. Where there never was one, the fewest tokens are its own.
 
         Raises:
             TokenizerError: There is no tokenizer, and no tokens spell it.
@@ -129,7 +129,7 @@ class Encoder:
         return None
 
     def _behind(self, ids: list[int], start: bytes) -> list[int] | None:
-        """The tokens behind those that spell `start`; None if no token ends there."""
+        """The tokens after those that spell `start`; None if no token ends there."""
         spelled = b""
         for count, token_id in enumerate(ids, 1):
             spelled += self._bytes_of(token_id) or b""

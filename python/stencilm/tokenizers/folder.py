@@ -67,7 +67,7 @@ def _tokenizer_file(place: Path) -> Path:
     for name in ("tokenizer.json", "tekken.json", *SENTENCEPIECE_NAMES):
         if _is_there(place / name):
             return place / name
-    # Mistral puts the version of its chat format behind the name.
+    # Mistral puts the version of its chat format after the name.
     for file in sorted(place.glob("tokenizer.model.v*"), reverse=True):
         return file
     held = ", ".join(sorted(child.name for child in place.iterdir())[:12]) or "nothing"

@@ -123,7 +123,7 @@ def stop_tokens(tokenizer: Any) -> tuple[int, ...]:
     """The end-of-sequence ids that the tokenizer declares: all of them where there are several.
 
     Names are not searched for other tokens that often end a turn: a generation loop stops at the
-    ids it was told, and a mask that offers more than those would let it run on behind the end.
+    ids it was told, and a mask that offers more than those would let it run on after the end.
     """
     return ids_of(getattr(tokenizer, "eos_token_id", None), what="eos_token_id of the tokenizer")
 

@@ -5,12 +5,12 @@ the beginning of `orderId`. So the last tokens of a text are not known before mo
 
 One idea: a tokenizer that sees the whole text puts some token over the end of what is known, or
 begins one there; let it begin at `p`. What it has before `p` is then what it makes of the text up
-to `p` alone, because a token does not depend on those behind it. So the tokens that stand in all
+to `p` alone, because a token does not depend on those after it. So the tokens that stand in all
 cases are the common beginning of its tokens for each possible `p`, and these places are few: from
 there to the end must be the beginning of a longer token.
 
 One exception: pre-tokenizers split the last of a run of blanks off where something else follows
-(`\s+(?!\S)`). Behind a blank that is a second case.
+(`\s+(?!\S)`). After a blank that is a second case.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class JointTokenizer:
         return tokens, data[len(self._bytes(tokens)) :]
 
     def whole(self, data: bytes, recent_tokens: Sequence[int]) -> list[int]:
-        """The tokens of `data` behind others as if nothing followed; none where there are none.
+        """The tokens of `data` after others as if nothing followed; none where there are none.
 
         An unfinished character at the end is left out.
         """
@@ -86,7 +86,7 @@ class JointTokenizer:
         return []
 
     def _spelled(self, recent_tokens: Sequence[int]) -> list[int]:
-        """The last few tokens: behind the last that spells nothing, beginning with a character."""
+        """The last few tokens: after the last that spells nothing, beginning with a character."""
         recent = list(recent_tokens)[-RECENT_TOKENS:]
         for at in range(len(recent) - 1, -1, -1):
             token = self._tokens[recent[at]] if 0 <= recent[at] < len(self._tokens) else None
@@ -118,7 +118,7 @@ class JointTokenizer:
                         seen.add(earlier)
                         places.append((earlier, None))
                 continue
-            # Before the first byte stands nothing, also behind blanks that are tokens of their own
+            # Before the first byte stands nothing, also after blanks that are tokens of their own
             # only because something follows.
             for found in behind.cases(start) or ([[]] if start == 0 and shared else []):
                 if shared is None:
@@ -145,7 +145,7 @@ class JointTokenizer:
 
 
 class _Behind:
-    """A text behind some tokens, encoded together with them up to any place."""
+    """A text after some tokens, encoded together with them up to any place."""
 
     __slots__ = (
         "_context",
@@ -200,7 +200,7 @@ class _Behind:
         return cases
 
     def can_go_on(self, place: int, found: list[int], spanning: list[int]) -> bool:
-        """Whether one of these tokens can come at a place, behind the tokens found there."""
+        """Whether one of these tokens can come at a place, after the tokens found there."""
         for token_id in spanning:
             token = self._tokens[token_id] or b""
             behind = self._encoder.own_tokens(self._text + self._data[:place] + token)

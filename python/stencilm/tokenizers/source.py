@@ -1,6 +1,6 @@
 """What a loader hands over: the bytes of every token id, and the tokenizer to test them with.
 
-Every tokenizer library ends here, so nothing behind this file knows where a vocabulary came from.
+Every tokenizer library ends here, so nothing after this file knows where a vocabulary came from.
 """
 
 from __future__ import annotations

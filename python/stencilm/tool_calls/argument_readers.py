@@ -202,7 +202,7 @@ class _Marked:
         """Whether a marker comes next; stays before it.
 
         One that ends something has a slash after its beginning. Where the end of the call may come,
-        the text may end behind it.
+        the text may end after it.
         """
         if not (yield from self.text.skip_blanks()):
             if or_end and not self.end:

@@ -4,7 +4,7 @@
 
 The weights are those of `tiny`; the rows of the new tokens are the mean of all rows. Only the end
 of reasoning is likelier than the end of the text, so that an answer which has come to its end goes
-on behind its reasoning.
+on after its reasoning.
 """
 
 from __future__ import annotations

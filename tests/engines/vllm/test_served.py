@@ -423,7 +423,7 @@ def test_json_in_any_order_and_compact(thinking: Asked) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_reasoning_comes_first(thinking: Asked, seed: int) -> None:
-    """The grammar begins behind the end of reasoning, wherever among the drafts that comes."""
+    """The grammar begins after the end of reasoning, wherever among the drafts that comes."""
     answer = thinking.chat(
         "Describe a person as JSON.",
         response_format=of_schema(PERSON),
@@ -440,7 +440,7 @@ def test_reasoning_comes_first(thinking: Asked, seed: int) -> None:
 
 
 def test_some_reasoning_comes_to_its_end(thinking: Asked) -> None:
-    """The prompt holds what the reasoning may be, so that its end comes behind drafts."""
+    """The prompt holds what the reasoning may be, so that its end comes after drafts."""
     example = '{"name": "Ann Kowalski", "age": 32, "city": "Dhaka", "job": "surgeon"}'
     ended = 0
     for seed in range(6):

@@ -63,7 +63,7 @@ impl Encoding {
         known
     }
 
-    /// The cursor behind one more token, as its place has it, so that the same one is known at a glance.
+    /// The cursor after one more token, as its place has it, so that the same one is known at a glance.
     pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
         let places = &mut self.known().places;
         let place = places.of(cursor);
@@ -71,7 +71,7 @@ impl Encoding {
         Some(places.cursor(behind).clone())
     }
 
-    /// The tokens that fit a cursor behind a token.
+    /// The tokens that fit a cursor after a token.
     pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
         let mut known = self.known();
         let Known { rows, places, .. } = &mut *known;

@@ -1,8 +1,8 @@
-//! What completing a text may take behind any one token, without a look at the tokens: a bound for far from the end.
+//! What completing a text may take after any one token, without a look at the tokens: a bound for far from the end.
 //!
 //! Of every part of a grammar it is worked out what completes the worst beginning of it. A part may hold itself, and each time
 //! it does one token must open one more bracket: so parts are gone through once for every bracket that a token may open.
-//! Where a part holds itself behind other bytes, they are gone through once for every byte of a token; where nothing at all
+//! Where a part holds itself after other bytes, they are gone through once for every byte of a token; where nothing at all
 //! need come before, there is no bound.
 //!
 //! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. What other keys and elements
@@ -46,7 +46,7 @@ struct ArrayBound {
 impl ArrayBound {
     const NEVER: ArrayBound = ArrayBound { min: 0, to_come: 0, item: 0, each: 0, values: Vec::new(), rest: NEVER };
 
-    /// That behind so many elements.
+    /// That after so many elements.
     fn behind(&self, elements: u32) -> u64 {
         let missing = self.min.saturating_sub(u64::from(elements)).saturating_add(self.to_come);
         let (mut others, mut all) = (missing, self.rest.saturating_add(self.item.saturating_mul(missing)));
@@ -223,7 +223,7 @@ impl Bounds {
         own.max(cost(&id))
     }
 
-    /// What completes the worst beginning of parts that follow each other; those behind one that opens something by what is
+    /// What completes the worst beginning of parts that follow each other; those after one that opens something by what is
     /// known of their values.
     fn of_sequence(&self, costs: &[u64], parts: &[NodeId], values: Option<&[u64]>) -> u64 {
         let index = |part: &NodeId| part.0 as usize;
@@ -326,7 +326,7 @@ impl Bounds {
         }
         let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
         let item = lexeme_cost(measured, surface.item);
-        // Those that count, and two that are equal, may have to come behind all leading ones.
+        // Those that count, and two that are equal, may have to come after all leading ones.
         let equal = if items.must_repeat() { 2 } else { 0 };
         let leading = if counted + equal > 0 { items.prefix.len() as u64 } else { 0 };
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
@@ -396,7 +396,7 @@ impl Bounds {
         }
     }
 
-    /// What completes the text behind any one token that may come at a configuration, at most.
+    /// What completes the text after any one token that may come at a configuration, at most.
     pub fn behind_a_token(
         &mut self,
         run: &mut Run<'_>,
@@ -474,7 +474,7 @@ fn opens(
     })
 }
 
-/// All nodes, each behind those within it; `None` where one is within itself.
+/// All nodes, each after those within it; `None` where one is within itself.
 fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Result<Option<Vec<usize>>, LimitExceeded> {
     let mut order = Vec::with_capacity(count);
     // 0 unseen, 1 on the way down, 2 done.

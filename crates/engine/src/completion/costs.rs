@@ -202,7 +202,7 @@ impl Costs {
         })
     }
 
-    /// What the rest of an object takes, behind a value or before a key.
+    /// What the rest of an object takes, after a value or before a key.
     fn of_members(
         &mut self,
         run: &Run<'_>,
@@ -275,7 +275,7 @@ impl Costs {
         Ok(object)
     }
 
-    /// What the rest of an array takes, behind an element or before one: about, where elements count for several counters.
+    /// What the rest of an array takes, after an element or before one: about, where elements count for several counters.
     fn of_items(&self, run: &Run<'_>, grammar: Measured<'_>, id: ItemsId, register: u32, behind_element: bool) -> u64 {
         let items = grammar.items(id);
         let state = run.stacks.items(register);
@@ -568,7 +568,7 @@ fn until_a_repeat(items: &Items, state: ItemsState) -> u32 {
     (items.prefix.len() as u32).saturating_sub(state.place).saturating_add(2)
 }
 
-/// What the elements take that must still come behind so many with these counts, at least so many, each with what stands
+/// What the elements take that must still come after so many with these counts, at least so many, each with what stands
 /// before it: the cheapest ones for every place, of which enough count. Where one counter asks for elements that is exact; where
 /// several do, it is what the dearest of them asks for.
 fn elements_cost(
@@ -618,7 +618,7 @@ impl Counted {
     }
 }
 
-/// What at least `count` elements take of which so many are counted, at the leading places and behind them.
+/// What at least `count` elements take of which so many are counted, at the leading places and after them.
 fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) -> u64 {
     let wanted = missing as usize;
     let mut best = NEVER;
@@ -638,7 +638,7 @@ fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) ->
             best = best.min(total.saturating_add(dearer));
         }
     }
-    // All leading ones, and some behind them: each that is counted there is one fewer before.
+    // All leading ones, and some after them: each that is counted there is one fewer before.
     let mut before = chosen.into_sorted_vec();
     let mut dearer: u128 = before.iter().copied().map(u128::from).sum();
     loop {
@@ -719,7 +719,7 @@ mod tests {
 
     #[test]
     fn what_counted_elements_take_is_the_least() {
-        // Of three leading places and those behind them, two count at least.
+        // Of three leading places and those after them, two count at least.
         let element = |any, counting| Counted { any, counting };
         let leading = [element(1, 9), element(2, 3), element(4, NEVER)];
         assert_eq!(counted_cost(&leading, element(1, 1), 0, 2), 1 + 3 + 4 + 1);

@@ -324,7 +324,7 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     if let Some(longest) = of_texts {
         return Ok(longest);
     }
-    // A number may have any zeros behind its point.
+    // A number may have any zeros after its point.
     let of_values = longest_way((lexeme, Part::Sign), |place| {
         let steps = NumberSteps::of(deriver, place)?;
         Ok(steps.map(|steps| (steps.zeros.unwrap_or(0), steps.digits.into_iter().map(|(_, to)| to).collect())))

@@ -4,13 +4,13 @@
 //! is plain from a bound on what one token can add; near it every place that a token may lead to is looked at.
 //!
 //! Rooms: [`costs`] (what parts of a grammar take), [`token_counts`] (what lexemes take in tokens), [`search`] (a short
-//! way), [`bounds`] (what it takes behind any one token), [`worst_cases`] (behind the worst beginning of a lexeme), [`fresh`]
+//! way), [`bounds`] (what it takes after any one token), [`worst_cases`] (after the worst beginning of a lexeme), [`fresh`]
 //! (what a text takes that differs from others), [`numbers_left`] (what arrays of different numbers take, by counting),
 //! [`references`] (what references to declared names take), [`narrowing`] (masks near the end of a budget), [`shared_way`] (for
 //! which tokens one way to the end is enough), [`token_list`] (those that lead to one place).
 //!
 //! # Example
-//! With two tokens left behind `{"a": 1` the mask has `2` and `}`, for `2` and then `}` fit; with one left it has `}` alone.
+//! With two tokens left after `{"a": 1` the mask has `2` and `}`, for `2` and then `}` fit; with one left it has `}` alone.
 
 pub(crate) mod bounds;
 pub(crate) mod costs;

@@ -1,4 +1,4 @@
-//! Masks near the end of a budget: of the tokens that may come, those behind which the text can still be closed in time.
+//! Masks near the end of a budget: of the tokens that may come, those after which the text can still be closed in time.
 //!
 //! The tokens are read together, so that those that lead to the same place are decided at once. What the parts take that wait
 //! there allows most of them; for the others a real way is looked for. Where one may not be found, a token is refused: the
@@ -112,7 +112,7 @@ struct Known {
 }
 
 impl Place {
-    /// Keeps ways to the end. Those that were known stay behind them: under another budget tokens were left for them that may come.
+    /// Keeps ways to the end. Those that were known stay after them: under another budget tokens were left for them that may come.
     fn keep(&self, Known { mut ways, searches }: Known) {
         let mut known = lock(&self.known);
         for way in known.ways.drain(..).filter(|way| way.tokens != NEVER) {
@@ -197,7 +197,7 @@ pub(crate) struct Endings {
     texts_by_bytes: Texts,
     /// Whether the ways from a place hang on the keys, the elements or the names of the text before it.
     hangs_on_text: bool,
-    /// The places behind configurations.
+    /// The places after configurations.
     places: DependencyCache<Places>,
     numbers: NumberArrays,
     /// What the nodes take in bytes, and the bounds in bytes: the tokenizer itself may write that many tokens.
@@ -284,7 +284,7 @@ impl Endings {
 }
 
 impl Run<'_> {
-    /// What completes the text behind any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
+    /// What completes the text after any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
     /// there is no bound.
     pub fn most_behind_a_token(
         &mut self,
@@ -424,8 +424,8 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Leaves those tokens of a mask behind which so many tokens, or fewer, complete the text, and tells by which ways. A way that is
-    /// known is tried behind each, but for its first token.
+    /// Leaves those tokens of a mask after which so many tokens, or fewer, complete the text, and tells by which ways. A way that is
+    /// known is tried after each, but for its first token.
     pub fn narrow(
         &mut self,
         endings: &mut Endings,
@@ -474,7 +474,7 @@ impl Run<'_> {
         Ok(left)
     }
 
-    /// The tokens of a mask that lead to a place and behind which so many tokens, or fewer, complete the text; the first of them where
+    /// The tokens of a mask that lead to a place and after which so many tokens, or fewer, complete the text; the first of them where
     /// they are all alike.
     fn tokens_that_close(
         &mut self,
@@ -497,10 +497,10 @@ impl Run<'_> {
         if tokens.is_empty() || search.searches >= FEW {
             return Ok((closing, None));
         }
-        // That a way is too long behind another text says nothing here where keys and elements must be new.
+        // That a way is too long after another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        // Some are found behind one text, with other keys and elements in their places, that no search finds: a mask must not hang on
+        // Some are found after one text, with other keys and elements in their places, that no search finds: a mask must not hang on
         // which texts there were before.
         let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
         known.ways.retain(|kept| tells(kept));
@@ -516,7 +516,7 @@ impl Run<'_> {
                 closing.push(token);
                 continue;
             }
-            // Where none is found, none is looked for behind the other tokens, whatever is known from other texts.
+            // Where none is found, none is looked for after the other tokens, whatever is known from other texts.
             let is_in_vain = search.is_in_vain && closing.len() == counted;
             if read == MANY || is_in_vain || ways.first().is_some_and(|way| way.is_too_long(most)) {
                 continue;
@@ -782,7 +782,7 @@ impl Run<'_> {
         while let Some(set) = work.pop() {
             for entry in self.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
                 if !sets.contains(&entry.below) {
-                    // The places behind such a configuration are not kept.
+                    // The places after such a configuration are not kept.
                     if sets.len() == MANY {
                         return None;
                     }

@@ -65,7 +65,7 @@ pub(crate) struct Numbers {
 struct NumberTokens {
     /// Whether none of them that may stand in an array of numbers holds a digit and something else than blanks before it.
     are_apart: bool,
-    /// Whether none of them holds the sign of a number behind something else than blanks.
+    /// Whether none of them holds the sign of a number after something else than blanks.
     are_signs_apart: bool,
     /// The texts of numbers that are one token, with blanks or without.
     single: FxHashSet<Vec<u8>>,
@@ -131,7 +131,7 @@ struct Unused {
     least_sums: Vec<u64>,
 }
 
-/// What stands behind an array.
+/// What stands after an array.
 struct Tail {
     pieces: Vec<Piece>,
     /// What it takes.
@@ -163,13 +163,13 @@ struct Element<'a> {
     seen: u32,
     written: &'a [u8],
     residual: ExprId,
-    /// How many must come behind it.
+    /// How many must come after it.
     count: usize,
 }
 
 /// What a number that has begun goes on with.
 struct Rest {
-    /// What it takes, with the numbers behind it.
+    /// What it takes, with the numbers after it.
     most: u64,
     text: Vec<u8>,
     /// The number that it becomes, if that is listed.
@@ -187,7 +187,7 @@ impl Rest {
     }
 }
 
-/// How a text may be completed behind a thread within an array of different numbers.
+/// How a text may be completed after a thread within an array of different numbers.
 pub(crate) struct Plan {
     /// What is written first: the rest of a number, a sign or both.
     first: Vec<u8>,
@@ -209,7 +209,7 @@ pub(crate) struct Plan {
 }
 
 impl InArray {
-    /// A way on that begins with a text, behind which so many elements come, as far as it is not told otherwise.
+    /// A way on that begins with a text, after which so many elements come, as far as it is not told otherwise.
     fn plan(&self, first: Vec<u8>, count: usize) -> Plan {
         Plan {
             first,
@@ -531,7 +531,7 @@ impl Run<'_> {
         Ok(numbers)
     }
 
-    /// What stands behind an array, below which these stacks are.
+    /// What stands after an array, below which these stacks are.
     fn tail(
         &mut self,
         numbers: &Numbers,
@@ -581,7 +581,7 @@ impl Run<'_> {
         if !is_whole || matches!(state.start, NIL | UNKNOWN_TEXT) {
             return Ok(false);
         }
-        // Behind the element under way.
+        // After the element under way.
         let count = numbers.min.saturating_sub(state.place.saturating_add(1)) as usize;
         let signs = numbers.item_tokens.saturating_mul(count as u64);
         let plan = |first: Vec<u8>, without: Option<u32>, most: u64, least: u64| Plan {
@@ -610,7 +610,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// What a number that has begun goes on with at best, where others come behind it.
+    /// What a number that has begun goes on with at best, where others come after it.
     fn rest_of_number(&mut self, element: &Element<'_>, costs: &Costs, texts: &mut Texts) -> Result<Rest, EngineError> {
         let &Element { numbers, unused, seen, written, residual, count } = element;
         let mut best = Rest { most: NEVER, text: Vec::new(), value: None, least: NEVER };
@@ -626,7 +626,7 @@ impl Run<'_> {
                 best.least = best.least.min(least);
             }
         }
-        // Other spellings, as with zeros behind the point, and longer numbers.
+        // Other spellings, as with zeros after the point, and longer numbers.
         self.find_shortest_text(costs, texts, residual)?;
         let mut ended = None;
         if let Some(rest) = texts.shortest(residual) {
@@ -664,7 +664,7 @@ impl Run<'_> {
         Ok(best)
     }
 
-    /// The ways on from a thread behind a number; `false` where these may not be all.
+    /// The ways on from a thread after a number; `false` where these may not be all.
     fn plans_behind(
         &mut self,
         array: &InArray,

@@ -99,7 +99,7 @@ impl Declarations {
         Ok(Some(Declarations { least, more, more_bytes, is_quoted }))
     }
 
-    /// What references take behind any one token that may come at a configuration.
+    /// What references take after any one token that may come at a configuration.
     pub fn costs_of(&self, run: &Run<'_>, vocabulary: &Tokens, configuration: SetId) -> ReferenceCosts {
         let threads = run.stacks.entries(configuration);
         let text = threads.iter().find(|&&thread| run.machine.is_text(thread)).map(|thread| thread.register);

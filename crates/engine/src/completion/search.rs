@@ -99,14 +99,14 @@ impl Texts {
 pub(crate) enum Way {
     Lexeme(ExprId),
     Token(u32),
-    /// What is left behind so many bytes of an element that the array has already, where two must be equal.
+    /// What is left after so many bytes of an element that the array has already, where two must be equal.
     Repeat {
         spelled: Spelled,
         written: u32,
     },
 }
 
-/// What goes on behind a text of a lexeme.
+/// What goes on after a text of a lexeme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
     New,
@@ -211,7 +211,7 @@ impl Frontier {
     }
 
     /// Which text of a lexeme the last element of an array is on the way to a place. Each order of elements is as good as another, so
-    /// only texts behind it are elements from there on.
+    /// only texts after it are elements from there on.
     fn element_before(&self, place: u32, array: (FrameId, SetId), lexeme: ExprId) -> Option<u32> {
         let mut at = place;
         loop {
@@ -326,7 +326,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reads what a way goes on with: the place behind it, or none where it leads nowhere.
+    /// Reads what a way goes on with: the place after it, or none where it leads nowhere.
     fn step_along(
         &mut self,
         frontier: &mut Frontier,
@@ -444,7 +444,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a lexeme is complete at a configuration, so that what is behind it goes on there, within an array of which two
+    /// Whether a lexeme is complete at a configuration, so that what is after it goes on there, within an array of which two
     /// elements must be equal. More of it is no shorter way then, and of a number there is ever more, each as near to the end as
     /// the one before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
@@ -468,7 +468,7 @@ impl Run<'_> {
         Ok(!behind.is_empty())
     }
 
-    /// What can be read behind a lexeme that begins in one configuration and whose text leads to another one.
+    /// What can be read after a lexeme that begins in one configuration and whose text leads to another one.
     fn found_behind(&mut self, before: SetId, lexeme: ExprId, behind: SetId) -> Behind {
         if !self.machine.keeps_text() {
             return if behind == SetId::EMPTY { Behind::Nothing } else { Behind::New };
@@ -498,7 +498,7 @@ impl Run<'_> {
     }
 
     /// Reads one text of a lexeme. Another one is tried later: where this one cannot be read, for it is a key that the object has
-    /// already, or is that of another way, or where elements must differ, as each text leaves others to those behind it.
+    /// already, or is that of another way, or where elements must differ, as each text leaves others to those after it.
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
@@ -590,7 +590,7 @@ impl Run<'_> {
                 if let Piece::Text(old) = &way[before]
                     && new.is_none()
                 {
-                    // What is behind it has not been changed.
+                    // What is after it has not been changed.
                     let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
                     let is_free = |text: &[u8]| !later.is_behind(text, before);
                     let rest = way.len() - before - 1;
@@ -660,7 +660,7 @@ impl<'w> LastPlaces<'w> {
         LastPlaces(texts.collect())
     }
 
-    /// Whether a text stands somewhere behind a place.
+    /// Whether a text stands somewhere after a place.
     fn is_behind(&self, text: &[u8], place: usize) -> bool {
         self.0.get(text).is_some_and(|&last| last > place)
     }

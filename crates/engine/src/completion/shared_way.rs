@@ -1,6 +1,6 @@
 //! Which of the tokens that lead to the same place one way to the end serves, where keys or elements must be new.
 //!
-//! Behind each of them the way is read alike but for the key and the elements that the token is a part of: these are others. So the
+//! After each of them the way is read alike but for the key and the elements that the token is a part of: these are others. So the
 //! way is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from all that are
 //! compared with them, which mostly shows from the string that is being written. Where the order of elements makes no difference, the
 //! one of the first token may take the place of one on the way.
@@ -18,7 +18,7 @@ use crate::state::stacks::{Entry, NIL, SetId};
 use crate::state::used_strings::{Strings, UsedStrings};
 use crate::vocabulary::json_text::{Begun, begun, value_of};
 
-/// A way to the end behind one token, as it is read behind others that lead to the same place.
+/// A way to the end after one token, as it is read after others that lead to the same place.
 #[derive(Default)]
 pub(crate) struct SharedWay {
     elements: Elements,
@@ -44,7 +44,7 @@ struct Elements {
     strings: Option<StringsSeen>,
 }
 
-/// What is written before a token and behind it, of a key or an element that it is a part of.
+/// What is written before a token and after it, of a key or an element that it is a part of.
 struct Part {
     before: Vec<u8>,
     behind: Vec<u8>,
@@ -74,7 +74,7 @@ struct Key {
 }
 
 impl SharedWay {
-    /// The way behind a token, which is known to complete the text; `None` where it says nothing of others. There is room
+    /// The way after a token, which is known to complete the text; `None` where it says nothing of others. There is room
     /// for so many more tokens.
     pub fn new(
         run: &mut Run<'_>,
@@ -152,7 +152,7 @@ impl SharedWay {
         names.filter_map(|name| name.strip_prefix(&value[..])?.first().copied()).collect()
     }
 
-    /// Whether the way surely completes the text behind another token as well.
+    /// Whether the way surely completes the text after another token as well.
     pub fn serves(&self, run: &Run<'_>, token: &[u8]) -> bool {
         self.keys.iter().all(|key| self.is_new_key(run, key, token)) && self.elements.are_new(run, token)
     }
@@ -190,7 +190,7 @@ fn element_ended(compared: &[Compared], behind: Option<u32>) -> Option<Option<(u
     (Some(end) == behind && compared.iter().all(is_of_last)).then_some(Some((before, seen)))
 }
 
-/// What of a token belongs to the key under way behind it, of which so much is written before: from its last quote on, where the key
+/// What of a token belongs to the key under way after it, of which so much is written before: from its last quote on, where the key
 /// begins with that. `None` where a backslash might mean that it is no quote.
 fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
     if !before.is_empty() {
@@ -244,7 +244,7 @@ impl Elements {
     }
 }
 
-/// The key that is under way behind a token, if there is one.
+/// The key that is under way after a token, if there is one.
 struct KeyUnderWay {
     /// What is written of it before the token.
     open: Vec<u8>,
@@ -260,7 +260,7 @@ impl KeyUnderWay {
 }
 
 impl Run<'_> {
-    /// The text behind a token.
+    /// The text after a token.
     fn text_behind(&mut self, text: u32, token: &[u8]) -> u32 {
         token.iter().fold(text, |text, &byte| self.stacks.append(text, u32::from(byte)))
     }
@@ -303,7 +303,7 @@ impl Run<'_> {
         Ok(values)
     }
 
-    /// The key under way behind a token, which leads from one configuration to the other; `None` where it is not plain which one.
+    /// The key under way after a token, which leads from one configuration to the other; `None` where it is not plain which one.
     fn key_under_way(&self, before: SetId, behind: SetId, token: &[u8]) -> Option<KeyUnderWay> {
         let (open, written) = (self.open_key(before)?, self.open_key(behind)?);
         let key = KeyUnderWay { open, is_begun: !written.is_empty() };

@@ -27,7 +27,7 @@ struct Place {
     above: Vec<(usize, u64)>,
     /// The bytes of the shortest match from here.
     shortest: Option<u64>,
-    /// The most that is left behind a beginning of a match from here.
+    /// The most that is left after a beginning of a match from here.
     worst: Option<u64>,
 }
 

@@ -285,7 +285,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the number in which a residual begins, or one behind it, can have ever more digits before its exponent.
+/// Whether the number in which a residual begins, or one after it, can have ever more digits before its exponent.
 fn is_number_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     let poor = ByteSet::range(b'1', b'9').complement();
     repeats(deriver, residual, &poor, &ByteSet::from_iter(*b"eE"))

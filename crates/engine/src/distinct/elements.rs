@@ -280,7 +280,7 @@ impl Run<'_> {
         self.spelled(state).map(|spelled| spelled.text(self.stacks)).min_by_key(Vec::len)
     }
 
-    /// What would make of the elements under way behind a text ones that were there before, where two must be equal: by the array
+    /// What would make of the elements under way after a text ones that were there before, where two must be equal: by the array
     /// that each is of.
     pub(crate) fn repeats_to_come(&mut self, thread: Entry, text: u32) -> Vec<Repeat> {
         let mut arrays: Vec<(ItemsId, Entry)> = Vec::new();
@@ -539,7 +539,7 @@ struct ElementsUnderWay {
 }
 
 impl ElementsUnderWay {
-    /// Whether something rich surely stays in each behind these bytes.
+    /// Whether something rich surely stays in each after these bytes.
     fn outlasts(&self, bytes: &[u8]) -> bool {
         self.lasting.outlasts(bytes) && !(self.do_blanks_decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)))
     }
@@ -549,7 +549,7 @@ impl ElementsUnderWay {
 pub(crate) struct StringsSeen {
     /// The open string, from its quote on.
     open: Vec<u8>,
-    /// The bytes with which strings that were seen go on behind it.
+    /// The bytes with which strings that were seen go on after it.
     next: ByteSet,
     seen: UsedStrings,
 }

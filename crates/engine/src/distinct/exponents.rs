@@ -1,15 +1,15 @@
 //! Numbers that may have an exponent, by the values that can come of them.
 //!
 //! An exponent moves the point. So of digits that were read every number can come that has them first, wherever its point is;
-//! and behind the mark of an exponent the digits are settled, and each exponent makes one value.
+//! and after the mark of an exponent the digits are settled, and each exponent makes one value.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, NumberForm};
 use stencilm_support::{LOOKED_AT, LimitExceeded, SEARCHED};
 
-/// What is left of numbers behind some text, sorted by whether an exponent may follow.
+/// What is left of numbers after some text, sorted by whether an exponent may follow.
 pub(crate) struct WithExponents {
-    /// The plain texts of all members of the sets of those in which one may, behind the sign that was read.
+    /// The plain texts of all members of the sets of those in which one may, after the sign that was read.
     pub members: ExprId,
     /// What is left of the others.
     pub others: ExprId,
@@ -17,14 +17,14 @@ pub(crate) struct WithExponents {
 
 /// A way to read digits, with the point at some place.
 pub(crate) struct Place {
-    /// What is read, in plain text behind the sign.
+    /// What is read, in plain text after the sign.
     pub text: Vec<u8>,
     /// What goes on from there to members.
     pub rest: ExprId,
 }
 
 impl WithExponents {
-    /// Sorts what is left of a number behind a text without an exponent; `None` where no set of numbers that may have one is
+    /// Sorts what is left of a number after a text without an exponent; `None` where no set of numbers that may have one is
     /// among it.
     pub(crate) fn of(
         deriver: &mut Deriver,
@@ -78,7 +78,7 @@ impl WithExponents {
                 break;
             }
         }
-        // Behind the last digit come those of larger numbers, too.
+        // After the last digit come those of larger numbers, too.
         places.push(Place { text: digits.to_vec(), rest: whole });
         let mut small = b"0.".to_vec();
         let mut fraction = behind(deriver, self.members, &small)?;
@@ -88,7 +88,7 @@ impl WithExponents {
             }
             places.push(Place { text: [&small, digits].concat(), rest: behind(deriver, fraction, digits)? });
             small.push(b'0');
-            // Where zeros lead nowhere else, digits behind them would be of endlessly many numbers.
+            // Where zeros lead nowhere else, digits after them would be of endlessly many numbers.
             let next = deriver.after(fraction, b'0')?;
             fraction = if next == fraction { ExprId::NOTHING } else { next };
         }
@@ -97,7 +97,7 @@ impl WithExponents {
     }
 }
 
-/// What is left behind some bytes.
+/// What is left after some bytes.
 fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
     let mut rest = expr;
     for &byte in bytes {
@@ -109,7 +109,7 @@ fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, L
     Ok(rest)
 }
 
-/// The values that can come of a number behind the mark of its exponent, as canonical JSON texts; `None` where the exponent can
+/// The values that can come of a number after the mark of its exponent, as canonical JSON texts; `None` where the exponent can
 /// be too large.
 pub(crate) fn values_in_exponent(
     deriver: &mut Deriver,
@@ -143,7 +143,7 @@ pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
     }
 }
 
-/// The exponents that can come behind the mark, in order; `None` where they are too many or too large.
+/// The exponents that can come after the mark, in order; `None` where they are too many or too large.
 pub(crate) fn exponents_behind_mark(
     deriver: &mut Deriver,
     residual: ExprId,

@@ -1,6 +1,6 @@
 //! Keys of an object that run out: whether a key that has begun can still become one that the object does not have.
 //!
-//! Behind some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
+//! After some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
 //! thread within such a key stays only while some way to go on is new. Nearly always that is plain to see: no key that is
 //! used begins like this, or some byte leads on that none of them goes on with. Only the ways along the used ones are
 //! followed further, so a search takes no more steps than these have characters.
@@ -108,7 +108,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The tokens within the key that a thread is writing behind which no new key may be left: those that a used key goes on
+    /// The tokens within the key that a thread is writing after which no new key may be left: those that a used key goes on
     /// with, as it is written plainly or with escapes.
     pub(crate) fn tokens_towards_used_keys(
         &mut self,

@@ -20,7 +20,7 @@ impl Lasting {
     /// Only a closing bracket ends it.
     pub const LONGEST: Lasting = Lasting(usize::MAX);
 
-    /// Whether something rich stays behind these bytes.
+    /// Whether something rich stays after these bytes.
     pub fn outlasts(self, bytes: &[u8]) -> bool {
         let colons = bytes.iter().filter(|&&byte| byte == b':').count();
         colons < self.0 && !bytes.iter().any(|byte| b"]}".contains(byte))
@@ -81,7 +81,7 @@ impl Run<'_> {
         Ok(Lasting(least))
     }
 
-    /// Whether a frame is within an object or an array, of which another part comes behind a comma.
+    /// Whether a frame is within an object or an array, of which another part comes after a comma.
     fn is_container(&self, frame: FrameId) -> bool {
         let frame = self.machine.frame(frame);
         matches!(frame, Frame::Key(_) | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_))

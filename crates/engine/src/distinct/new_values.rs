@@ -37,11 +37,11 @@ struct NumberTail {
     is_zero: bool,
     /// Whether its last characters hold a digit other than 0, before any exponent.
     has_digits: bool,
-    /// Whether it ends with a zero right behind the point.
+    /// Whether it ends with a zero right after the point.
     begins_fraction: bool,
     /// How many zeros it ends with.
     zeros: usize,
-    /// Whether it ends in digits behind its point, so that zeros make no other number of it.
+    /// Whether it ends in digits after its point, so that zeros make no other number of it.
     is_fraction: bool,
 }
 
@@ -173,7 +173,7 @@ impl Run<'_> {
             0x80.. => 1,
             _ => 7,
         });
-        // Exponents are tried behind all else where the number may end, and before its digits where it may not.
+        // Exponents are tried after all else where the number may end, and before its digits where it may not.
         let ways = bytes.into_iter().map(|byte| vec![byte]);
         let exponents = exponents.into_iter().flatten();
         level.ways = if is_number { exponents.chain(ways).collect() } else { ways.chain(exponents).collect() };
@@ -207,13 +207,13 @@ impl Run<'_> {
     }
 
     /// The exponents, with their marks, that a number under way may have which exists in every spelling, where its value
-    /// hangs on them: of all spellings of a value one is tried, without a point, and without zeros behind the digits if there is an
+    /// hangs on them: of all spellings of a value one is tried, without a point, and without zeros after the digits if there is an
     /// exponent. `None` elsewhere.
     fn exponents_to_try(&mut self, level: &Level) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
         let mut residuals = Vec::new();
         let NumberTail { has_digits, begins_fraction, .. } = self.number_tail(level.text);
         let is_first = level.last.is_empty();
-        // Behind zeros alone that were written, the point may have to come; others need not be tried, since other digits can.
+        // After zeros alone that were written, the point may have to come; others need not be tried, since other digits can.
         if level.string != Quoting::Outside || (is_first && !has_digits) {
             return Ok(None);
         }
@@ -226,7 +226,7 @@ impl Run<'_> {
             for byte in *b"0123456789.eE" {
                 goes_on |= expansion.step(self.lexeme_cache, thread.state, byte)?.0 != StateId::DEAD.0;
             }
-            // Where the number may have ended, others wait for what comes behind it.
+            // Where the number may have ended, others wait for what comes after it.
             if !goes_on {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Elements that are numbers: whether one is left is told by counting, as for strings.
 //!
-//! A number without an exponent has one spelling but for zeros behind its point. So of an element that has begun as one, a new one can
+//! A number without an exponent has one spelling but for zeros after its point. So of an element that has begun as one, a new one can
 //! come exactly where more values go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
 //! Where an exponent may come, the plain spellings of what can become of the number are counted ([`exponents`]).
 //!
@@ -28,18 +28,18 @@ use crate::vocabulary::tokens::Tokens;
 pub(crate) enum Part {
     /// Before the sign, if any.
     Sign,
-    /// Behind the sign, if any.
+    /// After the sign, if any.
     First,
-    /// Behind a 0 before the point.
+    /// After a 0 before the point.
     Zero,
-    /// Behind another digit before the point.
+    /// After another digit before the point.
     Int,
-    /// Behind the point.
+    /// After the point.
     Fraction,
 }
 
 impl Part {
-    /// Where a number stands behind one more character, if JSON has it there.
+    /// Where a number stands after one more character, if JSON has it there.
     fn after(self, byte: u8) -> Option<Part> {
         match (self, byte) {
             (Part::Sign, b'-') => Some(Part::First),
@@ -81,7 +81,7 @@ impl<'t> Begun<'t> {
         Some(Begun { text, part })
     }
 
-    /// The number as it is, as [`plain_number`](crate::state::plain_number::plain_number) writes it; 0 behind a sign, where nothing else may come that begins without it.
+    /// The number as it is, as [`plain_number`](crate::state::plain_number::plain_number) writes it; 0 after a sign, where nothing else may come that begins without it.
     fn value(&self) -> Vec<u8> {
         if self.part == Part::First {
             return b"0".to_vec();
@@ -122,7 +122,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether there are numbers that were not seen: then there are some behind one of the characters with which they begin.
+    /// Whether there are numbers that were not seen: then there are some after one of the characters with which they begin.
     fn is_any_number_left(&mut self, dfa: DfaId, seen: &UsedStrings) -> Result<Option<bool>, EngineError> {
         let mut is_told = true;
         for byte in *b"123456789-0" {
@@ -246,7 +246,7 @@ impl Run<'_> {
         Ok(Some(CountedElement { dfa, array }))
     }
 
-    /// Whether more numbers go on from a state, behind these digits, than were seen.
+    /// Whether more numbers go on from a state, after these digits, than were seen.
     fn is_number_left(
         &mut self,
         dfa: DfaId,
@@ -264,7 +264,7 @@ impl Run<'_> {
 }
 
 impl NumberCounts {
-    /// Whether more numbers go on from a residual, behind this text, than were seen; `None` where that is not told by counting.
+    /// Whether more numbers go on from a residual, after this text, than were seen; `None` where that is not told by counting.
     fn is_left(
         &mut self,
         deriver: &mut Deriver,
@@ -351,7 +351,7 @@ impl NumberCounts {
     }
 }
 
-/// Whether a number goes on with these characters, and perhaps zeros behind the point.
+/// Whether a number goes on with these characters, and perhaps zeros after the point.
 fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Result<bool, LimitExceeded> {
     let (mut at, mut part) = (residual, part);
     for &byte in rest {
@@ -361,7 +361,7 @@ fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Resu
     Ok(part.has_digits() && ends(deriver, (at, part))?)
 }
 
-/// The digits with which a number goes on, and the point, but for what is nothing but zeros behind it; `None` where it goes on with
+/// The digits with which a number goes on, and the point, but for what is nothing but zeros after it; `None` where it goes on with
 /// others, or otherwise than JSON has them.
 #[expect(clippy::type_complexity, reason = "a list of steps, each with the place behind it")]
 fn digits(
@@ -387,7 +387,7 @@ fn digits(
     Ok(Some(digits))
 }
 
-/// Whether a number that may end behind a character has the value that it had before it.
+/// Whether a number that may end after a character has the value that it had before it.
 fn is_alike(byte: u8, behind: Part) -> bool {
     behind == Part::Fraction && matches!(byte, b'.' | b'0')
 }
@@ -410,7 +410,7 @@ fn steps(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<Steps<(E
 pub(crate) struct NumberSteps {
     /// With so many zeros, the point among them, it ends as the value that it is; `None` where it may not end.
     pub zeros: Option<u64>,
-    /// The digits and the point with which it goes on to other values, and what is left behind them.
+    /// The digits and the point with which it goes on to other values, and what is left after them.
     pub digits: Vec<(u8, (ExprId, Part))>,
 }
 
@@ -428,7 +428,7 @@ impl NumberSteps {
         Ok(digits(deriver, (residual, begun.part))?.is_some_and(|digits| digits.is_empty()))
     }
 
-    /// The text of the value that ends behind a text which leads here, if one does. One that ends with zeros is there without them.
+    /// The text of the value that ends after a text which leads here, if one does. One that ends with zeros is there without them.
     pub fn end(&self, text: &[u8], part: Part) -> Option<Vec<u8>> {
         let is_other = part != Part::Fraction || !(text.ends_with(b".") || text.ends_with(b"0"));
         let zeros = self.zeros.filter(|_| is_other)? as usize;

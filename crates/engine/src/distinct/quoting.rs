@@ -6,7 +6,7 @@ pub(crate) enum Quoting {
     #[default]
     Outside,
     Within,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
 }
 

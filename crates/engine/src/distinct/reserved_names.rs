@@ -1,7 +1,7 @@
 //! The tokens that complete a name which a free key must not have.
 //!
-//! Behind all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
-//! are asked for. They are the same behind every name, so the last ones are kept: to list them took an eighth of a mask.
+//! After all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
+//! are asked for. They are the same after every name, so the last ones are kept: to list them took an eighth of a mask.
 
 use std::convert::Infallible;
 
@@ -33,7 +33,7 @@ impl ReservedTokens {
         &self.nodes
     }
 
-    /// The tokens that end there or go on behind.
+    /// The tokens that end there or go on after.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }

@@ -79,7 +79,7 @@ impl Run<'_> {
         let mut rests: Vec<&[u8]> = seen.whole_rests(&open).collect();
         rests.sort_unstable();
         let trie = vocabulary.trie();
-        // Behind each byte of a rest: the node of the vocabulary, and the state.
+        // After each byte of a rest: the node of the vocabulary, and the state.
         let mut path: Vec<(usize, StateId)> = Vec::new();
         for (first, rest) in rests.iter().enumerate() {
             // What this one shares with the one before it is done.
@@ -88,7 +88,7 @@ impl Run<'_> {
                 continue;
             }
             path.truncate(shared);
-            // A token with the quote ends the element, and what comes behind it counts too.
+            // A token with the quote ends the element, and what comes after it counts too.
             for (depth, &byte) in rest.iter().enumerate().skip(shared).take_while(|&(_, &byte)| byte != b'"') {
                 let (before, state) = path.last().map_or((None, state), |&(node, state)| (Some(node), state));
                 let next = before.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));

@@ -44,7 +44,7 @@ impl Stretch {
         Stretch { start, more_and_target: (end - start - 1) << 24 | target }
     }
 
-    /// The rank behind the last.
+    /// The rank after the last.
     pub fn end(&self) -> u32 {
         self.start + (self.more_and_target >> 24) + 1
     }
@@ -104,7 +104,7 @@ impl TokenIndex {
         self.automaton.finals[self.at[state as usize] as usize]
     }
 
-    /// The state behind a token; `None` where it is not allowed or ends the text.
+    /// The state after a token; `None` where it is not allowed or ends the text.
     pub fn next(&self, state: u32, token: u32) -> Option<u32> {
         let mut rank = *self.ranks.rank_of.get(token as usize)?;
         if rank == NOWHERE {
@@ -117,7 +117,7 @@ impl TokenIndex {
         stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(Stretch::target)
     }
 
-    /// The tokens that lead on from a state, in the order of their bytes, each with the state behind it.
+    /// The tokens that lead on from a state, in the order of their bytes, each with the state after it.
     pub fn transitions(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let has_duplicates = !self.vocabulary.duplicates().is_empty();
         self.stretches_of(state).iter().flat_map(move |stretch| {

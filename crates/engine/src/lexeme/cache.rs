@@ -43,7 +43,7 @@ pub struct LexemeCache {
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
     blank_runs: FxHashMap<ByteSet, BlankRuns>,
-    /// The ways behind a byte, where they are not too many.
+    /// The ways after a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
@@ -86,7 +86,7 @@ impl LexemeCache {
         }
     }
 
-    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the ways behind
+    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the ways after
     /// bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many characters
     /// tokens begin.
     pub fn renewed(&self) -> LexemeCache {
@@ -218,7 +218,7 @@ impl LexemeCache {
         self.blank_runs.entry(set).or_insert_with(|| BlankRuns::new(vocabulary, set))
     }
 
-    /// The ways behind a byte; `None` where they are too many to keep.
+    /// The ways after a byte; `None` where they are too many to keep.
     pub fn ways_behind(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
         let ways = self.ways.entry(byte).or_insert_with(|| {
             // A state with more leaving tokens is left almost everywhere, and a walk of what follows is cheaper than the suffixes.
@@ -243,7 +243,7 @@ impl LexemeCache {
         (!exprs.is_nullable(head)).then_some((head, blanks))
     }
 
-    /// An expression that begins with optional blanks as the blanks, and what comes behind them, which is not empty.
+    /// An expression that begins with optional blanks as the blanks, and what comes after them, which is not empty.
     pub fn split_first_blanks(&self, expr: ExprId) -> Option<(Blanks, ExprId)> {
         let exprs = &self.deriver.exprs;
         let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };

@@ -1,10 +1,10 @@
-//! Crossings: with which suffixes the tokens of a vocabulary go on behind a lexeme.
+//! Crossings: with which suffixes the tokens of a vocabulary go on after a lexeme.
 //!
-//! A **way** is a place within a token, as a node of the trie, and the token: it leaves with what it spells behind that
+//! A **way** is a place within a token, as a node of the trie, and the token: it leaves with what it spells after that
 //! place. Nearly all lexemes that many tokens leave end with the same byte, the quote of a JSON string. So the ways
-//! behind a byte are sorted once for a vocabulary, and the crossing tokens of a row are a set of them.
+//! after a byte are sorted once for a vocabulary, and the crossing tokens of a row are a set of them.
 //!
-//! Other lexemes, as a number, end nearly anywhere, and what comes behind them begins with few bytes, with which few
+//! Other lexemes, as a number, end nearly anywhere, and what comes after them begins with few bytes, with which few
 //! tokens go on, often none. So only the places are kept of them, until the ways are asked for.
 
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// The bytes that may come behind a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
+/// The bytes that may come after a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
 const BEHIND_VALUES: &[u8] = b",:]} \t\r\n";
 
 /// The ways from some nodes of a vocabulary's trie, by suffix.
@@ -56,7 +56,7 @@ impl Suffixes {
                 leaving.push((&spelled(token)[depth..], token, leaving.len() as u32));
             }
         }
-        // The suffixes behind every node are sorted already: a sort that merges has little to do.
+        // The suffixes after every node are sorted already: a sort that merges has little to do.
         leaving.sort();
         let (mut strings, mut starts) = (Vec::new(), Vec::new());
         for (index, &(suffix, ..)) in leaving.iter().enumerate() {
@@ -119,7 +119,7 @@ pub struct Leaving {
     pub residuals: Box<[u32]>,
     /// The nodes at which they matched, ascending; none where the ways are known.
     nodes: Box<[u32]>,
-    /// The bytes with which tokens go on behind those nodes.
+    /// The bytes with which tokens go on after those nodes.
     first: ByteSet,
     /// The nodes with which they go on where the byte is one of [`BEHIND_VALUES`].
     behind_values: Box<[u32]>,
@@ -211,7 +211,7 @@ impl Leaving {
     }
 }
 
-/// Tokens that go on behind the lexeme after the same residuals have matched.
+/// Tokens that go on after the lexeme after the same residuals have matched.
 #[derive(Clone)]
 pub struct Crossings {
     /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
@@ -280,7 +280,7 @@ impl Crossings {
         self.suffixes.starts.len() - 1
     }
 
-    /// The nodes behind which tokens leave, perhaps some more.
+    /// The nodes after which tokens leave, perhaps some more.
     pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
         self.suffixes.nodes.iter().map(|&(node, _)| node)
     }

@@ -8,5 +8,5 @@ use stencilm_support::Bounded;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DfaId(pub u32);
 
-/// From an expression and a state within a character of an automaton: the states behind all that it matches.
+/// From an expression and a state within a character of an automaton: the states after all that it matches.
 pub(crate) type Behind = Bounded<(DfaId, ExprId, StateId), Option<Box<[StateId]>>>;

@@ -1,7 +1,7 @@
 //! A row: what the tokens of a vocabulary do from one state of a lexeme, whatever follows it.
 //!
 //! A **row** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and for the
-//! tokens that leave, the distinct **suffixes** with which they go on behind the lexeme.
+//! tokens that leave, the distinct **suffixes** with which they go on after the lexeme.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// So many characters are looked at behind a token, to see how its tokenizer goes on.
+/// So many characters are looked at after a token, to see how its tokenizer goes on.
 pub const CHARACTERS_BEHIND: u32 = 4;
 
 /// As many bytes at most.
@@ -40,7 +40,7 @@ pub struct Row {
     pub count: usize,
     /// They one by one, where they are few. Where they are very few there is no set of them.
     pub listed: Option<Box<[u32]>>,
-    /// Tokens that go on behind the lexeme, by which residuals have matched there; `None` where they are too many to
+    /// Tokens that go on after the lexeme, by which residuals have matched there; `None` where they are too many to
     /// keep, whatever has matched.
     pub crossings: Option<Arc<Vec<Leaving>>>,
     /// The sets of residuals that match together somewhere and whose crossing tokens are too many to keep.

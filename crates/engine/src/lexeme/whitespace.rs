@@ -1,8 +1,8 @@
 //! The tokens of a vocabulary by the blanks that they begin with.
 //!
 //! Blanks may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
-//! nearly all are runs of blanks. Which tokens are nothing else is the same everywhere: a row. What comes behind them
-//! depends on its first byte only, so a walk starts from the nodes behind the runs that have such a byte.
+//! nearly all are runs of blanks. Which tokens are nothing else is the same everywhere: a row. What comes after them
+//! depends on its first byte only, so a walk starts from the nodes after the runs that have such a byte.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub const IN_BLANKS: u32 = 1 << 30;
 pub struct BlankRuns {
     /// Tokens that are nothing but a run, with its length, shortest first.
     tokens: Vec<(u32, u32)>,
-    /// For every other byte the nodes of the trie that it leads into behind a run, with the run's length, shortest first;
-    /// also those behind no blank at all.
+    /// For every other byte the nodes of the trie that it leads into after a run, with the run's length, shortest first;
+    /// also those after no blank at all.
     behind: Vec<Vec<(u32, u32)>>,
     longest: u32,
     rows: FxHashMap<u32, Arc<Row>>,
@@ -81,7 +81,7 @@ impl BlankRuns {
         self.tokens.iter().take_while(move |&&(run, _)| run <= most).map(|&(_, token)| token)
     }
 
-    /// The nodes that a byte leads into behind at most so many blanks.
+    /// The nodes that a byte leads into after at most so many blanks.
     pub fn behind(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
         let nodes = &self.behind[usize::from(byte)];
         match most {

@@ -46,7 +46,7 @@ pub struct Expansion {
     pub nullable: bool,
     /// Whether it reads the free keys of an object, whose text must be remembered.
     pub free: bool,
-    /// Whether the free keys run out behind some beginnings, so that a key that has begun may turn out not to be new.
+    /// Whether the free keys run out after some beginnings, so that a key that has begun may turn out not to be new.
     pub uneven: bool,
     /// Whether the object of the free keys has names that they must not have.
     pub has_taken: bool,
@@ -181,7 +181,7 @@ impl Expansion {
         }
     }
 
-    /// The bytes that lead on from a state behind the blanks, perhaps some more.
+    /// The bytes that lead on from a state after the blanks, perhaps some more.
     pub fn live_bytes(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<ByteSet, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.live_bytes(*dfa, StateId(state)).copied(),

@@ -1,4 +1,4 @@
-//! Which lexemes may come first at a frame, and what is left behind each: the layout of one expansion.
+//! Which lexemes may come first at a frame, and what is left after each: the layout of one expansion.
 //!
 //! The search goes from the frame down to first lexemes. Left-recursive nodes are entered from the left corner up (see
 //! `machine/left_corner.rs`), because the way down does not end. So are all others where the ways down are very many for the places
@@ -502,7 +502,7 @@ impl Machine {
         }
     }
 
-    /// Adds what may come first behind a complete corner: the rest of a node that it begins, and then that node is a
+    /// Adds what may come first after a complete corner: the rest of a node that it begins, and then that node is a
     /// complete corner.
     fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: Steps) {
         let region = self.left.region(goal, whole);
@@ -529,7 +529,7 @@ impl Machine {
         }
     }
 
-    /// The continuation with the rest of a node behind its first child.
+    /// The continuation with the rest of a node after its first child.
     fn with_rest(&mut self, search: &mut Search, continuation: Steps, node: NodeId, rest: Rest) -> Steps {
         let step = match rest {
             Rest::Nothing => return continuation,
@@ -594,7 +594,7 @@ fn automaton(
     Ok((lexeme_cache.dfa(&exprs)?, None))
 }
 
-/// The blanks with which all of some lexemes begin, and what comes behind them.
+/// The blanks with which all of some lexemes begin, and what comes after them.
 fn own_blanks(lexeme_cache: &LexemeCache, exprs: &[ExprId]) -> Option<(Blanks, Vec<ExprId>)> {
     let (blanks, _) = lexeme_cache.split_first_blanks(*exprs.first()?)?;
     let rests = exprs.iter().map(|&expr| lexeme_cache.split_first_blanks(expr).filter(|&(own, _)| own == blanks));

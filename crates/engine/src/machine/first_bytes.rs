@@ -1,6 +1,6 @@
 //! With which bytes a frame may begin, told from the grammar alone.
 //!
-//! A walk through a vocabulary comes by many ends of lexemes at which no token goes on with what may follow: behind the name
+//! A walk through a vocabulary comes by many ends of lexemes at which no token goes on with what may follow: after the name
 //! `id` the tokens go on with letters, the text with a comma. Nothing need be laid out to see that.
 
 use rustc_hash::FxHashSet;

@@ -84,7 +84,7 @@ pub enum Phase {
         /// Whether the last member of an object that is cut off may.
         may_end: bool,
     },
-    /// Before an element of an array; of a bare one, also behind one.
+    /// Before an element of an array; of a bare one, also after one.
     Item {
         /// Its place; the number of leading places for all that come later.
         place: u32,
@@ -93,7 +93,7 @@ pub enum Phase {
         /// Whether none need come, which only a bare array may say.
         may_end: bool,
     },
-    /// Behind a member of an object or an element of an array.
+    /// After a member of an object or an element of an array.
     AfterValue {
         /// Whether another one may come.
         more: bool,
@@ -136,7 +136,7 @@ pub enum MemberChange {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
         met: u32,
     },
-    /// It is cut off behind the key just written, if that is none of those that it has.
+    /// It is cut off after the key just written, if that is none of those that it has.
     Last,
 }
 

@@ -1,4 +1,4 @@
-//! A grammar as a pushdown machine, laid out lazily: which lexemes may start at a frame, and what is left behind each.
+//! A grammar as a pushdown machine, laid out lazily: which lexemes may start at a frame, and what is left after each.
 //!
 //! A **frame** is a place in the grammar that waits on a stack. Starting a frame gives a **expansion**: one automaton over
 //! all lexemes that may come first, and for each lexeme the **continuations**, frames to push when it has matched. Every
@@ -184,7 +184,7 @@ impl Machine {
         (frame.0 as usize) < self.frames.len()
     }
 
-    /// What a frame stands for, behind the blanks that it may begin with.
+    /// What a frame stands for, after the blanks that it may begin with.
     pub(crate) fn frame(&self, frame: FrameId) -> Frame {
         self.frames[self.unspaced(frame).0 as usize]
     }
@@ -194,7 +194,7 @@ impl Machine {
         self.unspaced(frame) != frame
     }
 
-    /// The frame behind the blanks, where it begins with some.
+    /// The frame after the blanks, where it begins with some.
     fn unspaced(&self, frame: FrameId) -> FrameId {
         match self.frames[frame.0 as usize] {
             Frame::Spaced { then, .. } => then,
@@ -222,7 +222,7 @@ impl Machine {
         free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
-    /// Whether a blank may tell what comes behind a value or an opening bracket, the comma or the closing bracket, as in a text
+    /// Whether a blank may tell what comes after a value or an opening bracket, the comma or the closing bracket, as in a text
     /// with indentation.
     pub(crate) fn do_blanks_decide(&mut self, lexeme_cache: &mut LexemeCache) -> Result<bool, EngineError> {
         if let Some(known) = self.blanks_decide {

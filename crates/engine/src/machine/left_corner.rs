@@ -1,6 +1,6 @@
 //! Which nodes of a grammar may begin with which: left recursion, and the ways up out of it.
 //!
-//! A node's *left children* are what it may begin with; behind a child comes the *rest* of the node. A node that is its own
+//! A node's *left children* are what it may begin with; after a child comes the *rest* of the node. A node that is its own
 //! left descendant is left-recursive: following its first places downwards never ends. The machine reads such nodes from
 //! the left corner up instead (Rosenkrantz & Lewis 1970): it begins with anything outside of the cycle, and when some
 //! node, the **corner**, is complete, asks which of its parents it began, up to the node that was wanted, the **goal**.
@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 use stencilm_support::{Bounded, memory};
 
-/// What comes behind a left child.
+/// What comes after a left child.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Rest {
     /// Nothing: the node is complete with this child.
@@ -28,7 +28,7 @@ pub(crate) enum Rest {
 pub(crate) struct Up {
     /// The node that is begun.
     pub parent: NodeId,
-    /// What it needs behind that child.
+    /// What it needs after that child.
     pub rest: Rest,
 }
 
@@ -138,7 +138,7 @@ impl LeftGraph {
         }
     }
 
-    /// The nodes that a node may begin with, with what comes behind each.
+    /// The nodes that a node may begin with, with what comes after each.
     pub fn children(&self, node: NodeId) -> impl Iterator<Item = (NodeId, Rest)> + '_ {
         let mut index = 0;
         let mut nullable_so_far = true;

@@ -7,7 +7,7 @@ use stencilm_support::memory;
 
 use crate::machine::property_trie::Names;
 
-/// Whether the keys of some class run out in all, not only behind some beginning.
+/// Whether the keys of some class run out in all, not only after some beginning.
 pub(crate) fn has_few(members: &Members) -> bool {
     members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)))
 }

@@ -1,4 +1,4 @@
-//! What an object decides before a key and behind a value: which members may come, and whether it may close.
+//! What an object decides before a key and after a value: which members may come, and whether it may close.
 //!
 //! Nothing is begun that cannot be completed: what is still required must have room below the greatest number of members,
 //! and enough members must be left to reach the least one. Other members run out where their keys do.
@@ -45,7 +45,7 @@ impl Machine {
         Phase::Key { next, known, owed: left.owed, tight, reach: reach as u32, may_end }
     }
 
-    /// What an object's register says behind a value.
+    /// What an object's register says after a value.
     pub(crate) fn after_value_phase(&mut self, id: MembersId, had: Had) -> Phase {
         let facts = self.object(id);
         let members = self.grammar.members(id);
@@ -53,7 +53,7 @@ impl Machine {
         let room = members.max.is_none_or(|max| had.count < max);
         let may_end = left.needed == 0 && had.count >= members.min;
         let more = room && left.available.is_none_or(|available| available > 0);
-        // Behind a cut one its last member comes.
+        // After a cut one its last member comes.
         let is_cut = members.is_cut();
         Phase::AfterValue { more: more || (is_cut && may_end), may_close: may_end && !is_cut }
     }

@@ -266,7 +266,7 @@ impl Names {
         state.is_some_and(|state| !self.accepts(state).is_empty())
     }
 
-    /// Whether a name that may come goes on from a state, as behind a name.
+    /// Whether a name that may come goes on from a state, as after a name.
     pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
         let (mut child, end) = self.children(state);
         while child < end {

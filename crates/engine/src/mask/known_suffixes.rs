@@ -1,4 +1,4 @@
-//! What goes on behind a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
+//! What goes on after a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
 //!
 //! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same, and what goes on up to
 //! the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at all, or strings. So
@@ -30,21 +30,21 @@ struct Found {
 /// What stands between a key and the end of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ValueBehindKey {
-    /// The blanks behind the key, which the colon's thread reads.
+    /// The blanks after the key, which the colon's thread reads.
     blanks: Option<Blanks>,
     /// The colon as the lexeme cache knows it.
     colon: ExprId,
     value: ShapeId,
 }
 
-/// What goes on behind a key up to the end of a value.
+/// What goes on after a key up to the end of a value.
 struct WithinValue {
     read: Found,
     /// The places at which the value is complete and some suffix goes on, as nodes of the trie of the suffixes.
     ends: Box<[(u32, Doubt)]>,
 }
 
-/// The suffixes that are read behind keys up to the ends of values, for all grammars of a vocabulary. The slow twin is the walk
+/// The suffixes that are read after keys up to the ends of values, for all grammars of a vocabulary. The slow twin is the walk
 /// of all of them in one grammar.
 #[derive(Default)]
 pub(crate) struct WithinValues {
@@ -59,7 +59,7 @@ impl Extension for WithinValues {
 }
 
 impl Run<'_> {
-    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads behind a free key, once or more,
+    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after a free key, once or more,
     /// with what is in doubt then. `doubt` is what is known of that before.
     pub(crate) fn read_behind_key(
         &mut self,

@@ -28,7 +28,7 @@ use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
     /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
-    /// tokens that are unverified because they end a key behind another key of the same token or state; those that end the
+    /// tokens that are unverified because they end a key after another key of the same token or state; those that end the
     /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
     pub fn optimistic_mask(
         &mut self,
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the tokens with which a wide thread leaves its lexeme and goes on behind it, but for those that are taken.
+    /// Adds the tokens with which a wide thread leaves its lexeme and goes on after it, but for those that are taken.
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
@@ -263,7 +263,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether any byte can come behind the lexeme of a wide thread where its row does not know how tokens go on.
+    /// Whether any byte can come after the lexeme of a wide thread where its row does not know how tokens go on.
     fn anything_follows(&mut self, thread: Entry, expansion: &Expansion, here: &RowHere) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
         for &residual in here.row.unkept.iter().flatten() {

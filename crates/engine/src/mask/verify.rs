@@ -28,7 +28,7 @@ impl Run<'_> {
         configuration: SetId,
         tokens: &mut Vec<Unverified>,
     ) -> Result<(), EngineError> {
-        // Alternatives within the same key behind the same keys: what these say is asked of the first one.
+        // Alternatives within the same key after the same keys: what these say is asked of the first one.
         let mut asked: Vec<(DfaId, StateId, u32, u32)> = Vec::new();
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
@@ -111,7 +111,7 @@ impl Run<'_> {
         }
     }
 
-    /// Verifies the tokens for which an optimistic mask may be wrong: those behind which nothing can follow are refused.
+    /// Verifies the tokens for which an optimistic mask may be wrong: those after which nothing can follow are refused.
     pub(crate) fn refuse_unverified(
         &mut self,
         vocabulary: &Tokens,
@@ -142,7 +142,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Those of these tokens behind which nothing can follow, without repetition. They are read in the order of their bytes.
+    /// Those of these tokens after which nothing can follow, without repetition. They are read in the order of their bytes.
     pub(crate) fn dead_tokens(
         &mut self,
         vocabulary: &Tokens,
@@ -155,7 +155,7 @@ impl Run<'_> {
         let seen_keys = self.stacks.seen_keys;
         let mut start = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut start);
-        // What is left behind each byte of the token before, up to the first byte behind which nothing is, with the text.
+        // What is left after each byte of the token before, up to the first byte after which nothing is, with the text.
         let mut behind = vec![(start, self.text)];
         let mut before: &[u8] = &[];
         let mut kept = 0;

@@ -104,7 +104,7 @@ impl GrammarMatcher {
         step.spent += tokens;
     }
 
-    /// Forgets what was found behind steps that were taken back.
+    /// Forgets what was found after steps that were taken back.
     pub(super) fn roll_budget_back(&mut self) {
         let accepted = self.num_accepted_tokens();
         let Some(budget) = &mut self.budget else { return };
@@ -151,7 +151,7 @@ impl GrammarMatcher {
         let is_known = self.known_way().is_some();
         let budget = self.budget.as_mut().expect("it has the mask");
         budget.narrowed = last.withheld.map(|withheld| (step, withheld));
-        // Another way may have been found behind a token that was taken back.
+        // Another way may have been found after a token that was taken back.
         if let Some(way) = last.way.filter(|_| !is_known) {
             budget.way = Some((step, way));
         }
@@ -274,7 +274,7 @@ impl GrammarMatcher {
         Ok(best)
     }
 
-    /// The tokens that the tokenizer would write for a text behind those that were accepted, all of which are accepted in
+    /// The tokens that the tokenizer would write for a text after those that were accepted, all of which are accepted in
     /// turn and taken back.
     fn canonical_tokens(&mut self, pieces: &[Piece]) -> Result<Option<Vec<u32>>, MatcherError> {
         let compiled = self.compiled.clone();
@@ -371,7 +371,7 @@ impl GrammarMatcher {
         Ok(found.then_some(chosen))
     }
 
-    /// Leaves those tokens of a canonical mask behind which a canonical way to the end is found in time, of as many as are
+    /// Leaves those tokens of a canonical mask after which a canonical way to the end is found in time, of as many as are
     /// tried.
     fn narrow_canonical(&mut self, most: u64, mask: &mut [u32]) -> Result<(), MatcherError> {
         let likely = self.with_endings(|run, endings, here| run.likely_tokens(endings, here, mask))?;

@@ -18,7 +18,7 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 impl Layout {
-    /// Writes the canonical mask of a configuration behind a token and its cursor, without stop tokens. Says behind
+    /// Writes the canonical mask of a configuration after a token and its cursor, without stop tokens. Says after
     /// which tokens something leads on; `None` where the grammar alone allows none.
     pub(crate) fn fill_canonical_mask(
         &self,

@@ -275,7 +275,7 @@ impl Preparation {
             }
             decided.refused.into_iter().for_each(|token| token_set::clear(&mut self.words, token));
             let is_new = self.found == Some(place.configuration);
-            // What lies behind a mask that was known is likely known, too.
+            // What lies after a mask that was known is likely known, too.
             let cost = if is_new { cost + STEP } else { cost + 3 * STEP };
             let rest = &self.ways[index as usize].rest;
             for (more, token, rest) in self.likely(compiled.vocabulary(), decided.known.as_deref(), rest) {
@@ -288,7 +288,7 @@ impl Preparation {
         Ok(true)
     }
 
-    /// The place behind a token; `None` where it does not fit.
+    /// The place after a token; `None` where it does not fit.
     fn behind(
         &mut self,
         compiled: &CompiledGrammar,
@@ -300,7 +300,7 @@ impl Preparation {
             Some(bytes) if !compiled.tokens().any() => Input::Token(token, bytes),
             bytes => Input::Named(token, bytes),
         };
-        // What other places need lies behind the mark of this one.
+        // What other places need lies after the mark of this one.
         let from = Step { mark: self.stacks.mark(), ..from };
         next_step(layout, &mut self.stacks, from, input)
     }

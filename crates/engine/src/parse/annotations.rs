@@ -304,7 +304,7 @@ impl Run<'_> {
     }
 
     /// Takes out of the mask of a configuration in a part that ought to end and cannot end yet what goes on within the part
-    /// behind a place where it can. Those places are looked for as a mask is made, and only the tokens that lead over one
+    /// after a place where it can. Those places are looked for as a mask is made, and only the tokens that lead over one
     /// are read with the part left there. Without stop tokens.
     pub fn leave_spent_parts(
         &mut self,

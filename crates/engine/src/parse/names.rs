@@ -99,7 +99,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The names behind a declaration that ends here.
+    /// The names after a declaration that ends here.
     fn declared(&mut self, end: Entry, names: u32) -> u32 {
         let text = self.text.filter(|_| self.is_exact() && end.register != UNKNOWN_TEXT);
         let (Some(text), false) = (text, names == UNKNOWN_NAMES) else { return UNKNOWN_NAMES };

@@ -101,11 +101,11 @@ pub(crate) struct Doubt {
     pub taken: bool,
     /// The whole key lies within the token.
     pub whole: bool,
-    /// Not a key but an element of an array whose elements must differ, behind others.
+    /// Not a key but an element of an array whose elements must differ, after others.
     pub element: bool,
     /// Nor a new one, but an element taken for one that was there before, of an array of which two must be equal.
     pub repeat: bool,
-    /// The token ends within a key of which only few may go on, behind or beside others.
+    /// The token ends within a key of which only few may go on, after or beside others.
     pub uneven: bool,
     /// Not of the key, but of the thread that this is said of: it began within the token.
     pub later: bool,
@@ -173,7 +173,7 @@ pub(crate) enum Compared {
 #[derive(Default)]
 pub(crate) struct Scratch {
     descent: Descent,
-    /// The threads before a byte, and those behind it.
+    /// The threads before a byte, and those after it.
     threads: Vec<Entry>,
     next: Vec<Entry>,
     /// Those whose mask is asked for.
@@ -200,9 +200,9 @@ type States = Box<[(u32, bool)]>;
 /// Steps of configurations.
 #[derive(Default)]
 struct Steps {
-    /// The configuration behind a byte, and what was unverified on the way.
+    /// The configuration after a byte, and what was unverified on the way.
     by_byte: FxHashMap<(SetId, u8), (SetId, Doubt)>,
-    /// The same by the states behind the byte: bytes that lead all threads to the same states are alike.
+    /// The same by the states after the byte: bytes that lead all threads to the same states are alike.
     by_states: FxHashMap<(SetId, States), (SetId, Doubt)>,
 }
 
@@ -600,7 +600,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the threads that go on behind a lexeme which has matched.
+    /// Adds the threads that go on after a lexeme which has matched.
     pub fn follow(
         &mut self,
         expansion: &Expansion,

@@ -41,7 +41,7 @@ struct Context {
     start: StateId,
 }
 
-/// The spots behind the lexemes that are complete at a spot, as a part of the followers, and the doubt that they share.
+/// The spots after the lexemes that are complete at a spot, as a part of the followers, and the doubt that they share.
 #[derive(Clone, Copy)]
 struct Behind {
     start: u32,
@@ -67,7 +67,7 @@ pub(crate) struct WalkScratch {
     contexts: Vec<Context>,
     index: FxHashMap<(Entry, Doubt), u32>,
     behind: FxHashMap<Spot, Behind>,
-    /// The bytes with which anything goes on behind the lexemes that are complete at a spot; `None` where only laying it out
+    /// The bytes with which anything goes on after the lexemes that are complete at a spot; `None` where only laying it out
     /// tells them.
     first_behind: FxHashMap<Spot, Option<ByteSet>>,
     followers: Vec<Spot>,
@@ -76,7 +76,7 @@ pub(crate) struct WalkScratch {
     way: Way,
     /// The nodes where a lexeme is complete on the way of the job under way, each with the state there.
     ends: Vec<(u32, u32)>,
-    /// The threads behind a spot.
+    /// The threads after a spot.
     threads: Vec<Entry>,
 }
 
@@ -203,7 +203,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(if self.apart(trie, &mut reached)? { self.complete.take() } else { None })
     }
 
-    /// As [`Walk::over`], of the strings that go on behind some nodes, at each of which something else is in doubt. Whether it
+    /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is in doubt. Whether it
     /// was done: not where the ways are too many.
     pub fn behind_nodes(
         &mut self,
@@ -223,7 +223,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`], of the strings behind the nodes above some nodes; their entries are told. Whether it was done: not
+    /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are told. Whether it was done: not
     /// where the ways are too many.
     pub fn below(
         &mut self,
@@ -329,7 +329,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         free: bool,
         reached: &mut impl FnMut(u32, Doubt),
     ) -> Result<bool, EngineError> {
-        // What is behind one of them adds to the room, but no ends.
+        // What is after one of them adds to the room, but no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
         for (node, state) in ends.drain(..) {
             let spot = Spot { state, ..spot };
@@ -343,7 +343,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             if ends_text && let Some(complete) = &mut self.complete {
                 complete.push((node, doubt));
             }
-            // What ends with the key itself is as unverified as what goes on behind it.
+            // What ends with the key itself is as unverified as what goes on after it.
             if free && let Some(entry) = trie.entry_at(node as usize) {
                 reached(entry, doubt);
             }
@@ -363,7 +363,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(true)
     }
 
-    /// Whether some string may go on below a node behind the lexemes that are complete at a spot. Most end within a word of the
+    /// Whether some string may go on below a node after the lexemes that are complete at a spot. Most end within a word of the
     /// vocabulary: to lay out what follows them took longer than all the rest of a walk.
     fn may_go_on(&mut self, trie: &Trie, node: usize, spot: Spot) -> Result<bool, EngineError> {
         if self.scratch.behind.contains_key(&spot) || self.spent_at.is_some() || self.complete.is_some() {
@@ -463,7 +463,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(left)
     }
 
-    /// The spots behind the lexemes that are complete at this one.
+    /// The spots after the lexemes that are complete at this one.
     fn behind(&mut self, spot: Spot) -> Result<Behind, EngineError> {
         if let Some(&known) = self.scratch.behind.get(&spot) {
             return Ok(known);

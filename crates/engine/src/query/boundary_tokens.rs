@@ -11,7 +11,7 @@ use crate::state::stacks::SetId;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// A place of a text at which a token may begin that goes on behind its end.
+/// A place of a text at which a token may begin that goes on after its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Where the token begins, in bytes from the beginning of the text.

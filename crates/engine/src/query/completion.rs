@@ -7,7 +7,7 @@ use crate::error::MatcherError;
 use crate::matcher::GrammarMatcher;
 
 impl GrammarMatcher {
-    /// A text that completes the grammar behind what was accepted; empty where it is complete already. It is a shortest
+    /// A text that completes the grammar after what was accepted; empty where it is complete already. It is a shortest
     /// one, except that intersections and complements count with a lower bound of their length where alternatives are
     /// compared, that a key must be new, that references count as those to names that there are, and that the search for a
     /// shorter one ends where it tries too many ways. The same state gives the same text. Nothing is changed.

@@ -136,7 +136,7 @@ enum Visit {
 }
 
 impl GrammarMatcher {
-    /// Writes for every node of a draft tree the tokens that may come behind it. The root stands for what was accepted:
+    /// Writes for every node of a draft tree the tokens that may come after it. The root stands for what was accepted:
     /// its token is not looked at. Nodes that the grammar refuses, or at which the text has ended, and all below them get
     /// a row of zeros; `rows` has the vocabulary's number of words for each node, and the rows of other nodes than those
     /// below the root are left alone. The matcher is left as it was.
@@ -161,7 +161,7 @@ impl GrammarMatcher {
         self.at_nodes(tree, deadline, |matcher, node| matcher.fill_mask(&mut rows[node * words..][..words]).map(|_| ()))
     }
 
-    /// For every node of a draft tree the [temperature](GrammarMatcher::temperature) for the token behind it; `None` also at
+    /// For every node of a draft tree the [temperature](GrammarMatcher::temperature) for the token after it; `None` also at
     /// nodes that the grammar refuses, and at those below them. The matcher is left as it was.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ impl GrammarMatcher {
         outcome.map(|()| accepted)
     }
 
-    /// How much of a text fits behind what was accepted, and whether it is complete then. Nothing is changed.
+    /// How much of a text fits after what was accepted, and whether it is complete then. Nothing is changed.
     ///
     /// # Errors
     /// As [`GrammarMatcher::accept_bytes`].
@@ -216,7 +216,7 @@ impl Run<'_> {
         Ok(possible)
     }
 
-    /// The byte that must come next, and the configuration behind it; `None` where several may come, or none must.
+    /// The byte that must come next, and the configuration after it; `None` where several may come, or none must.
     fn only_byte(&mut self, configuration: SetId) -> Result<Option<(u8, SetId)>, EngineError> {
         if self.stacks.has_bottom(configuration)
             || self

@@ -70,7 +70,7 @@ pub struct ItemsState {
     pub seen: u32,
     /// The text before the element under way, where it is compared.
     pub start: u32,
-    /// The texts before and behind each element seen, where two must be equal, as a list.
+    /// The texts before and after each element seen, where two must be equal, as a list.
     pub spelled: u32,
     /// Whether two were equal, where some must be: then nothing is compared any more, and nothing of what was seen is kept.
     pub has_repeat: bool,
@@ -429,7 +429,7 @@ impl Stacks {
         bytes
     }
 
-    /// The bytes of a text behind an earlier one.
+    /// The bytes of a text after an earlier one.
     pub fn since(&self, mut text: u32, earlier: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         while text != earlier && text != NIL {

@@ -82,7 +82,7 @@ impl Block {
         self.quotes[first..].iter().map_while(move |&quote| Some((quote.1, self.from(quote).strip_prefix(part)?)))
     }
 
-    /// The bytes with which texts go on behind a part.
+    /// The bytes with which texts go on after a part.
     fn next_bytes(&self, part: &[u8]) -> ByteSet {
         let mut bytes = ByteSet::EMPTY;
         let mut first = self.quotes.partition_point(|&quote| self.from(quote) <= part);

@@ -5,7 +5,7 @@ use stencilm_support::LimitExceeded;
 
 /// An automaton that a walk reads with.
 pub(crate) trait Automaton {
-    /// The state behind a byte, and whether something ends there.
+    /// The state after a byte, and whether something ends there.
     fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded>;
 
     /// The first byte that is never told from this one.

@@ -48,7 +48,7 @@ const BLANKS: [(u32, u32); 10] = [
     (0x205F, 0x205F),
     (0x3000, 0x3000),
     (0xFEFF, 0xFEFF),
-    // Behind the last character.
+    // After the last character.
     (0x11_0000, 0x11_0000),
 ];
 
@@ -121,7 +121,7 @@ impl Kinds {
         self.table.len() * 4
     }
 
-    /// Where the characters of a kind lead; behind [`HIGH`] the automaton is where it was.
+    /// Where the characters of a kind lead; after [`HIGH`] the automaton is where it was.
     #[inline]
     pub fn read(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<Read, LimitExceeded> {
         let next = self.known(automaton, state, kind)?;

@@ -31,7 +31,7 @@ pub(crate) struct Shape {
 pub(crate) struct Ragged {
     /// The node.
     pub node: u32,
-    /// Where the list goes on behind those below it.
+    /// Where the list goes on after those below it.
     pub end: u32,
     /// Whether whole characters lead here, so that it has a shape.
     pub has_shape: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Ragged {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Shapes {
-    /// In depth-first order, and one behind the last.
+    /// In depth-first order, and one after the last.
     nodes: Vec<Shape>,
     tokens: Vec<u32>,
     places: Vec<u32>,
@@ -53,11 +53,11 @@ pub(crate) struct Shapes {
 /// Where a node of the trie stands while the tree is made.
 #[derive(Clone, Copy)]
 enum At {
-    /// Behind whole characters of a shape.
+    /// After whole characters of a shape.
     Shape(u32),
     /// Within a character, which has begun so.
     Within { high: u32, rest: Rest, so_far: u32 },
-    /// Behind bytes that are no characters.
+    /// After bytes that are no characters.
     Ragged,
 }
 
@@ -163,7 +163,7 @@ impl Shapes {
             shapes.max_depth = shapes.max_depth.max(depth as usize);
             work.extend(children(shape, depth + 1));
         }
-        // From behind: what is below a node is known when it is met.
+        // From after: what is below a node is known when it is met.
         let mut above: Vec<(u32, u64)> = vec![(0, 0); shapes.max_depth + 2];
         for node in shapes.nodes.iter_mut().rev() {
             let depth = node.depth as usize;
@@ -190,7 +190,7 @@ impl Shapes {
         self.max_depth
     }
 
-    /// A node, or the one behind the last.
+    /// A node, or the one after the last.
     #[inline]
     pub fn node(&self, index: usize) -> Shape {
         self.nodes[index]
@@ -213,7 +213,7 @@ impl Shapes {
         &self.tokens
     }
 
-    /// The nodes of the trie with a shape; for [`HIGH`] those behind the first byte of a character.
+    /// The nodes of the trie with a shape; for [`HIGH`] those after the first byte of a character.
     pub fn places(&self, index: usize) -> &[u32] {
         &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
     }

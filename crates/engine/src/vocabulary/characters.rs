@@ -64,7 +64,7 @@ const ROUNDS: u32 = 16;
 /// Not looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The automaton of one character as a table that begins anew behind each.
+/// The automaton of one character as a table that begins anew after each.
 pub struct Characters<'a> {
     automaton: &'a mut Dfa,
     deriver: &'a mut Deriver,

@@ -124,7 +124,7 @@ mod tests {
         let many = [Some([b"\\", &b"\"a"[..].repeat(400)[..]].concat())];
         let crowded = of(&Tokens::new(&many, 1, &[], &[]).expect("there is one token"));
         assert!(crowded.are_in(0) && crowded.are_unclear_in(0) && crowded.keys().next().is_none());
-        // A quote behind a backslash may be the end of a string that begins before the token, or a part of one.
+        // A quote after a backslash may be the end of a string that begins before the token, or a part of one.
         let mut keys: Vec<&[u8]> = known.keys().collect();
         keys.sort_unstable();
         assert_eq!(keys, [&b""[..], b",", b":", b"a", b"b\"", b"b\\"]);

@@ -5,7 +5,7 @@
 
 use stencilm_regex::ByteSet;
 
-/// The groups of the characters that begin behind each node of a trie, as bits, and `ILL_FORMED` where something is none;
+/// The groups of the characters that begin after each node of a trie, as bits, and `ILL_FORMED` where something is none;
 /// all bits within a character. A node is told as the byte that leads to it and its depth, in depth-first order.
 pub(crate) fn groups_below(nodes: impl ExactSizeIterator<Item = (u8, usize)>) -> Vec<u32> {
     let mut below = vec![0u32; nodes.len()];
@@ -43,7 +43,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Behind the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
+    /// After the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
     pub fn behind_first(byte: u8) -> Option<Rest> {
         let (low, high, more) = match byte {
             0xC2..=0xDF => (0x80, 0xBF, 0),
@@ -129,7 +129,7 @@ pub fn groups_within(bytes: ByteSet) -> u32 {
 }
 
 /// The groups of which every character leads from a state back to it, as bits, for [`Trie::walk_mask`](crate::vocabulary::trie::Trie::walk_mask). `next` gives the
-/// state behind a byte, or `None` where the automaton is dead, or something has matched.
+/// state after a byte, or `None` where the automaton is dead, or something has matched.
 pub fn loops<E>(state: u32, mut next: impl FnMut(u32, u8) -> Result<Option<u32>, E>) -> Result<u32, E> {
     let mut groups = u32::MAX;
     let mut of_one_byte = u32::MAX;

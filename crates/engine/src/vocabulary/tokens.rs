@@ -234,7 +234,7 @@ impl Tokens {
         })
     }
 
-    /// Some tokens that spell a word, perhaps behind a space, ascending: a tokenizer numbers what is common first.
+    /// Some tokens that spell a word, perhaps after a space, ascending: a tokenizer numbers what is common first.
     pub(crate) fn common_words(&self) -> &[u32] {
         self.common_words.get_or_init(|| {
             let is_word = |bytes: &[u8]| {

@@ -141,7 +141,7 @@ impl Trie {
         trie
     }
 
-    /// The nodes behind some first bytes, each with the node behind its subtree. First nodes lie far apart: a walk that
+    /// The nodes after some first bytes, each with the node after its subtree. First nodes lie far apart: a walk that
     /// can go on with a few bytes only had better not read the others.
     pub fn roots(&self, bytes: ByteSet) -> impl Iterator<Item = (usize, usize)> + '_ {
         let roots = bytes.iter().filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
@@ -344,7 +344,7 @@ impl Trie {
         Ok(())
     }
 
-    /// How many nodes lie behind some first bytes.
+    /// How many nodes lie after some first bytes.
     pub fn nodes_behind(&self, bytes: ByteSet) -> usize {
         self.roots(bytes).map(|(first, end)| end - first).sum()
     }

@@ -16,7 +16,7 @@ use crate::shared::Vocabulary;
 use crate::switches::Switch;
 use crate::warm_up::masks::{SCHEMA, TEXT};
 
-/// Any JSON, with texts that come to the places where a string or a number may end or go on: behind letters, digits, blanks and
+/// Any JSON, with texts that come to the places where a string or a number may end or go on: after letters, digits, blanks and
 /// signs.
 const ANY: &str = "true";
 const TEXTS: [&str; 3] = [

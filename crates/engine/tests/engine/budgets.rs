@@ -28,7 +28,7 @@ enum Tree {
     Any(Vec<Tree>),
     Repeat(Box<Tree>, u32, Option<u32>),
     Limit(u32, Box<Tree>),
-    /// The whole grammar again, behind a letter.
+    /// The whole grammar again, after a letter.
     Again,
 }
 

@@ -153,7 +153,7 @@ fn keys_that_run_out_lead_to_no_dead_end() {
     let grammar = r#"root ::= %object { others = "\"" [ab]{2} "\"": "1"; }"#;
     let full = r#"{"aa":1,"ab":1,"ba":1,"bb":1}"#;
     check(grammar, &["{}", full], &[r#"{"aa":1,"ab":1,"aa":1}"#]);
-    // Behind both keys that begin with it, the letter cannot come a third time; and nothing behind all of them.
+    // After both keys that begin with it, the letter cannot come a third time; and nothing after all of them.
     dies_at(grammar, r#"{"aa":1,"ab":1,"a"#, 16);
     dies_at(grammar, r#"{"aa":1,"aa"#, 10);
     dies_at(grammar, r#"{"aa":1,"ab":1,"ba":1,"bb":1,"#, 28);
@@ -365,7 +365,7 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
     dies_at(number, "[0,0", 3);
     dies_at(number, "[7,7", 3);
     dies_at(number, "[0,7,", 4);
-    // Exponents of zero give no new number, and no digit behind them does.
+    // Exponents of zero give no new number, and no digit after them does.
     let zero = r#"root ::= %array { unique; rest: "0" ("." "0"+)? ("e" [0-9]+)? | "1"; }"#;
     dies_at(zero, "[0,0.0e1", 3);
     dies_at(zero, "[1,0e5,", 6);
@@ -389,7 +389,7 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
 
 #[test]
 fn no_separator_is_begun_behind_the_last_new_element() {
-    // The comma and the blank are one lexeme, so no element has begun behind the comma.
+    // The comma and the blank are one lexeme, so no element has begun after the comma.
     for separators in [(", ", ": "), (" ,\t", ":")] {
         let separators = Some((separators.0.to_owned(), separators.1.to_owned()));
         let options = JsonSchemaOptions { any_whitespace: false, separators, ..JsonSchemaOptions::default() };
@@ -501,7 +501,7 @@ fn tokens_across_elements() -> Vec<Vec<u8>> {
     tokens
 }
 
-/// Holds the masks behind beginnings of arrays, of elements that differ, against those of the slow twin.
+/// Holds the masks after beginnings of arrays, of elements that differ, against those of the slow twin.
 fn masks_behind_elements_are_exact(arrays: &[(&str, &[&str])]) {
     let tokens: Vec<Option<Vec<u8>>> = tokens_across_elements().into_iter().map(Some).collect();
     let vocabulary = Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).expect("a vocabulary"));
@@ -533,7 +533,7 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
             r#""\"abc\"" | "\"abd\"" | "\"abef\"" | "\"b\"" | "\"ba\"""#,
             &[r#"["abc","#, r#"["abc","abd","#, r#"["abc","abd",""#, r#"["abef","abd","ab"#, r#"["b","ba","abc","#],
         ),
-        // Behind a first element the next one may begin within the same token, and be a repeat of it.
+        // After a first element the next one may begin within the same token, and be a repeat of it.
         (r#""1" [0-9]* | "\"ab\"""#, &[r#"["ab"#, r#"["a"#, r#"[1,"ab"#]),
         (r#""\"ab\"" | "\"c" [a-z]* "\"""#, &[r#"["ab"#, r#"["cd","ab"#]),
     ]);
@@ -600,7 +600,7 @@ fn check_unique_elements(items: &str, options: &JsonSchemaOptions, texts: &[&str
     }
 }
 
-/// Elements of which few are left, or endlessly many behind some that look as if there were few.
+/// Elements of which few are left, or endlessly many after some that look as if there were few.
 #[test]
 fn small_unique_elements_have_masks() {
     for (items, texts) in [
@@ -624,7 +624,7 @@ fn small_unique_elements_have_masks() {
             r#"{"type":"array","items":{"type":"integer","minimum":0,"maximum":1},"maxItems":1}"#,
             &["[[],[0],[1.0", "[[],[1],["],
         ),
-        // Zeros behind a point make no new number, however many.
+        // Zeros after a point make no new number, however many.
         (r#"{"enum":[[1,20,3.5],[4]]}"#, &["[[1,20,3.5],[4.0]", "[[4],[1.0,20,3.50"]),
         (r#"{"const":{"x":1,"y":2,"z":3}}"#, &[r#"[{"x":1,"y":2,"z":3}"#]),
     ] {
@@ -708,7 +708,7 @@ fn unique_numbers_are_used_up() {
     }
 }
 
-/// What ends a key with an escape in the token, behind names that begin as the key does, and behind one that was written.
+/// What ends a key with an escape in the token, after names that begin as the key does, and after one that was written.
 #[test]
 fn keys_with_escapes_are_not_written_twice() {
     let ends = ["b\\\"c\"", "b\\\"d\"", "\\\"c\"", "b\\u0022c\"", "b\\n\"", "\\n\"", "b\\\"c\":", "y\\\"z\""];
@@ -743,7 +743,7 @@ fn keys_with_escapes_are_not_written_twice() {
     }
 }
 
-/// Behind the first value only a comma may come, for the closed object would be a repeat; a line break begins its end.
+/// After the first value only a comma may come, for the closed object would be a repeat; a line break begins its end.
 #[test]
 fn a_blank_that_closes_a_repeat_is_refused() {
     let vocabulary = bytes_as_tokens();

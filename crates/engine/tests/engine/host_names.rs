@@ -7,7 +7,7 @@ use stencilm_grammar::{Grammar, JsonSchemaOptions, Spelling, from_json_schema};
 
 use crate::common::matcher;
 
-/// All bytes, and pieces of labels, some of which go on behind one.
+/// All bytes, and pieces of labels, some of which go on after one.
 fn vocabulary() -> Arc<Vocabulary> {
     let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
     let pieces = [

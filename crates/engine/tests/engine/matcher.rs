@@ -174,8 +174,8 @@ fn taken_keys_are_refused_in_every_spelling_however_tokens_cut_it() {
 
 #[test]
 fn a_kept_mask_depends_on_every_frame_it_read_in_whatever_order() {
-    // root ::= "1" (P | Q F) | "2" (P | Q G), P ::= "q" "pb" F, Q ::= ("q" "pc") "r". Behind "1q" the walk meets the
-    // stack {F} twice: first made anew behind "pb", then as what lies below "r". Behind "2q" the latter is {G}.
+    // root ::= "1" (P | Q F) | "2" (P | Q G), P ::= "q" "pb" F, Q ::= ("q" "pc") "r". After "1q" the walk meets the
+    // stack {F} twice: first made anew after "pb", then as what lies below "r". After "2q" the latter is {G}.
     let mut builder = GrammarBuilder::default();
     let [one, two, q, pb, pc, r, f, g] = ["1", "2", "q", "pb", "pc", "r", "f", "g"].map(|text| {
         let text = builder.exprs.literal(text.as_bytes());

@@ -17,7 +17,7 @@ const TOKENS: [&str; 26] = [
 ];
 const STOP: u32 = 25;
 
-/// The tokens, and behind them each byte where every text can be spelled: only then is there a bound on what a token may ask for.
+/// The tokens, and after them each byte where every text can be spelled: only then is there a bound on what a token may ask for.
 fn vocabulary(has_all_bytes: bool) -> Arc<Vocabulary> {
     let is_other = |byte: &[u8; 1]| has_all_bytes && !TOKENS.iter().any(|token| token.as_bytes() == byte);
     let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).filter(is_other).collect();
@@ -152,7 +152,7 @@ const GRAMMARS: [(&str, bool); 43] = [
         false,
     ),
     (r#"root ::= ("[" %declares("s": [ab]{2,}) "]" | "(" [ab]{2,} ")") root? "+" %refers("s")"#, false),
-    // Behind `:` the search finds `11` first, which takes a token more than the way that is known from `,`.
+    // After `:` the search finds `11` first, which takes a token more than the way that is known from `,`.
     (
         r#"root ::= <[9]> z y | <[10]> (x x | z y)
         x ::= "1" | "(" x ")"
@@ -315,7 +315,7 @@ fn budgets_of_parts_and_of_texts_do_not_mix() {
     assert!(matches!(with_budget(&compiled, 5), Err(MatcherError::Engine(_))));
 }
 
-/// A key that begins within a token is held against the others, too, whichever token a way to the end was found behind.
+/// A key that begins within a token is held against the others, too, whichever token a way to the end was found after.
 #[test]
 fn keys_that_begin_within_a_token_are_none_that_the_object_has() {
     let keys = r#""\"" [ab] ("2121212" [12]*)? "\"""#;

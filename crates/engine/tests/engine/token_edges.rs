@@ -203,6 +203,6 @@ fn a_single_token_is_allowed_also_where_its_text_would_repeat_a_key() {
     let vocabulary = Arc::new(Vocabulary::new(&tokens.map(Some), 5, &[4], &[(4, "</s>".to_owned())]).unwrap());
     let mut matcher = matcher(grammar, vocabulary);
     assert!(matcher.accept_token(0).unwrap());
-    // As text `,"":` would be a second member with the same key, behind an empty value; as a token it is the value.
+    // As text `,"":` would be a second member with the same key, after an empty value; as a token it is the value.
     assert_eq!(allowed(&mut matcher), [1, 2, 3]);
 }

@@ -8,7 +8,7 @@ use stencilm_grammar::{Grammar, JsonSchemaOptions, from_json_schema};
 
 use crate::common::matcher;
 
-/// All bytes, and tokens that go on behind keys and values: into a value, to its end, and into the next key.
+/// All bytes, and tokens that go on after keys and values: into a value, to its end, and into the next key.
 fn vocabulary() -> Arc<Vocabulary> {
     let mut tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
     tokens.extend(
@@ -73,7 +73,7 @@ fn mask(matcher: &mut GrammarMatcher) -> TokenSet {
     mask
 }
 
-/// Compares the masks before and behind every byte of a text.
+/// Compares the masks before and after every byte of a text.
 #[track_caller]
 fn check_masks(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, text: &str) {
     let mut matcher = matcher(grammar.clone(), vocabulary.clone());

@@ -57,7 +57,7 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// The states with the value of the element that begins at a place: where it is none of those behind it, and where it is one.
+    /// The states with the value of the element that begins at a place: where it is none of those after it, and where it is one.
     /// In doubt where that is not known.
     fn compared(&mut self, items: &Items, state: ArrayState, at: Place) -> [Option<(ArrayState, Place)>; 2] {
         if !items.compares() {

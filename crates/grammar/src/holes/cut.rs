@@ -61,11 +61,11 @@ impl<'q, 'a> Quotient<'q, 'a> {
             };
         }
         if marks.iter().any(|mark| matches!(mark, Mark::Refers(_))) {
-            // Its other part is behind the hole, and which name it is would have to be compared.
+            // Its other part is after the hole, and which name it is would have to be compared.
             self.refuse();
             return Ok(None);
         }
-        // Nothing before the end of the hole refers to a name that ends behind it.
+        // Nothing before the end of the hole refers to a name that ends after it.
         marks.retain(|mark| !matches!(mark, Mark::Declares(_)));
         let base = self.recogniser.facts.base(node);
         let mut found = match grammar.node(base) {

@@ -37,7 +37,7 @@ pub(super) enum Step {
     Parts(u32),
     /// So many rounds of a repetition.
     Rounds(u32),
-    /// What an object that is cut off ends with, behind the key of its last member, which is of this class.
+    /// What an object that is cut off ends with, after the key of its last member, which is of this class.
     Last(u32),
     /// Members of an object; a value ends here.
     AfterValue(MemberList),

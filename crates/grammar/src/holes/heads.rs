@@ -16,7 +16,7 @@ use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId,
 /// So many classes of others may owe a value that may stand before holes or in them: each doubles the objects.
 const MAX_OWING: usize = 3;
 
-/// What may come behind the key of the last member before the text, by the members within the text and that member.
+/// What may come after the key of the last member before the text, by the members within the text and that member.
 #[derive(Default)]
 pub(super) struct Heads {
     endings: FxHashMap<(MemberList, Member), Vec<NodeId>>,
@@ -167,7 +167,7 @@ impl Quotient<'_, '_> {
         self.cut_behind_key(id, list, (class, meets), (key, behind), end)
     }
 
-    /// An object that ends behind the key of a member of a class, which some bytes complete.
+    /// An object that ends after the key of a member of a class, which some bytes complete.
     fn cut_behind_key(
         &mut self,
         id: MembersId,
@@ -223,7 +223,7 @@ impl Quotient<'_, '_> {
         let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, behind, at)).collect();
         let listed = listed(members, behind);
         let unlisted = |index: &u32| !listed[*index as usize];
-        // What may stand in a hole right behind the members before hangs on the last of them.
+        // What may stand in a hole right after the members before hangs on the last of them.
         let leading = matches!(behind.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
         let all = || gaps.iter().chain(&leading);
         let is_supplied = |index: u32| index >= ordered && all().any(|gap| gap.allows(index));

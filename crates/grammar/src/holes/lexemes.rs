@@ -2,7 +2,7 @@
 //! begins in the middle of.
 //!
 //! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left where
-//! the text begins, read forwards again, is the right quotient: the texts that the bytes behind them complete.
+//! the text begins, read forwards again, is the right quotient: the texts that the bytes after them complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ type Rests = Arc<[(ExprId, u32)]>;
 /// What any bytes leave of an expression, each with the fewest bytes that do.
 struct Filling {
     rests: Rests,
-    /// The fewest bytes behind which a match may end.
+    /// The fewest bytes after which a match may end.
     shortest_end: Option<u32>,
 }
 
@@ -269,7 +269,7 @@ impl Lexemes {
         Ok(Some(rests))
     }
 
-    /// The texts, none of them empty, that the bytes up to a place behind the first complete to a match: an expression of
+    /// The texts, none of them empty, that the bytes up to a place after the first complete to a match: an expression of
     /// [`Lexemes::deriver`]. `None` where that cannot be said.
     pub fn cut(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !template.is_hole(end) && !template.before(end).is_some_and(|byte| self.last(expr).contains(byte)) {
@@ -311,7 +311,7 @@ impl Lexemes {
         Ok(Some(self.deriver.exprs.or(&parts)))
     }
 
-    /// Whether infinitely many texts of an expression go on behind each beginning of one: no residual is without another.
+    /// Whether infinitely many texts of an expression go on after each beginning of one: no residual is without another.
     pub fn never_ends(&mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
         let mut seen = FxHashSet::from_iter([expr]);
         let mut work = vec![expr];
@@ -403,7 +403,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// What is left of an expression behind any bytes.
+    /// What is left of an expression after any bytes.
     fn filling(&mut self, rest: ExprId) -> Result<Arc<Filling>, LimitExceeded> {
         if let Some(known) = self.fillings.get(&rest) {
             return Ok(known.clone());
@@ -433,7 +433,7 @@ impl Lexemes {
         Ok(filling)
     }
 
-    /// What is left of an expression behind any bytes and one before them.
+    /// What is left of an expression after any bytes and one before them.
     fn filled_before(&mut self, rest: ExprId, filling: &Filling, byte: u8) -> Result<Rests, LimitExceeded> {
         if let Some(known) = self.before_fillings.get(&(rest, byte)) {
             return Ok(known.clone());

@@ -1,7 +1,7 @@
 //! Texts with holes: whether bytes can be put into them so that a text of the grammar comes of it, and the grammar of what may
 //! stand up to the end of the first.
 //!
-//! One idea: the text behind a hole is a regular language `R` in which any bytes stand at the later holes, and what may stand before it
+//! One idea: the text after a hole is a regular language `R` in which any bytes stand at the later holes, and what may stand before it
 //! is the right quotient of the grammar by `R`, which is again a grammar. Reading `R` from its end on says which nodes may be cut
 //! where (`recogniser`); `quotient` makes the nodes that are cut. Masks, forced text and whatever else there is for grammars
 //! works on it as on any other. Whether a text with holes can be completed at all is told by reading it whole in the same way.
@@ -12,7 +12,7 @@
 //! Entry points: [`questions::Holes`], [`template::Piece`].
 //!
 //! # Example
-//! Behind a hole stands `1}`. Of the object `{"a": 12}` this ends the integer, whose beginnings are then `-?([1-9][0-9]*)?`,
+//! After a hole stands `1}`. Of the object `{"a": 12}` this ends the integer, whose beginnings are then `-?([1-9][0-9]*)?`,
 //! and the object, of which `{"a": ` and such a beginning may stand before it.
 
 mod alike;

@@ -125,7 +125,7 @@ impl Recogniser<'_> {
         Ok(with)
     }
 
-    /// Every way to read a key of a group that ends at a place, whatever members stand behind it.
+    /// Every way to read a key of a group that ends at a place, whatever members stand after it.
     fn find_keys(
         &mut self,
         id: MembersId,

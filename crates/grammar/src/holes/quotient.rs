@@ -114,7 +114,7 @@ impl Quotient<'_, '_> {
             let recogniser = &mut *self.recogniser;
             recogniser.objects.of(id, members, recogniser.facts)
         };
-        // What comes behind the key of the last member before the text, by that member.
+        // What comes after the key of the last member before the text, by that member.
         let mut heads = Heads::default();
         for (step, at) in self.states(node, end) {
             let place = at.position();
@@ -224,7 +224,7 @@ impl Quotient<'_, '_> {
                             let Some(cut) = cut else { continue };
                             for before in with.slots_before(items).into_iter().map(Some).chain([None]) {
                                 if items.compares() && (before.is_some() || !elements.is_empty()) {
-                                    // Which values there are before and behind would have to be compared.
+                                    // Which values there are before and after would have to be compared.
                                     self.refuse();
                                     continue;
                                 }

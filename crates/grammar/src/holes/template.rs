@@ -44,7 +44,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The place behind the last byte.
+    /// The place after the last byte.
     pub fn end(&self) -> u32 {
         self.bytes.len() as u32
     }

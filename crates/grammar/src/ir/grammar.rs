@@ -190,7 +190,7 @@ impl KnownMember {
 pub enum KeySpace {
     /// However a key begins, infinitely many values go on: leaving some out never leads to a dead end.
     Endless,
-    /// More than any text has, but behind some beginnings only finitely many.
+    /// More than any text has, but after some beginnings only finitely many.
     Uneven,
     /// So many that the class may have, at least one.
     Few(u32),
@@ -212,7 +212,7 @@ pub struct FreeMembers {
     /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
     /// at least of the members has such a value.
     pub some: Option<NodeId>,
-    /// Whether an object that is cut off ends with a member of the class, and only so: `value` is then read right behind its key,
+    /// Whether an object that is cut off ends with a member of the class, and only so: `value` is then read right after its key,
     /// which these bytes complete, and neither a colon nor a sign that closes. Bounds do not count that member.
     pub last: Option<Box<str>>,
 }
@@ -422,7 +422,7 @@ impl Grammar {
         self.root
     }
 
-    /// The bytes that texts go on from: the root matches these and the text behind them. Nearly always none.
+    /// The bytes that texts go on from: the root matches these and the text after them. Nearly always none.
     pub fn begun(&self) -> &[u8] {
         &self.begun
     }
@@ -479,7 +479,7 @@ impl Grammar {
         names.iter().copied().filter(holds).filter(|name| !is_token(name)).collect()
     }
 
-    /// Writes the literals that stand in sequences and alternatives of an expression, each with a zero behind it.
+    /// Writes the literals that stand in sequences and alternatives of an expression, each with a zero after it.
     fn literal_runs(&self, expr: ExprId, spelled: &mut Vec<u8>) {
         let (mut work, mut seen) = (vec![expr], FxHashSet::default());
         while let Some(expr) = work.pop() {

@@ -1,4 +1,4 @@
-//! How many string values a class of keys has, in all and behind every beginning: whether keys can run out.
+//! How many string values a class of keys has, in all and after every beginning: whether keys can run out.
 //!
 //! Values are counted as texts that spell them in one way, the canonical one.
 
@@ -170,7 +170,7 @@ fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded
 }
 
 /// Whether few texts go on from the last place of a short way to the end: of a date and time, of which there are very many, one goes
-/// on behind the `Z`. `false` also where that is not seen.
+/// on after the `Z`. `false` also where that is not seen.
 fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     let mut way = vec![root];
     while let Some(&place) = way.last().filter(|&&place| !deriver.exprs.is_nullable(place))

@@ -123,7 +123,7 @@ fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The ways over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, behind the text
+/// The ways over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, after the text
 /// `before` the string.
 ///
 /// A token counts as the text of its name, so that the text before it is the same in all ways.

@@ -1,7 +1,7 @@
 //! Names that a text declares, and references to them: a reference is begun only where a name was declared before it.
 //!
 //! One idea: whether any name of a set has been declared is one bit, and a grammar with that bit is a product (Bar-Hillel,
-//! Perles, Shamir 1961). Each part has up to three forms: nothing declared before and behind it, declared within it, and
+//! Perles, Shamir 1961). Each part has up to three forms: nothing declared before and after it, declared within it, and
 //! declared before it. A reference is there in the last form only, so what matches nothing is dropped as ever, and no
 //! matcher can walk to a place where a reference must come and no name is. Which names they are is known to a matcher alone.
 
@@ -21,7 +21,7 @@ const MAX_PARTS: usize = 64;
 /// Most sets of names of one grammar.
 const MAX_SETS: usize = 8;
 
-/// What is declared before a part and behind it.
+/// What is declared before a part and after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     /// Nothing before it, nothing in it.
@@ -32,10 +32,10 @@ enum Form {
     With = 2,
 }
 
-/// The forms that a part has, so that its parts before a place are in the first and those behind it in the last.
+/// The forms that a part has, so that its parts before a place are in the first and those after it in the last.
 const FORMS: [Form; 3] = [Form::Without, Form::Declaring, Form::With];
 
-/// The same grammar with references only behind declarations.
+/// The same grammar with references only after declarations.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for what cannot be told beforehand: declarations in objects that are open or in any order, in
@@ -385,7 +385,7 @@ impl<'b> Product<'b> {
         let surface = members.surface;
         let [open, item, colon, close] =
             [surface.open, surface.item, surface.colon, surface.close].map(|sign| self.builder.lexeme(sign));
-        // Behind the last member, and before any: only where a name was declared may it end.
+        // After the last member, and before any: only where a name was declared may it end.
         let nothing = self.builder.choice(&[]);
         // What follows from a member on, by whether it is the first one and whether a name was declared.
         let mut from = [[nothing, close], [nothing, nothing]];

@@ -120,7 +120,7 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExcee
             *expr = copies.of(*expr);
         }
     }
-    // Those that others choose from come behind them.
+    // Those that others choose from come after them.
     let mut made: Vec<Node> = Vec::with_capacity(plans.len());
     for Plan { run, then } in plans.iter().rev() {
         check_time_after(run.bytes.len() as u32)?;

@@ -178,7 +178,7 @@ pub(crate) fn exactly(
     numbers(exprs, asked, spelling).ok()
 }
 
-/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros behind the point,
+/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros after the point,
 /// and no exponent. Many such texts are read by one trie, where expressions of their own would be compared one by one at every byte.
 pub(crate) fn plain_texts(
     exprs: &mut ExprSet,

@@ -214,7 +214,7 @@ impl Strings {
         bodies
     }
 
-    /// A trie over the characters of the texts, every edge with all its spellings, and `end` behind every text.
+    /// A trie over the characters of the texts, every edge with all its spellings, and `end` after every text.
     fn trie<E>(
         &mut self,
         exprs: &mut ExprSet,
@@ -240,7 +240,7 @@ impl Strings {
         let mut sorted: Vec<&str> = texts.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        // `path` is the current text, and `open` says where in `ways` the ways behind each of its beginnings start.
+        // `path` is the current text, and `open` says where in `ways` the ways after each of its beginnings start.
         let mut path: Vec<char> = Vec::new();
         let mut open: Vec<usize> = vec![0];
         let mut ways: Vec<ExprId> = Vec::new();

@@ -2,7 +2,7 @@
 //! begin in its middle (Bar-Hillel, Perles, Shamir 1961).
 //!
 //! A condition is an expression that the rest of the text must match. Reading a lexeme leaves of it what the lexeme's
-//! derivatives leave, so every node becomes one for each pair of a condition before it and one behind it. Only nodes that a
+//! derivatives leave, so every node becomes one for each pair of a condition before it and one after it. Only nodes that a
 //! condition reaches are copied: those before which there is none, and which set none, stay as they are.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ struct Pass<'a> {
     place: usize,
     /// Nodes that a condition is set in.
     setting: FxHashSet<NodeId>,
-    /// What may be left behind a node of the condition before it.
+    /// What may be left after a node of the condition before it.
     left: BTreeMap<(NodeId, ExprId), Vec<ExprId>>,
     /// Lexemes by what they leave.
     groups: FxHashMap<(ExprId, ExprId), Vec<(ExprId, ExprId)>>,
@@ -129,7 +129,7 @@ impl Pass<'_> {
         before == NONE && !self.setting.contains(&node)
     }
 
-    /// Finds what is left behind every node that is reached, by going round until nothing is new.
+    /// Finds what is left after every node that is reached, by going round until nothing is new.
     fn find(&mut self, root: NodeId) -> Result<(), SyntaxError> {
         self.left.insert((root, NONE), Vec::new());
         loop {
@@ -156,7 +156,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What is known so far to be left behind a part; asks for it where that is new.
+    /// What is known so far to be left after a part; asks for it where that is new.
     fn known(&mut self, part: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
         if self.is_plain(part, before) {
             self.left.entry((part, before)).or_insert_with(|| vec![NONE]);
@@ -290,7 +290,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The copy of a rule for a condition before it and one behind it.
+    /// The copy of a rule for a condition before it and one after it.
     fn declare(&mut self, rule: RuleId, before: ExprId, behind: ExprId) -> RuleId {
         if let Some(&known) = self.rules.get(&(rule, before, behind)) {
             return known;
@@ -344,7 +344,7 @@ impl Pass<'_> {
         })
     }
 
-    /// What is left behind a part.
+    /// What is left after a part.
     fn states(&self, part: NodeId, before: ExprId) -> Vec<ExprId> {
         if self.is_plain(part, before) { vec![NONE] } else { self.left[&(part, before)].clone() }
     }

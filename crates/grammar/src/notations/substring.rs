@@ -31,7 +31,7 @@ pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, 
         });
         symbols.push(number);
     }
-    // Behind each chunk but the last something else may follow, and that stands alone and behind the chunk before: two
+    // After each chunk but the last something else may follow, and that stands alone and after the chunk before: two
     // expressions for each, of which no more can be known than are shared.
     let shared = exprs.len() - exprs.own_len();
     exprs.may_grow_by(2 * symbols.len().saturating_sub(shared + 1))?;

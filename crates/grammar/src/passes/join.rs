@@ -3,8 +3,8 @@
 //! Lexemes match bytes and have no priorities, so joining changes no text. What it must keep is cost:
 //!
 //! * A joined lexeme is of bounded size, and counters stay counters.
-//! * Nothing is joined behind a long run of nearly any character, as the body of a quoted text. There a mask is a row
-//!   of the vocabulary that all lexemes with the same rest share; with other text behind it, each would need its own.
+//! * Nothing is joined after a long run of nearly any character, as the body of a quoted text. There a mask is a row
+//!   of the vocabulary that all lexemes with the same rest share; with other text after it, each would need its own.
 //! * Lexemes with `&` or `~` stay alone: whether anything is left of them is searched for.
 
 use rustc_hash::{FxHashMap, FxHashSet};

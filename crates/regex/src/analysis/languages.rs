@@ -1,6 +1,6 @@
 //! Expressions that begin with what is left of a language that a program tells, perhaps beside limits of length.
 //!
-//! Such a language leaves something else behind every byte, so a search for a match would try all of them. The program itself
+//! Such a language leaves something else after every byte, so a search for a match would try all of them. The program itself
 //! knows its completions, and of which lengths there are some; limits of length ask for no more than that.
 
 use stencilm_support::LimitExceeded;
@@ -89,7 +89,7 @@ impl ExprSet {
 }
 
 impl Deriver {
-    /// What may follow a way's language behind each number of its bytes up to `most`, where they end it: [`ExprId::NOTHING`]
+    /// What may follow a way's language after each number of its bytes up to `most`, where they end it: [`ExprId::NOTHING`]
     /// where nothing may. `None` where one of the others tells the bytes apart.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Deriver {
         Ok(Some(way.rest.reader().is_completed_for(&exits)))
     }
 
-    /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left behind those.
+    /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left after those.
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
@@ -164,7 +164,7 @@ impl Deriver {
 }
 
 impl dyn LanguageReader {
-    /// Whether anything is seen to complete what was read behind which something may follow: `exits` tell what, by the number of
+    /// Whether anything is seen to complete what was read after which something may follow: `exits` tell what, by the number of
     /// bytes.
     pub fn is_completed_for(&mut self, exits: &[ExprId]) -> bool {
         ranges(exits).any(|(least, most)| self.is_completed(least, most))
@@ -172,13 +172,13 @@ impl dyn LanguageReader {
 }
 
 impl LanguageRest {
-    /// A shortest completion behind which something may follow: `exits` tell what, by the number of bytes.
+    /// A shortest completion after which something may follow: `exits` tell what, by the number of bytes.
     pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
         ranges(exits).find_map(|(least, most)| self.completion(least, most))
     }
 }
 
-/// The ranges of numbers of bytes behind which something may follow. Most limits let one through.
+/// The ranges of numbers of bytes after which something may follow. Most limits let one through.
 fn ranges(exits: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
     let mut end = 0;
     exits.split(|&exit| exit == ExprId::NOTHING).filter_map(move |range| {

@@ -1,7 +1,7 @@
 //! What any bytes leave of an expression: the ends of its texts, as one expression.
 //!
-//! Of parts one after the other these are the ends of the first with the others behind it, the ends of the second with those
-//! behind it, and so on: as many as the expression has places, whatever its counts are. Only intersections, complements, and sets
+//! Of parts one after the other these are the ends of the first with the others after it, the ends of the second with those
+//! after it, and so on: as many as the expression has places, whatever its counts are. Only intersections, complements, and sets
 //! of numbers are followed through their derivatives.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -192,7 +192,7 @@ fn for_each_derived(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId)
     }
 }
 
-/// All that is left of an expression behind any bytes, none among them, by its derivatives.
+/// All that is left of an expression after any bytes, none among them, by its derivatives.
 fn residuals(deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded> {
     let mut all = id;
     let mut new = parts(deriver, id);

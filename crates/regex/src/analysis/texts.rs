@@ -53,9 +53,9 @@ impl ExprSet {
     /// more than `most_bytes` together, or are not told by sequences and alternatives alone.
     pub fn texts(&self, id: ExprId, most: usize, most_bytes: usize) -> Option<Texts> {
         let (mut texts, mut text) = (Texts::default(), Vec::new());
-        // A rest is an expression and the rest behind it.
+        // A rest is an expression and the rest after it.
         let mut rests: Vec<(ExprId, Rest)> = vec![(id, 0)];
-        // How much of the text stays, the byte behind that, and what is to come.
+        // How much of the text stays, the byte after that, and what is to come.
         let mut work: Vec<(usize, Option<u8>, Rest)> = vec![(0, None, 1)];
         while let Some((len, byte, mut rest)) = work.pop() {
             text.truncate(len);

@@ -1,6 +1,6 @@
 //! Parts that say nothing beside another part that begins with any number of a character: `C* abc C* "` is in `C* "`.
 //!
-//! What is left of a text with a pattern in it, behind the pattern, is any text or one that has the pattern once more: any
+//! What is left of a text with a pattern in it, after the pattern, is any text or one that has the pattern once more: any
 //! text. Beside other patterns, and where that is excluded, a search would find out so state by state, and an automaton would
 //! tell apart states that are one.
 
@@ -95,7 +95,7 @@ impl Deriver {
         Ok(Some(kept))
     }
 
-    /// Whether it is plain to see that all of a language is in `C* X`: each match is a run of `C`, and one of `C* X` behind it.
+    /// Whether it is plain to see that all of a language is in `C* X`: each match is a run of `C`, and one of `C* X` after it.
     fn holds(&mut self, large: ExprId, small: ExprId) -> Result<bool, LimitExceeded> {
         let Expr::Or(parts) = self.exprs.get(small) else { return self.ends_with(small, large) };
         for &part in &*parts.clone() {

@@ -327,7 +327,7 @@ impl Deriver {
     }
 
     /// What is left after one byte, found for that byte alone; `None` where the expression is deep. A language that a program
-    /// tells leaves something else behind every byte, so to derive it by all bytes takes long, and a text reads one.
+    /// tells leaves something else after every byte, so to derive it by all bytes takes long, and a text reads one.
     fn after_a_language(&mut self, id: ExprId, byte: u8, level: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !self.exprs.has_language(id) {
             return self.after(id, byte).map(Some);
@@ -379,7 +379,7 @@ impl Deriver {
         Ok(Some(rest))
     }
 
-    /// What is left of a repetition with a greatest count, and perhaps more behind it, after one byte; `None` where that is not
+    /// What is left of a repetition with a greatest count, and perhaps more after it, after one byte; `None` where that is not
     /// plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes takes long, and
     /// a text reads one.
     ///
@@ -420,7 +420,7 @@ impl Deriver {
         Ok(Some(if min == 0 { begun.union(&first(self.derivatives(tail)?)) } else { begun }))
     }
 
-    /// The parts of a repetition with a greatest count, and of what comes behind it, where no part can contradict another.
+    /// The parts of a repetition with a greatest count, and of what comes after it, where no part can contradict another.
     fn counted(&self, id: ExprId) -> Option<Counted> {
         let (head, tail) = match *self.exprs.get(id) {
             Expr::Concat { head, tail } => (head, tail),

@@ -50,7 +50,7 @@ pub struct Dfa {
     limits: Limits,
 }
 
-/// A state that reads a repetition without a greatest count, and something behind it.
+/// A state that reads a repetition without a greatest count, and something after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Endless {
     tag: Tag,

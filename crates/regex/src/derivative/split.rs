@@ -104,7 +104,7 @@ fn walked(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<O
             return Ok(None);
         }
     }
-    // Each place behind those that lead to it; where some are left over, texts go round in a circle.
+    // Each place after those that lead to it; where some are left over, texts go round in a circle.
     let mut order = Vec::with_capacity(places.len());
     let mut ready = if entered[0] == 0 { vec![0] } else { Vec::new() };
     while let Some(place) = ready.pop() {

@@ -116,7 +116,7 @@ impl ExprSet {
         self.arena.shrink_to_fit();
     }
 
-    /// The node behind an id.
+    /// The node after an id.
     #[inline]
     pub fn get(&self, id: ExprId) -> &Expr {
         self.arena.get(id)
@@ -176,7 +176,7 @@ impl ExprSet {
         mut spell: impl FnMut(&mut ExprSet, char) -> Result<ExprId, E>,
     ) -> Result<ExprId, E> {
         let is_long = text.len() > LONG_TEXT;
-        // What is behind the characters that are not added yet.
+        // What is after the characters that are not added yet.
         let (mut result, mut end) = (tail, text.len());
         for (at, character) in text.char_indices().rev() {
             let head = spell(self, character)?;
@@ -237,7 +237,7 @@ impl ExprSet {
         let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, behind its byte
+        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, after its byte
         // `open[d].0`, but for those of greater depths.
         let mut open: Vec<(u8, usize)> = Vec::new();
         let mut alternatives: Vec<ExprId> = Vec::with_capacity(sorted.len());

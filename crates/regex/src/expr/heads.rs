@@ -35,7 +35,7 @@ impl ExprSet {
             is_apart
         };
         let are_plain = self.alternatives(&id).iter().all(|&part| match *self.get(part) {
-            // A choice, and something behind it.
+            // A choice, and something after it.
             Expr::Concat { head, tail } if matches!(self.get(head), Expr::Or(_)) => {
                 self.alternatives(&head).iter().all(|&part| add(part, tail))
             }

@@ -43,11 +43,11 @@ pub trait Language: Send + Sync {
     /// So many bytes of the language, at least, may come, whichever they are; `None` where some may not.
     fn run(&self, read: &[u8]) -> Option<u32>;
 
-    /// Reads on behind what was read.
+    /// Reads on after what was read.
     fn reader(&self, read: &[u8]) -> Box<dyn LanguageReader>;
 }
 
-/// Reads one text after the other behind the same beginning. What two that follow each other begin with is read once, as in a walk
+/// Reads one text after the other after the same beginning. What two that follow each other begin with is read once, as in a walk
 /// of a trie.
 pub trait LanguageReader {
     /// Reads a text, in place of the one before; whether a member begins so, as [`Language::after`] tells.

@@ -117,7 +117,7 @@ impl ExprSet {
     }
 
     /// The head of a concatenation without what its tail reads as well: `C{2,9} D*` is `CC D*` where every `C` is a `D`, so
-    /// that what comes behind two digits of `[0-9]+.*` is one state, not one for each way to read it.
+    /// that what comes after two digits of `[0-9]+.*` is one state, not one for each way to read it.
     pub(crate) fn without_swallowed(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         let &Expr::Repeat { body, min, max } = self.get(head) else { return head };
         if max == Some(min) || !self.arena.swallows(head, tail) {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a concatenation is put together, it is the same, where no part is swallowed: behind `[ab]`, both
+        /// However a concatenation is put together, it is the same, where no part is swallowed: after `[ab]`, both
         /// `[ab] [ab] [a-c]*` and `[ab]{2} [a-c]*` may come of `[ab]{1,2} [a-c]*`.
         #[test]
         fn concatenations_are_associative(

@@ -25,7 +25,7 @@ impl ExprSet {
         self.intern(Expr::Number(Box::new(number)))
     }
 
-    /// The plain texts, behind the sign, of all members that have the sign of a number which has begun, whatever else was read of
+    /// The plain texts, after the sign, of all members that have the sign of a number which has begun, whatever else was read of
     /// it; `None` where no exponent can follow.
     pub fn members_without_exponent(&mut self, number: &Number) -> Option<ExprId> {
         if !number.set().form().has_exponent() {

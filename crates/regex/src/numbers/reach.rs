@@ -139,7 +139,7 @@ impl Number {
         if lower.is_none() && upper.is_none() && places >= ALWAYS {
             return true;
         }
-        // Behind the digits so far stand `places` more, which make an integer from `least`, of which a remainder is
+        // After the digits so far stand `places` more, which make an integer from `least`, of which a remainder is
         // enough, to `least + width`.
         let modulus = self.set.counted;
         let digit = |digits: &[u8], place: usize, free: u8| digits.get(place).copied().unwrap_or(free);
@@ -164,14 +164,14 @@ impl Number {
         self.has_multiple(step, places, least, width)
     }
 
-    /// Whether behind the digits so far one of `width + 1` consecutive integers, the first of which has this remainder, makes
+    /// Whether after the digits so far one of `width + 1` consecutive integers, the first of which has this remainder, makes
     /// a multiple of the step and of none of the others when it is written with so many places.
     fn has_multiple(&self, step: Step, places: i64, least: u64, width: i128) -> bool {
         let factor = u128::from(step.factor);
         let before = u128::from(times_ten(self.remainder, self.zeros + places, step.factor));
         let mut behind = u128::from(least) + (factor - (before + u128::from(least)) % factor) % factor;
         // Of the digits so far, the remainders that the others ask for. None where the digits end with too few zeros to
-        // make a multiple with anything behind them.
+        // make a multiple with anything after them.
         let others = self.set.others.iter().filter_map(|other| {
             let zeros = other.scale - step.scale;
             let unit = 10u64.checked_pow(u32::try_from(zeros).ok()?)?;
@@ -253,7 +253,7 @@ impl Number {
         in_bounds && self.divides_as_asked(self.unit + self.zeros)
     }
 
-    /// What may stand behind the mark of an exponent.
+    /// What may stand after the mark of an exponent.
     pub(super) fn exponent(&self) -> Rest {
         if !self.started {
             return if self.set.zero { Rest::Exponent(None, None) } else { Rest::Nothing };

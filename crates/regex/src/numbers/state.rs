@@ -20,7 +20,7 @@ pub(super) enum Phase {
     Zero,
     /// What follows another digit before the point.
     Int,
-    /// The first digit behind the point.
+    /// The first digit after the point.
     Point,
     /// What follows it.
     Fraction,
@@ -96,7 +96,7 @@ impl Number {
         (number.set.zero || number.may_start()).then_some(number)
     }
 
-    /// The members of another set that have the same sign, behind it; `None` when there are none.
+    /// The members of another set that have the same sign, after it; `None` when there are none.
     pub(crate) fn behind_same_sign(&self, set: NumberSet) -> Option<Number> {
         let number = Number::new(Arc::new(set), self.negative);
         (number.set.zero || number.may_start()).then_some(number)
@@ -166,7 +166,7 @@ impl Number {
         next.normal(self.started && self.is_placed())
     }
 
-    /// Reads one more digit, of the part before the point or behind it.
+    /// Reads one more digit, of the part before the point or after it.
     fn push(&mut self, digit: u8) {
         if matches!(self.phase, Phase::Point | Phase::Fraction) {
             self.unit -= 1;
@@ -232,7 +232,7 @@ impl Number {
         &bound.digits[self.matched.min(bound.digits.len())..]
     }
 
-    /// Whether the digits of the number are final but for zeros: behind the point, where no exponent can follow.
+    /// Whether the digits of the number are final but for zeros: after the point, where no exponent can follow.
     pub(super) fn is_placed(&self) -> bool {
         !self.set.form.has_exponent() && matches!(self.phase, Phase::Point | Phase::Fraction)
     }
@@ -287,7 +287,7 @@ impl Number {
         self.settled || self.set.others.is_empty()
     }
 
-    /// Plain decimals: before the point a number only grows, and behind it keeps its order. So some bounds are kept
+    /// Plain decimals: before the point a number only grows, and after it keeps its order. So some bounds are kept
     /// whatever follows; false when one is broken.
     fn settle_bounds(&mut self, was_placed: bool) -> bool {
         let order = self.order;
@@ -338,7 +338,7 @@ impl Number {
                 (self.unit, self.zeros, self.remainder) = (0, 0, 0);
                 return;
             }
-            // Whatever digit comes here settles it, so how far behind the point it stands is the same.
+            // Whatever digit comes here settles it, so how far after the point it stands is the same.
             let beyond = (least - self.unit).clamp(0, self.zeros);
             self.unit += beyond;
             self.zeros -= beyond;

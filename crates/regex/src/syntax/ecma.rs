@@ -122,7 +122,7 @@ impl<'p> Rewriter<'p> {
         Ok(())
     }
 
-    /// Reads one escape and leaves the position behind it.
+    /// Reads one escape and leaves the position after it.
     fn escape(&mut self, in_class: bool) -> Result<Escape, PatternError> {
         use PatternErrorKind::{Syntax, Unsupported};
         let start = self.at;

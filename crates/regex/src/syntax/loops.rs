@@ -16,7 +16,7 @@ pub(super) struct Loop {
     body: ExprId,
     /// How often it is repeated.
     count: (u32, Option<u32>),
-    /// The look-aheads before it, and behind it.
+    /// The look-aheads before it, and after it.
     before: Vec<usize>,
     behind: Vec<usize>,
 }

@@ -12,7 +12,7 @@ use crate::expr::node::ExprId;
 pub(super) struct Reading<'b> {
     /// What its look-around may still cost.
     pub budget: &'b Budget,
-    /// Whether its texts go on behind it.
+    /// Whether its texts go on after it.
     pub open: bool,
     /// How many look-arounds it stands in.
     pub depth: u32,

@@ -87,7 +87,7 @@ fn any(mut ways: Vec<Step>) -> Step {
     if ways.len() == 1 { ways.remove(0) } else { Step::Any(ways.into()) }
 }
 
-/// An anchor or a boundary as look-around: for each kind of what may stand before it, what may stand behind it.
+/// An anchor or a boundary as look-around: for each kind of what may stand before it, what may stand after it.
 fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
     let kinds = KindsOfPattern::new((true, true), place.options.dialect);
     let mut ways: Vec<(Kinds, Kinds)> = Vec::new();

@@ -1,6 +1,6 @@
 //! A pattern with look-around as sequences of plain parts with conditions between them.
 //!
-//! A look-ahead intersects what stands behind it; a look-behind is run beside the parts before it, which are split by what
+//! A look-ahead intersects what stands after it; a look-behind is run beside the parts before it, which are split by what
 //! they leave of it.
 
 use rustc_hash::FxHashMap;
@@ -177,7 +177,7 @@ fn layouts(
     Ok((layouts, has_rounds))
 }
 
-/// The texts of a pattern with look-around: for each group of them, what the text behind the pattern must match.
+/// The texts of a pattern with look-around: for each group of them, what the text after the pattern must match.
 ///
 /// Where it is open, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it,
 /// and there is one group, without a condition.

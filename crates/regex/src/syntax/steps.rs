@@ -1,4 +1,4 @@
-//! Steps through a pattern with look-around: plain texts, conditions on what comes before and behind a place, and repetitions
+//! Steps through a pattern with look-around: plain texts, conditions on what comes before and after a place, and repetitions
 //! of both.
 //!
 //! What is left of every look-behind, and what a look-ahead asks of the rest, is a state; the texts of a step lead from a
@@ -129,7 +129,7 @@ impl Step {
     }
 }
 
-/// Takes the look-behinds away behind which nothing stands but other look-arounds: with the text they ask about all of it,
+/// Takes the look-behinds away after which nothing stands but other look-arounds: with the text they ask about all of it,
 /// so what they ask, and whether it must not hold, is a condition on the whole and nothing need be split.
 pub(super) fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)> {
     let is_text = |step: &Step| !matches!(*step, Step::Texts(ExprId::EMPTY) | Step::Around { .. });
@@ -148,7 +148,7 @@ pub(super) fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)
     conditions
 }
 
-/// What is left of every look-behind, and behind them what the rest must match.
+/// What is left of every look-behind, and after them what the rest must match.
 type State = Vec<ExprId>;
 
 /// The texts of the steps, in groups by what the rest of the text must match. Where the end is not open nothing follows.
@@ -162,7 +162,7 @@ pub(super) fn run(
 ) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
     let mut behinds = Vec::new();
     steps.iter().for_each(|step| step.behinds(&mut behinds));
-    // Behind the last step that asks for it, a look-behind is of no interest any more.
+    // After the last step that asks for it, a look-behind is of no interest any more.
     let last_asked: Vec<usize> = behinds
         .iter()
         .map(|behind| {
@@ -328,7 +328,7 @@ impl Walker<'_> {
     }
 
     /// What the rest must match, without the condition that it is a text, which holds everywhere: so that conditions that are
-    /// met leave the same state behind.
+    /// met leave the same state after.
     fn without_any_text(&mut self, rest: ExprId) -> ExprId {
         let exprs = &mut self.deriver.exprs;
         let no_text = exprs.not(self.any_text);

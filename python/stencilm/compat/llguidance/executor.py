@@ -57,7 +57,7 @@ class LLExecutor:
         one_mask_bytes: int,
         trg_batch_size: int,
     ) -> None:
-        """Write masks, and below each those behind the draft tokens that fit.
+        """Write masks, and below each those after the draft tokens that fit.
 
         Args:
             interpreters: The matchers, each with the number of its row and its draft tokens.
@@ -66,7 +66,7 @@ class LLExecutor:
             trg_batch_size: As above.
 
         Raises:
-            ValueError: As above, also where the masks behind drafts do not fit into the rows.
+            ValueError: As above, also where the masks after drafts do not fit into the rows.
         """
         given = _entries(interpreters, (LLMatcher, int, list))
         self.fill_with_drafts(given, _rows(given, trg_ptr, one_mask_bytes, trg_batch_size))
@@ -81,7 +81,7 @@ class LLExecutor:
     def fill_with_drafts(
         self, matchers: list[tuple[LLMatcher, int, list[int]]], rows: NDArray[np.int32]
     ) -> None:
-        """Writes masks, and below each those behind the draft tokens that fit."""
+        """Writes masks, and below each those after the draft tokens that fit."""
         matchers = _entries(matchers, (LLMatcher, int, list))
         _check(rows, [(row, 1 + len(drafts)) for _, row, drafts in matchers])
         for matcher, row, drafts in matchers:

@@ -244,7 +244,7 @@ class LLMatcher:
         return len(tokens)
 
     def consume_token(self, sampled_token: int) -> bool:
-        """Go behind a token; one that does not fit leads into error, and the answer is False.
+        """Go after a token; one that does not fit leads into error, and the answer is False.
 
         Raises:
             TypeError: It is no integer.
@@ -261,7 +261,7 @@ class LLMatcher:
         return self._consume(sampled_token)
 
     def consume_tokens(self, tokens: list[int]) -> bool:
-        """Go behind tokens; where one does not fit it is in error, and the answer is False.
+        """Go after tokens; where one does not fit it is in error, and the answer is False.
 
         A token that ends the text may follow where it is stopped, and ends it.
         """
@@ -329,7 +329,7 @@ class LLMatcher:
     def unsafe_compute_mask_ptr_with_draft_token(
         self, trg_ptr: int, trg_bytes: int, draft_tokens: list[int]
     ) -> None:
-        """Write the mask, and one behind each draft token that fits, one after another.
+        """Write the mask, and one after each draft token that fits, one after another.
 
         Args:
             trg_ptr: The address of 32-bit words: room for one mask more than there are drafts.
@@ -344,7 +344,7 @@ class LLMatcher:
         self.fill_drafts(memory([self], trg_ptr, trg_bytes, 1 + len(drafts)), drafts)
 
     def fill_drafts(self, rows: NDArray[np.int32], draft_tokens: list[int]) -> None:
-        """Writes the mask into the first row, and one behind each draft token that fits."""
+        """Writes the mask into the first row, and one after each draft token that fits."""
         if len(rows) <= len(draft_tokens):
             raise ValueError(
                 f"there is room for {len(rows)} masks, but {len(draft_tokens)} draft tokens take "

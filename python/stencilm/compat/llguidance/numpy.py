@@ -85,7 +85,7 @@ def fill_next_token_bitmask_par_with_draft_tokens(
     matchers: list[tuple[LLMatcher, int, list[int]]],
     bitmask: NDArray[np.int32],
 ) -> None:
-    """Write masks, and below each those behind the draft tokens that fit; raises as for one."""
+    """Write masks, and below each those after the draft tokens that fit; raises as for one."""
     _check(bitmask)
     executor.fill_with_drafts(matchers, bitmask)
 

@@ -78,9 +78,9 @@ class GrammarMatcher:
         )
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
-        """Whether a token fits, and if so, go behind it; a refused token changes nothing.
+        """Whether a token fits, and if so, move past it; a refused token changes nothing.
 
-        A token behind the end, or out of range, is refused. `debug_print` does nothing.
+        A token after the end, or out of range, is refused. `debug_print` does nothing.
         """
         return self._accept(token_id)
 
@@ -100,7 +100,7 @@ class GrammarMatcher:
         return True
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
-        """Whether a text fits, and if so, go behind it; for `rollback` it is one token.
+        """Whether a text fits, and if so, move past it; for `rollback` it is one token.
 
         Raises:
             RuntimeError: The text holds half of a surrogate pair.
@@ -147,7 +147,7 @@ class GrammarMatcher:
             draft_tokens: int64 of shape (nodes,): the tokens; that of the root is not looked at.
             token_bitmask: A bitmask with one row for each node.
             time_threshold: Seconds after which the walk stops; no limit where it is negative.
-            temperatures: float32 of shape (nodes,), filled with the temperature behind each node:
+            temperatures: float32 of shape (nodes,), filled with the temperature after each node:
                 the grammar's, else the default one, -1 where there is none.
 
         Returns:

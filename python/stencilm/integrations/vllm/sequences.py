@@ -64,7 +64,7 @@ class RequestSequence:
         """Has the text be whole within the tokens that are left at its first mask.
 
         Args:
-            left: How many tokens the request may still have behind those that are written for
+            left: How many tokens the request may still have after those that are written for
                 certain, such as its reasoning.
             ahead: How many drafts stand between those and the mask that is asked for; 0 where none
                 is told.
@@ -83,7 +83,7 @@ class RequestSequence:
         try:
             for token in tokens:
                 if not self._matcher.accept_token(token):
-                    # Behind the end nothing counts, and a negative id pads a rejected draft.
+                    # After the end nothing counts, and a negative id pads a rejected draft.
                     if token < 0 or self._matcher.is_terminated():
                         return True
                     logger.error("stencilm: token %d of request %s does not fit", token, request_id)
@@ -130,7 +130,7 @@ class RequestSequence:
         """Takes back the last tokens that were accepted, also over the end of the text."""
         if num_tokens <= 0:
             return
-        # What failed stood behind the tokens that are taken back.
+        # What failed stood after the tokens that are taken back.
         self._failure = None
         try:
             self._matcher.rollback(num_tokens)

@@ -13,10 +13,10 @@ pub(crate) const MAX_CHARACTERS: usize = 3;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CursorId(pub u32);
 
-/// Tokens that may follow another one, each with the place behind it.
+/// Tokens that may follow another one, each with the place after it.
 pub(crate) type Followers = Arc<[(u32, CursorId)]>;
 
-/// A text behind a token that shows that it keeps its end.
+/// A text after a token that shows that it keeps its end.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shown {
     pub bytes: [u8; MAX_CHARACTERS + 1],
@@ -40,6 +40,6 @@ impl Shown {
 pub(crate) struct Text {
     pub bytes: [u8; MAX_BYTES],
     pub len: u8,
-    /// The bytes that may come behind it, perhaps some more.
+    /// The bytes that may come after it, perhaps some more.
     pub behind: ByteSet,
 }

@@ -6,11 +6,11 @@ use crate::canonical::cursor::state::Cursor;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoding::Encoding;
 
-/// Where a sequence stands behind each of its steps.
+/// Where a sequence stands after each of its steps.
 #[derive(Clone)]
 pub(crate) struct Trail {
     pub encoding: Arc<Encoding>,
-    /// Behind each step the cursor, and the token before it, if it spells text.
+    /// After each step the cursor, and the token before it, if it spells text.
     steps: Vec<(CursorKey, Option<u32>)>,
 }
 
@@ -30,7 +30,7 @@ impl Trail {
         self.now().0.may_end(&self.encoding)
     }
 
-    /// The cursor behind one more token, and whether no merge joins it with the one before; `None` where the tokenizer would
+    /// The cursor after one more token, and whether no merge joins it with the one before; `None` where the tokenizer would
     /// not have written it.
     pub fn behind(&self, token: u32) -> Option<(CursorKey, bool)> {
         let (cursor, before) = self.now();
@@ -38,7 +38,7 @@ impl Trail {
         Some((self.encoding.advance(cursor, token, apart)?, apart))
     }
 
-    /// One more step: a token that spells text, with the cursor behind it.
+    /// One more step: a token that spells text, with the cursor after it.
     pub fn push(&mut self, token: u32, cursor: CursorKey) {
         self.steps.push((cursor, Some(token)));
     }

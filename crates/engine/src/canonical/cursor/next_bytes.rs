@@ -14,7 +14,7 @@ use crate::state::stacks::SetId;
 /// Tokens that are read at a configuration.
 #[derive(Clone)]
 pub(crate) struct Listed {
-    /// Each with the configuration behind it, and whether the way there is beyond the lexemes that are read where it begins.
+    /// Each with the configuration after it, and whether the way there is beyond the lexemes that are read where it begins.
     pub tokens: Arc<[(u32, SetId, bool)]>,
     /// Whether any way is, also one that ends within a token.
     pub some_beyond: bool,
@@ -61,7 +61,7 @@ impl Ahead {
         Ok(known.next.as_ref().expect("it was there or is there now"))
     }
 
-    /// The configuration behind a byte.
+    /// The configuration after a byte.
     pub fn step(&mut self, run: &mut Run<'_>, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
         if let Some(&known) = self.steps.get(&(configuration, byte)) {
             return Ok(known);

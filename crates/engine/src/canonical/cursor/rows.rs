@@ -39,7 +39,7 @@ impl Rows {
         self.bytes + self.shapes.as_ref().map_or(0, Shapes::memory_bytes)
     }
 
-    /// Forgets the rows behind tokens; those of cursors, which are dearer, only where they are many.
+    /// Forgets the rows after tokens; those of cursors, which are dearer, only where they are many.
     fn forget(&mut self, encoding: &Encoder) {
         self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
@@ -63,7 +63,7 @@ impl Rows {
         }
     }
 
-    /// The tokens that fit a cursor behind a token.
+    /// The tokens that fit a cursor after a token.
     pub fn row(
         &mut self,
         encoding: &Encoder,
@@ -155,7 +155,7 @@ fn walk(encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut Tok
 }
 
 impl Encoder {
-    /// Whether a token fits a place behind a token, with the place behind it.
+    /// Whether a token fits a place after a token, with the place after it.
     pub(crate) fn follow(
         &self,
         places: &mut Cursors,

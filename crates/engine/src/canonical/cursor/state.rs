@@ -1,7 +1,7 @@
 //! Where a sequence of tokens stands in the tokenizer's own reading of its text.
 //!
 //! What the tokenizer makes of a text is settled but for its end: whether the last piece goes on, and sometimes where a run
-//! of blanks is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters behind the
+//! of blanks is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters after the
 //! last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which merges
 //! would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
 
@@ -20,7 +20,7 @@ use crate::canonical::pretokenizer::splitter::{DEAD, START};
 /// A boundary of tokens whose kind is not settled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Cut {
-    /// Characters behind the place at which the piece may end.
+    /// Characters after the place at which the piece may end.
     at: u16,
     /// Whether no merge joins its sides; else it must be the end of a piece.
     apart: bool,
@@ -28,13 +28,13 @@ struct Cut {
     whole: bool,
 }
 
-/// A place behind a sequence of tokens.
+/// A place after a sequence of tokens.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Cursor {
     state: u16,
     /// Whether nothing was read.
     pub empty: bool,
-    /// Whether there is a place at which the piece may end; `open` is what stands behind it.
+    /// Whether there is a place at which the piece may end; `open` is what stands after it.
     has_end: bool,
     /// Whether the piece up to that place is one that the tokenizer never makes by merging.
     is_whole: bool,
@@ -121,7 +121,7 @@ pub(crate) fn length_of(first: u8) -> Option<usize> {
 }
 
 impl Cursor {
-    /// Before the first token, and behind one that stands for no text.
+    /// Before the first token, and after one that stands for no text.
     pub fn start() -> Cursor {
         Cursor {
             state: START,
@@ -189,7 +189,7 @@ impl Cursor {
             .then_some(self.state)
     }
 
-    /// The cursor behind one more token, or `None` where the tokenizer would not have written it here, whatever follows.
+    /// The cursor after one more token, or `None` where the tokenizer would not have written it here, whatever follows.
     /// `apart` says that no merge joins the token before and this one. The slow twin of places.
     #[cfg(test)]
     pub fn advance(&self, encoding: &Encoder, token: u32, apart: bool) -> Option<Cursor> {
@@ -263,7 +263,7 @@ impl Cursor {
         self.whole != OFF && encoding.is_whole_piece(self.whole)
     }
 
-    /// Ends the piece where it may end. Gives the characters behind that place, to be read anew; `None` where no token
+    /// Ends the piece where it may end. Gives the characters after that place, to be read anew; `None` where no token
     /// begins there.
     fn end_piece(&mut self) -> Option<Vec<char>> {
         let first = *self.cuts.first()?;
@@ -304,7 +304,7 @@ impl Cursor {
         self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.apart)
     }
 
-    /// Reads a character behind a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
+    /// Reads a character after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
     /// not read, for it may be any tokens.
     pub fn feed_probe(&mut self, encoding: &Encoder, character: char) -> bool {
         self.feed_on(encoding, character, true)

@@ -1,6 +1,6 @@
 //! Cursors as numbers, with where each leads: the tokenizer's reading of a text as an automaton laid out while it is used.
 //!
-//! The same few cursors come again and again, behind other tokens and in other grammars. With a number for each and a table of
+//! The same few cursors come again and again, after other tokens and in other grammars. With a number for each and a table of
 //! steps, going through a token is a look-up for each character, and what is known of a cursor is kept under its number.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::canonical::encoder::facts::Encoder;
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
 
-/// Added to a place behind a byte of ASCII where a boundary that is probed surely stands there.
+/// Added to a place after a byte of ASCII where a boundary that is probed surely stands there.
 const STANDS: u32 = 1 << 31;
 
 /// In place of a place: not known yet.
@@ -25,7 +25,7 @@ const UNKNOWN: u32 = u32::MAX;
 /// In place of a place: nothing fits.
 const NOWHERE: u32 = u32::MAX - 1;
 
-/// A place, and the bytes of a character that has begun behind it.
+/// A place, and the bytes of a character that has begun after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
     place: CursorId,
@@ -34,12 +34,12 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// The place, if it is behind a whole character.
+    /// The place, if it is after a whole character.
     pub fn place(self) -> Option<CursorId> {
         (self.len == 0).then_some(self.place)
     }
 
-    /// Behind a whole character.
+    /// After a whole character.
     pub fn at(place: CursorId) -> Reading {
         Reading { place, partial: [0; 4], len: 0 }
     }
@@ -52,20 +52,20 @@ pub(crate) struct Cursors {
     numbers: FxHashMap<CursorKey, CursorId>,
     /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
     ascii: Vec<Option<Box<[u32; 128]>>>,
-    /// The same behind a boundary that is probed, with [`STANDS`]: see [`Cursors::reads`].
+    /// The same after a boundary that is probed, with [`STANDS`]: see [`Cursors::reads`].
     probed: Vec<Option<Box<[u32; 128]>>>,
     /// By place and what else is read: another byte, or 256 and a character of several bytes.
     steps: FxHashMap<(CursorId, u32), Option<CursorId>>,
     /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Cursors::begin`].
     begun: Vec<[u32; 8]>,
     may_end: FxHashMap<CursorId, bool>,
-    /// By place behind a token, and by what merges with the token: see [`Encoder::keeps_end`].
+    /// By place after a token, and by what merges with the token: see [`Encoder::keeps_end`].
     pub shown: Bounded<(CursorId, u32), Shown>,
-    /// By place behind a token, the token, and the bytes that may come.
+    /// By place after a token, the token, and the bytes that may come.
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
     pub telling: Bounded<CursorId, Arc<[u32]>>,
-    /// By place behind a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
+    /// By place after a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
     /// not tell.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
@@ -110,7 +110,7 @@ impl Cursors {
         &self.cursors[place.0 as usize]
     }
 
-    /// The place behind one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
+    /// The place after one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
     /// that no merge joins it with the token before.
     pub fn advance(&mut self, encoding: &Encoder, place: CursorId, token: u32, apart: bool) -> Option<CursorId> {
         let bytes = encoding.tokens().token_bytes(token)?;
@@ -140,7 +140,7 @@ impl Cursors {
         }
     }
 
-    /// The place behind the bytes of a token.
+    /// The place after the bytes of a token.
     fn read_all(&mut self, encoding: &Encoder, mut at: CursorId, bytes: &[u8]) -> Option<CursorId> {
         let mut rest = bytes;
         while let Some((&first, behind)) = rest.split_first() {
@@ -186,7 +186,7 @@ impl Cursors {
         }
     }
 
-    /// The place behind one more byte of a token.
+    /// The place after one more byte of a token.
     pub fn read(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<CursorId> {
         if byte >= 0x80 {
             return match self.steps.get(&(place, u32::from(byte))) {
@@ -211,7 +211,7 @@ impl Cursors {
         }
     }
 
-    /// The place behind one more whole character of a token.
+    /// The place after one more whole character of a token.
     pub fn read_whole(&mut self, encoding: &Encoder, place: CursorId, character: char) -> Option<CursorId> {
         match u8::try_from(character).ok().filter(u8::is_ascii) {
             Some(byte) => self.read(encoding, place, byte),
@@ -219,7 +219,7 @@ impl Cursors {
         }
     }
 
-    /// The place behind one more character of a token, of several bytes.
+    /// The place after one more character of a token, of several bytes.
     fn read_character(&mut self, encoding: &Encoder, place: CursorId, character: char) -> Option<CursorId> {
         // Nearly always only the class of the character counts.
         let unit = 256 + u32::from(character);
@@ -269,12 +269,12 @@ impl Cursors {
         }
     }
 
-    /// The place behind a boundary after which any text follows. `apart` says that no merge joins what comes next.
+    /// The place after a boundary after which any text follows. `apart` says that no merge joins what comes next.
     pub fn probe(&mut self, encoding: &Encoder, place: CursorId, apart: bool) -> Option<CursorId> {
         self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, apart)
     }
 
-    /// Reads a byte of ASCII behind a probed boundary. Gives the next place, and says whether the boundary surely stands
+    /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary surely stands
     /// there whatever follows; `None` where it cannot.
     pub fn reads(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<(CursorId, bool)> {
         let row = self.probed[place.0 as usize].as_ref();

@@ -220,7 +220,7 @@ impl Encoder {
         self.blank_set.contains(token)
     }
 
-    /// Whether merges may join a token with blanks behind it.
+    /// Whether merges may join a token with blanks after it.
     pub fn may_merge_with_whitespace(&self, token: u32) -> bool {
         !self.merging(token).intersect(&json_whitespace()).is_empty()
     }
@@ -241,7 +241,7 @@ impl Encoder {
         trie.entry_at(place as usize - 1).is_some()
     }
 
-    /// The place behind a character in the trie of whole pieces.
+    /// The place after a character in the trie of whole pieces.
     pub fn whole_step(&self, place: u32, character: char) -> u32 {
         let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != OFF) else { return OFF };
         let mut buffer = [0; 4];

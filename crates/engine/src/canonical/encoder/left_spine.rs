@@ -57,7 +57,7 @@ impl LeftTree {
         &self.children[self.child_starts[token] as usize..self.child_starts[token + 1] as usize]
     }
 
-    /// Where a token and those that begin with it are in the order: the first, and behind the last.
+    /// Where a token and those that begin with it are in the order: the first, and after the last.
     pub fn range(&self, token: u32) -> (u32, u32) {
         (self.place[token as usize], self.end[token as usize])
     }

@@ -182,7 +182,7 @@ impl EncodingSource {
     }
 }
 
-/// The visible character of each byte: itself where it is one of Latin-1, else the next behind those.
+/// The visible character of each byte: itself where it is one of Latin-1, else the next after those.
 fn byte_letters() -> Vec<char> {
     let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut next = 0x100;

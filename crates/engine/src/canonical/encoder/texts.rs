@@ -2,7 +2,7 @@
 //!
 //! Merges go through such symbols, though no mask allows them. A symbol is there where text is spelled in it, or where a merge of
 //! symbols that are there makes it, so its text is known from theirs. That each text is longer than those of its parts is what keeps
-//! walks from a token to its parts finite, so it is checked here and taken for granted behind.
+//! walks from a token to its parts finite, so it is checked here and taken for granted after.
 
 use rustc_hash::FxHashMap;
 

@@ -52,17 +52,17 @@ impl CanonicalMasks {
     }
 }
 
-/// Behind which tokens of a canonical mask something leads on.
+/// After which tokens of a canonical mask something leads on.
 #[derive(Clone)]
 pub(crate) enum CanonicalVerdict {
-    /// Only behind these, ascending.
+    /// Only after these, ascending.
     Few(Arc<Box<[u32]>>),
-    /// Behind all that the grammar and the tokenizer allow but for these.
+    /// After all that the grammar and the tokenizer allow but for these.
     Many(Arc<DeadEnds>),
 }
 
 impl CanonicalVerdict {
-    /// Whether something leads on behind a token that fits. `apart` says that no merge joins it with the one before.
+    /// Whether something leads on after a token that fits. `apart` says that no merge joins it with the one before.
     pub fn leads_on(&self, token: u32, apart: bool) -> bool {
         match self {
             CanonicalVerdict::Few(tokens) => tokens.binary_search(&token).is_ok(),
@@ -72,7 +72,7 @@ impl CanonicalVerdict {
 }
 
 impl Run<'_> {
-    /// Whether something leads on behind a token, from the configuration and the cursor behind it.
+    /// Whether something leads on after a token, from the configuration and the cursor after it.
     pub fn goes_on_behind(
         &mut self,
         encoding: &Encoding,

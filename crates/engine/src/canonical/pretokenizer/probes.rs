@@ -4,7 +4,7 @@ use stencilm_regex::ByteSet;
 
 use super::splitter::{DEAD, PreTokenizer};
 
-/// Bytes behind which it is known beforehand how a text goes on, by what stands before them.
+/// Bytes after which it is known beforehand how a text goes on, by what stands before them.
 pub(crate) struct Probes {
     /// By state of the pre-tokenizer: the bytes that surely begin another piece.
     pub apart: Vec<ByteSet>,

@@ -122,7 +122,7 @@ impl PreTokenizer {
         }
     }
 
-    /// The state behind a character, [`DEAD`] where no thread goes on; and whether the piece may end before it.
+    /// The state after a character, [`DEAD`] where no thread goes on; and whether the piece may end before it.
     #[inline]
     pub fn step(&self, state: u16, class: u8) -> (u16, bool) {
         self.steps[usize::from(state) * self.num_classes + usize::from(class)]
@@ -223,7 +223,7 @@ impl Compiler {
         self.sets.len() - 1
     }
 
-    /// Instructions that match a part and go on at `next`. `Read` goes on at the instruction behind it, so that one is
+    /// Instructions that match a part and go on at `next`. `Read` goes on at the instruction after it, so that one is
     /// always a fork to `next`.
     fn compile(&mut self, hir: &Hir, next: usize) -> Result<usize, String> {
         if let Some(ranges) = ranges_of(hir) {

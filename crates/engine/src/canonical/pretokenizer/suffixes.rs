@@ -1,6 +1,6 @@
-//! Where a text may stand in the tokenizer's pattern behind a token, whatever stands before it.
+//! Where a text may stand in the tokenizer's pattern after a token, whatever stands before it.
 //!
-//! The last few characters nearly always tell the state: behind `l` a contraction such as `'ll` may be open, behind `al` none
+//! The last few characters nearly always tell the state: after `l` a contraction such as `'ll` may be open, after `al` none
 //! is. So sets of states are followed through the characters of a token, from the set of all.
 
 use rustc_hash::FxHashMap;
@@ -32,7 +32,7 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
-    /// The states behind some bytes, whatever stands before them.
+    /// The states after some bytes, whatever stands before them.
     pub fn of(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, bytes: &[u8]) -> States {
         if self.sets.is_empty() {
             self.add(pretokenizer, probes, (0..pretokenizer.num_states() as u16).collect());

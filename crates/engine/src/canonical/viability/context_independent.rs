@@ -51,7 +51,7 @@ struct LexemeFacts {
     ending: Option<Arc<Ending>>,
     /// What is known at a place.
     at: FxHashMap<CursorId, Arc<AtPlace>>,
-    /// What searches have told, whatever follows the lexeme: by token, and the place behind it.
+    /// What searches have told, whatever follows the lexeme: by token, and the place after it.
     answers: FxHashMap<(u32, CursorId), bool>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct AtPlace {
     /// of its class, for there are many rows and places.
     sure: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
-    /// The others, by the state of the lexeme behind them.
+    /// The others, by the state of the lexeme after them.
     pub inside: Vec<Equivalence>,
     /// And those that have no such state, which are within the blanks before the lexeme.
     pub rest: Vec<u32>,
@@ -97,7 +97,7 @@ impl AtPlace {
     }
 }
 
-/// The row of a wide thread, and the tokens behind which its lexeme surely leads on.
+/// The row of a wide thread, and the tokens after which its lexeme surely leads on.
 pub(crate) struct IndependentTokens {
     pub here: RowHere,
     pub known: Arc<AtPlace>,
@@ -162,7 +162,7 @@ impl ContextIndependent {
             && self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
-    /// What a search has told of a token within the lexeme of a row, with the place behind it, whatever follows the lexeme.
+    /// What a search has told of a token within the lexeme of a row, with the place after it, whatever follows the lexeme.
     pub fn answer(&self, row: &Arc<Row>, token: u32, behind: CursorId) -> Option<bool> {
         let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
         let key = (token, behind);
@@ -199,7 +199,7 @@ pub(crate) struct Kept<'k> {
 }
 
 impl Run<'_> {
-    /// The tokens of a wide thread behind which its lexeme surely leads on.
+    /// The tokens of a wide thread after which its lexeme surely leads on.
     pub(crate) fn sure_tokens(
         &mut self,
         encoding: &Encoder,
@@ -301,7 +301,7 @@ impl RunFacts {
     }
 }
 
-/// The class of runs of characters, and the tokens behind which they go on as if without end.
+/// The class of runs of characters, and the tokens after which they go on as if without end.
 fn as_in_class(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
@@ -310,7 +310,7 @@ fn as_in_class(
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
-    // What tells that a token keeps its end is at most so many characters behind it, and the next one for those that do so
+    // What tells that a token keeps its end is at most so many characters after it, and the next one for those that do so
     // wherever they stand.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_BEHIND).map(Some)) else {
         return Ok(None);

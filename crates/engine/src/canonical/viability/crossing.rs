@@ -1,4 +1,4 @@
-//! Tokens that leave lexemes, by the suffixes with which they go on behind them.
+//! Tokens that leave lexemes, by the suffixes with which they go on after them.
 //!
 //! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a place is
 //! kept with the vocabulary for all of them.
@@ -20,25 +20,25 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// A suffix that a grammar reads behind a lexeme.
+/// A suffix that a grammar reads after a lexeme.
 #[derive(PartialEq, Debug)]
 pub(crate) struct ReadSuffix {
     /// Its node in the trie of suffixes, and its number.
     pub node: u32,
     pub suffix: u32,
-    /// The bytes that surely lead on behind it.
+    /// The bytes that surely lead on after it.
     pub surely: ByteSet,
 }
 
-/// The suffixes that a grammar reads behind a lexeme.
+/// The suffixes that a grammar reads after a lexeme.
 struct ReadSuffixes {
     /// Kept, so that no other suffixes get their place in memory.
     _row: Arc<Row>,
     read: Arc<[ReadSuffix]>,
 }
 
-/// The suffixes that a grammar reads behind lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
-/// the grammar stands behind the lexeme.
+/// The suffixes that a grammar reads after lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
+/// the grammar stands after the lexeme.
 pub(crate) struct SuffixesBehind(DependencyCaches<usize, ReadSuffixes>);
 
 impl SuffixesBehind {
@@ -52,7 +52,7 @@ impl SuffixesBehind {
         self.0.memory_bytes()
     }
 
-    /// Those that are read at a configuration behind a lexeme, of a row with these crossing tokens; in the order of their trie.
+    /// Those that are read at a configuration after a lexeme, of a row with these crossing tokens; in the order of their trie.
     pub(crate) fn read(
         &mut self,
         run: &mut Run<'_>,

@@ -1,4 +1,4 @@
-//! Masks of many tokens: those are found behind which nothing leads on, whatever token came before.
+//! Masks of many tokens: those are found after which nothing leads on, whatever token came before.
 
 use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
 use super::crossing::SuffixesBehind;
@@ -18,19 +18,19 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 
-/// Tokens of a mask behind which nothing leads on.
+/// Tokens of a mask after which nothing leads on.
 #[derive(Clone, Default)]
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
     ways: [Vec<u32>; 2],
     /// Whether both are the same, as of blanks; known once they are sorted.
     same: bool,
-    /// Tokens that were not asked for, each with the way: they did not fit behind the token before.
+    /// Tokens that were not asked for, each with the way: they did not fit after the token before.
     open: Vec<(u32, bool)>,
 }
 
 impl DeadEnds {
-    /// Takes them out of a mask behind a token.
+    /// Takes them out of a mask after a token.
     pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
         if self.same {
             return self.ways[0].iter().for_each(|&token| token_set::clear(mask, token));
@@ -73,8 +73,8 @@ impl DeadEnds {
         self.ways[usize::from(!apart)].binary_search(&token).is_ok()
     }
 
-    /// Whether others are the same among the tokens of a mask that fit behind a token, but for those that end within a character:
-    /// where a lexeme tells that it goes on behind them, they are not searched.
+    /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
+    /// where a lexeme tells that it goes on after them, they are not searched.
     pub fn tells_the_same(
         &self,
         others: &DeadEnds,
@@ -93,7 +93,7 @@ impl DeadEnds {
         of(self) == of(others)
     }
 
-    /// Whether one of those that were not asked for fits behind a token.
+    /// Whether one of those that were not asked for fits after a token.
     pub fn is_open(&self, encoding: &Encoding, before: Option<u32>, fitting: &[u32]) -> bool {
         let fits = |&(token, apart): &(u32, bool)| {
             token_set::get(fitting, token) && encoding.stay_apart(before, token) == apart
@@ -110,7 +110,7 @@ impl DeadEnds {
 /// A mask whose dead ends are asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct AskedMask<'m> {
-    /// The tokens that fit behind the token before.
+    /// The tokens that fit after the token before.
     pub fitting: &'m [u32],
     pub mask: &'m [u32],
     /// How it is kept, where that tells all of it.
@@ -122,14 +122,14 @@ struct Asked {
     token: u32,
     /// Whether no merge joins it with the token before.
     apart: bool,
-    /// The place behind it.
+    /// The place after it.
     behind: CursorId,
     /// The longest searches come last: those of blanks, and of tokens that end within a character.
     how_long: u8,
 }
 
 impl Run<'_> {
-    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit behind the token before are not asked for
+    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit after the token before are not asked for
     /// where that takes a search.
     pub(crate) fn dead_ends(
         &mut self,
@@ -181,7 +181,7 @@ impl Run<'_> {
 }
 
 impl Questions<'_, '_> {
-    /// Settles the tokens of nothing but blanks behind which one of several threads leads on anyway.
+    /// Settles the tokens of nothing but blanks after which one of several threads leads on anyway.
     fn settle_whitespace(
         &mut self,
         in_lexemes: &mut WhitespaceInLexemes,
@@ -202,7 +202,7 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Asks for the unverified tokens that fit behind the token before, and adds those behind which nothing leads on.
+    /// Asks for the unverified tokens that fit after the token before, and adds those after which nothing leads on.
     fn ask_unverified(
         &mut self,
         unverified: &Unverified<'_>,

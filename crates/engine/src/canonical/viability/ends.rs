@@ -107,7 +107,7 @@ impl Anywhere {
     }
 }
 
-/// What decides whether a token keeps its end wherever it stands: the states behind it, and what it merges with.
+/// What decides whether a token keeps its end wherever it stands: the states after it, and what it merges with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Ending {
     /// It spells nothing.
@@ -177,7 +177,7 @@ impl Judged<'_> {
 }
 
 impl Encoder {
-    /// Those of some bytes behind which a token surely keeps its end, whatever the rest of the text is. `merging` are the
+    /// Those of some bytes after which a token surely keeps its end, whatever the rest of the text is. `merging` are the
     /// first bytes of what merges join with the token.
     pub(crate) fn sure_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
         let free = bytes.intersect(&merging.complement());
@@ -198,7 +198,7 @@ impl Encoder {
         apart.union(&free.intersect(&self.probes.plain[state]))
     }
 
-    /// Whether a token surely keeps its end behind the next few characters of some text. What may come is told by `bytes`
+    /// Whether a token surely keeps its end after the next few characters of some text. What may come is told by `bytes`
     /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
@@ -263,7 +263,7 @@ impl Encoder {
         Ok((!open).then_some(false))
     }
 
-    /// Whether behind some of these bytes a token surely keeps its end, wherever it stands.
+    /// Whether after some of these bytes a token surely keeps its end, wherever it stands.
     #[cfg(test)]
     pub(crate) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
         let mut behind = Behind::default();

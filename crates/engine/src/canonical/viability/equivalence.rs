@@ -1,4 +1,4 @@
-//! Tokens that are alike: behind them the grammar stands at the same place, so that one look at what comes next tells of all.
+//! Tokens that are alike: after them the grammar stands at the same place, so that one look at what comes next tells of all.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 
-/// Tokens behind which the grammar stands at the same place.
+/// Tokens after which the grammar stands at the same place.
 #[derive(Default)]
 pub(crate) struct Equivalence {
     /// Bytes before each of which all of them keep their ends.
@@ -21,7 +21,7 @@ pub(crate) struct Equivalence {
 pub(crate) struct EquivalenceClass {
     /// Bytes before each of which they keep their ends.
     pub sure: ByteSet,
-    /// The places behind them, where no merge joins them with the token before and where one does.
+    /// The places after them, where no merge joins them with the token before and where one does.
     pub behind: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
@@ -31,7 +31,7 @@ pub(crate) struct EquivalenceClass {
 
 impl EquivalenceClass {
     /// Whether all of them lead on, whatever follows and whatever token stands before: known once searches have told it of each, at
-    /// all places behind it.
+    /// all places after it.
     pub fn told(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
         if self.told.get().is_none() {
             let mut all = true;

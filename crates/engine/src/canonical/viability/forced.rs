@@ -1,6 +1,6 @@
 //! Forced text: where a grammar has one way to go on for a few bytes, what the tokenizer makes of it is the same in all grammars.
 //!
-//! Nearly all searches are of such places, behind a beginning of `true` or of a key, and find that nothing leads on: the tokenizer
+//! Nearly all searches are of such places, after a beginning of `true` or of a key, and find that nothing leads on: the tokenizer
 //! writes more of the word at once. What is found for a text is kept under the text.
 
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
 impl Search<'_> {
-    /// Whether something leads on behind a token, where text is forced there and tells.
+    /// Whether something leads on after a token, where text is forced there and tells.
     pub(crate) fn by_forced_text(
         &mut self,
         run: &mut Run<'_>,
@@ -58,7 +58,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether something leads on behind a token, from the place there, where a text comes in any case; `None` where that does not tell.
+/// Whether something leads on after a token, from the place there, where a text comes in any case; `None` where that does not tell.
 fn leads_on(
     encoding: &Encoder,
     places: &mut Cursors,
@@ -111,7 +111,7 @@ fn leads_on(
 
 /// Whether a text shows that a token keeps its end.
 fn shows_end(encoding: &Encoder, places: &mut Cursors, place: CursorId, token: u32, text: &[u8]) -> bool {
-    // What comes behind the text is anything, of which nothing is known.
+    // What comes after the text is anything, of which nothing is known.
     let mut bytes = |at: usize| Ok::<_, Infallible>(text.get(at).map_or(ByteSet::ALL, |&byte| ByteSet::of(byte)));
     let mut step = |at: usize, _: u8| Ok((at < text.len()).then_some(at + 1));
     let Ok(keeps) = encoding.keeps_end(places, place, token, 0, &mut bytes, &mut step);
@@ -129,7 +129,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// What is told of a text agrees with what is written where it comes, with anything behind it.
+        /// What is told of a text agrees with what is written where it comes, with anything after it.
         #[test]
         fn a_forced_text_tells_what_is_written(
             characters in prop::collection::vec(prop::sample::select(vec!['a', 'a', 'b', ' ', '1', '\n', 'é', '?']), 2..12),

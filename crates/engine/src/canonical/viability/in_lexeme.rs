@@ -1,4 +1,4 @@
-//! Tokens within a lexeme: behind which of them it goes on in any case, by its automaton alone.
+//! Tokens within a lexeme: after which of them it goes on in any case, by its automaton alone.
 
 use std::cell::RefCell;
 
@@ -27,7 +27,7 @@ pub(crate) struct Within<'a> {
     pub places: &'a mut Cursors,
     pub lexeme_cache: &'a mut LexemeCache,
     pub reader: &'a Reader<'a>,
-    /// By state, place behind a token and what merges with the token.
+    /// By state, place after a token and what merges with the token.
     known: FxHashMap<(u32, CursorId, u32), bool>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Within<'a> {
         Within { encoding, places, lexeme_cache, reader, known: FxHashMap::default() }
     }
 
-    /// The state behind a token from one before it, and whether the lexeme surely goes on there.
+    /// The state after a token from one before it, and whether the lexeme surely goes on there.
     pub fn leads_on(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, rows belong to all that read the same.
         let mut state = state;
@@ -63,7 +63,7 @@ impl<'a> Within<'a> {
         Ok((Some(state), true))
     }
 
-    /// Whether the lexeme surely goes on in a state, behind a token and the place there.
+    /// Whether the lexeme surely goes on in a state, after a token and the place there.
     fn goes_on(&mut self, state: u32, behind: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let key = (state, behind, self.encoding.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
@@ -141,8 +141,8 @@ pub(crate) fn sure_within(
     Ok((anywhere, others))
 }
 
-/// The bytes that may come where most bytes lead back to a state: this one, or one behind it. Where none does, the bytes that
-/// may come behind most of those that may.
+/// The bytes that may come where most bytes lead back to a state: this one, or one after it. Where none does, the bytes that
+/// may come after most of those that may.
 fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> Result<Option<ByteSet>, LimitExceeded> {
     // Each with the number of bytes that lead there.
     let mut states = vec![(state, 0)];

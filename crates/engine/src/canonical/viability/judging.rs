@@ -234,7 +234,7 @@ impl ShapeWalk<'_, '_> {
         Ok(Some((next, self.steps.loops(next))))
     }
 
-    /// The state behind the first bytes of the character whose last byte leads to a node.
+    /// The state after the first bytes of the character whose last byte leads to a node.
     fn behind_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
         let before = self.vocabulary.bytes_before(node);
         let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");

@@ -10,7 +10,7 @@ use crate::vocabulary::token_set;
 pub(crate) struct Unverified<'m> {
     encoding: &'m Encoder,
     mask: &'m [u32],
-    /// The tokens that fit behind the token before.
+    /// The tokens that fit after the token before.
     fitting: &'m [u32],
     doubts: &'m mut Doubts,
     /// Whether what is known of blanks was added already.
@@ -79,7 +79,7 @@ impl<'m> Unverified<'m> {
         is_open && self.fits(token)
     }
 
-    /// Whether a token fits behind the token before.
+    /// Whether a token fits after the token before.
     pub fn fits(&self, token: u32) -> bool {
         token_set::get(self.fitting, token)
     }

@@ -1,4 +1,4 @@
-//! The questions that a mask of many tokens asks: what leads on behind tokens, by groups of those that are alike, and one by one.
+//! The questions that a mask of many tokens asks: what leads on after tokens, by groups of those that are alike, and one by one.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Run<'_> {
         self.compares_elements() || thread == Entry::BOTTOM || offers_tokens(thread)
     }
 
-    /// The configuration behind a lexeme that a thread reads, where it has come to a state.
+    /// The configuration after a lexeme that a thread reads, where it has come to a state.
     fn behind_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
         let here = Entry { state, ..thread };
         let tags = expansion.accepts(self.lexeme_cache, state).to_vec();
@@ -42,7 +42,7 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads)
     }
 
-    /// The configuration behind a lexeme that a thread reads, where these residuals of its row have matched.
+    /// The configuration after a lexeme that a thread reads, where these residuals of its row have matched.
     fn behind_lexeme(
         &mut self,
         thread: Entry,
@@ -84,7 +84,7 @@ impl Questions<'_, '_> {
             [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
             _ => None,
         };
-        // Groups behind a lexeme have one of those that spell the same.
+        // Groups after a lexeme have one of those that spell the same.
         let has_all = self.encoding.tokens().duplicates().is_empty() && Switch::CanonicalGroups.is_on();
         let Some((thread, only)) = beside.filter(|_| has_all) else {
             return unverified.add_all(rows.iter().map(|(_, row)| row));
@@ -100,7 +100,7 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Asks for the tokens of a row by what follows its lexeme. Those behind which the grammar stands at the same place are one
+    /// Asks for the tokens of a row by what follows its lexeme. Those after which the grammar stands at the same place are one
     /// question. Whether those that leave the lexeme were asked for, too.
     pub fn ask_alike(
         &mut self,
@@ -163,7 +163,7 @@ impl Questions<'_, '_> {
         Ok(true)
     }
 
-    /// Asks for alike tokens, as far as they are here, what the next characters tell of them behind a configuration. Of some it
+    /// Asks for alike tokens, as far as they are here, what the next characters tell of them after a configuration. Of some it
     /// is told that they lead on.
     fn settle_alike(
         &mut self,
@@ -197,7 +197,7 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether something leads on behind a token, where that is known of the rows.
+    /// Whether something leads on after a token, where that is known of the rows.
     pub fn known(
         &self,
         token: u32,
@@ -212,7 +212,7 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Whether something leads on behind a token, at the place behind it, of which not all rows tell.
+    /// Whether something leads on after a token, at the place after it, of which not all rows tell.
     pub fn ask(
         &mut self,
         token: u32,
@@ -268,7 +268,7 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Asks for the other way of a token within the lexeme of a row which leads on at the place behind it: what leads on in both
+    /// Asks for the other way of a token within the lexeme of a row which leads on at the place after it: what leads on in both
     /// is not asked for at this place again, whatever token stands before.
     fn ask_other_way(
         &mut self,
@@ -290,7 +290,7 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether something leads on behind a token that follows a configuration; `None` where the search was given up.
+    /// Whether something leads on after a token that follows a configuration; `None` where the search was given up.
     fn search_behind(&mut self, start: SetId, token: u32, behind: CursorId) -> Result<Option<bool>, EngineError> {
         if self.search.looked_in_all > SEARCHED {
             return Ok(None);

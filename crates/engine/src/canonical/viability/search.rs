@@ -1,8 +1,8 @@
-//! Whether the grammar can go on behind a token as the tokenizer would.
+//! Whether the grammar can go on after a token as the tokenizer would.
 //!
-//! A token leads on when some text of the grammar that begins with it is written by the tokenizer with a boundary behind it.
+//! A token leads on when some text of the grammar that begins with it is written by the tokenizer with a boundary after it.
 //! Nearly always one look at the next bytes tells: one of them surely begins another piece, or a symbol that nothing merges
-//! with. Where the next text is narrow, as behind the quote of a key, the tokens that may come next are searched, nearest
+//! with. Where the next text is narrow, as after the quote of a key, the tokens that may come next are searched, nearest
 //! first and within a limit.
 
 use std::cell::RefCell;
@@ -56,9 +56,9 @@ pub(crate) struct Search<'e> {
     pub places: &'e mut Cursors,
     pub rows: &'e mut Rows,
     pub found: &'e mut Found,
-    /// How many nodes were looked at behind the token in question.
+    /// How many nodes were looked at after the token in question.
     looked: usize,
-    /// How many behind all of them.
+    /// How many after all of them.
     pub looked_in_all: usize,
     /// Whether an answer hangs on one that is still looked for.
     circular: bool,
@@ -204,7 +204,7 @@ impl<'e> Search<'e> {
         Ok(!may_end && bytes.single().is_some() && self.by_forced_text(run, end)? == Some(true))
     }
 
-    /// Whether some of these bytes, and something behind it, may come.
+    /// Whether some of these bytes, and something after it, may come.
     pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
         let Next { bytes: next, surely, .. } = *self.found.ahead.next(run, configuration)?;
         if !surely.intersect(bytes).is_empty() {
@@ -223,7 +223,7 @@ impl<'e> Search<'e> {
         Ok(self.told_within(run, end)?.0)
     }
 
-    /// The same, and whether characters were looked at that come behind the lexemes of the configuration.
+    /// The same, and whether characters were looked at that come after the lexemes of the configuration.
     fn told_within(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<(Option<bool>, bool), EngineError> {
         let (encoding, TokenEnd { configuration, token, place }) = (self.encoding, end);
         let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
@@ -351,7 +351,7 @@ impl<'e> Search<'e> {
         Ok(false)
     }
 
-    /// Whether a token fits behind another one, and something leads on behind it, where the configuration is known.
+    /// Whether a token fits after another one, and something leads on after it, where the configuration is known.
     fn follows(
         &mut self,
         run: &mut Run<'_>,
@@ -377,12 +377,12 @@ impl<'e> Search<'e> {
         Ok(self.found.ahead.next(run, configuration)?.surely)
     }
 
-    /// The configuration behind a byte.
+    /// The configuration after a byte.
     pub fn step(&mut self, run: &mut Run<'_>, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
         self.found.ahead.step(run, configuration, byte)
     }
 
-    /// The configuration behind some bytes.
+    /// The configuration after some bytes.
     pub fn run(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
         let mut here = configuration;
         for &byte in bytes {
@@ -394,7 +394,7 @@ impl<'e> Search<'e> {
         Ok(here)
     }
 
-    /// The end of a token that follows a configuration, where the tokenizer stands at a place behind it.
+    /// The end of a token that follows a configuration, where the tokenizer stands at a place after it.
     pub fn end_of(
         &mut self,
         run: &mut Run<'_>,
@@ -406,7 +406,7 @@ impl<'e> Search<'e> {
         Ok(TokenEnd { configuration: self.run(run, start, bytes)?, token, place })
     }
 
-    /// The configuration behind a token, and whether the way there is beyond the lexeme.
+    /// The configuration after a token, and whether the way there is beyond the lexeme.
     fn run_within(
         &mut self,
         run: &mut Run<'_>,

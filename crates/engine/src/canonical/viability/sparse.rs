@@ -20,7 +20,7 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 impl Run<'_> {
-    /// Those tokens of a mask of few that fit a cursor behind a token, and behind which something leads on; ascending. Of the
+    /// Those tokens of a mask of few that fit a cursor after a token, and after which something leads on; ascending. Of the
     /// mask it is told how it is kept, too, where that tells all of it.
     pub(crate) fn canonical_of_few(
         &mut self,
@@ -99,7 +99,7 @@ impl Run<'_> {
 struct Longer<'t> {
     bytes: &'t [u8],
     end: TokenEnd,
-    /// The least number of bytes behind which that is so; known once it is asked for.
+    /// The least number of bytes after which that is so; known once it is asked for.
     from: Option<usize>,
 }
 

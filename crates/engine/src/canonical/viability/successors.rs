@@ -1,4 +1,4 @@
-//! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes behind another one,
+//! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes after another one,
 //! whichever are few.
 
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The tokens that begin with some bytes and may follow a token, each with the place behind it, where they are few.
+    /// The tokens that begin with some bytes and may follow a token, each with the place after it, where they are few.
     pub fn few_that_follow(&mut self, (token, place): (u32, CursorId), bytes: ByteSet) -> Option<Followers> {
         let key = (place, token, bytes);
         if let Some(known) = self.places.followers.get(&key) {

@@ -67,7 +67,7 @@ impl Encoding {
         let plain = Kind { is_byte: false, is_whole: false };
         let begin = [true, false]
             .map(|apart| [place, without].map(|place| places.begin(self, place, plain, apart).map(Reading::at)));
-        // Where the tokens of a node lead, in both ways, and the bytes that may make a difference behind it.
+        // Where the tokens of a node lead, in both ways, and the bytes that may make a difference after it.
         let mut path: Vec<([Pair; 2], ByteSet)> = vec![(begin.map(|[with, without]| (with, without)), bytes)];
         for (mut node, end) in trie.roots(bytes) {
             while node < end {
@@ -100,7 +100,7 @@ impl Encoding {
         telling
     }
 
-    /// The bytes behind which two places may differ.
+    /// The bytes after which two places may differ.
     fn differing(&self, places: &Cursors, (with, without): Pair) -> ByteSet {
         let place = |reading: Option<Reading>| reading.and_then(Reading::place);
         let (Some(with), Some(without)) = (place(with), place(without)) else { return ByteSet::ALL };

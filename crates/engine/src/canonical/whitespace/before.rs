@@ -1,4 +1,4 @@
-//! Where a grammar stands before blanks: how many may come, and what behind them.
+//! Where a grammar stands before blanks: how many may come, and what after them.
 
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{FEW, MANY};

@@ -25,7 +25,7 @@ type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 /// What is known of tokens of blanks, by what may follow them and by place.
 #[derive(Default)]
 pub(crate) struct WhitespaceCache {
-    /// Those of which no search tells: by what may follow, the place behind a token, and what merges with the token.
+    /// Those of which no search tells: by what may follow, the place after a token, and what merges with the token.
     untold: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
@@ -91,7 +91,7 @@ impl WhitespaceCache {
         at.clone()
     }
 
-    /// The tokens of blanks that fit a place behind a token, if that may merge with them.
+    /// The tokens of blanks that fit a place after a token, if that may merge with them.
     fn fitting(
         &mut self,
         encoding: &Encoder,
@@ -128,7 +128,7 @@ impl WhitespaceCache {
         found
     }
 
-    /// What is known of the tokens of blanks that fit a place behind a token.
+    /// What is known of the tokens of blanks that fit a place after a token.
     pub fn told(
         &mut self,
         encoding: &Encoder,
@@ -162,7 +162,7 @@ impl WhitespaceAnswers {
         WhitespaceAnswers { same: before.same, next: before.next }
     }
 
-    /// Whether a token leads on from the place behind it.
+    /// Whether a token leads on from the place after it.
     pub fn leads_on(
         self,
         run: &mut Run<'_>,

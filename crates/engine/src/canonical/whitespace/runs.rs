@@ -18,7 +18,7 @@ use crate::state::stacks::SetId;
 /// With so many blanks left their number makes no difference.
 const FAR_WHITESPACE: usize = 8;
 
-/// All that lives behind a blank lives behind others, too, and goes on in the same way: how many may come, and where the
+/// All that lives after a blank lives after others, too, and goes on in the same way: how many may come, and where the
 /// grammar stands before them.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeWhitespace {
@@ -42,15 +42,15 @@ impl BeforeWhitespace {
     }
 }
 
-/// By the bytes that may follow, the place behind a token of blanks, and what merges with the token.
+/// By the bytes that may follow, the place after a token of blanks, and what merges with the token.
 pub(crate) type KnownWays = Bounded<(ByteSet, CursorId, u32), KnownWay>;
 
-/// Where the tokens of blanks lead from a place. Those behind which the tokenizer stands at the same place, and which merge
+/// Where the tokens of blanks lead from a place. Those after which the tokenizer stands at the same place, and which merge
 /// with the same, are one kind.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
     kinds: Vec<[Option<u32>; 2]>,
-    /// Of each kind a token, and the place behind it.
+    /// Of each kind a token, and the place after it.
     examples: Vec<(u32, CursorId)>,
 }
 
@@ -95,13 +95,13 @@ pub(crate) struct FittingWhitespace {
     number: usize,
     pub token: u32,
     pub len: usize,
-    /// Whether no merge joins it with the token before, and the place behind it.
+    /// Whether no merge joins it with the token before, and the place after it.
     apart: bool,
     pub behind: CursorId,
 }
 
 impl FittingWhitespace {
-    /// All of them at a place behind a token.
+    /// All of them at a place after a token.
     pub fn all(encoding: &Encoder, at: &WhitespaceAt, before: Option<u32>) -> Arc<[FittingWhitespace]> {
         let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
@@ -136,7 +136,7 @@ impl DecidedWhitespace {
 /// Tokens of blanks at a place, whatever token stands before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
-    /// Those behind which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
+    /// Those after which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
     pub dead: [Vec<u32>; 2],
     /// Those of which it is not known.
     pub open: Vec<u32>,
@@ -185,7 +185,7 @@ pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Blank)>
 /// What is known of tokens of blanks that are alike.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownWay {
-    /// How many blanks must still be allowed behind it so that it surely leads on.
+    /// How many blanks must still be allowed after it so that it surely leads on.
     needs: Option<usize>,
     /// Whether nothing leads on where no more may come.
     is_dead_at_last: bool,
@@ -205,7 +205,7 @@ impl KnownWhitespace {
         KnownWhitespace { at, ways }
     }
 
-    /// Whether something leads on behind a token, joined with the token before or not; `None` where that is not known.
+    /// Whether something leads on after a token, joined with the token before or not; `None` where that is not known.
     pub fn leads_on(&self, (number, len): Blank, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
         let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
         way.leads_on(len, before)
@@ -228,7 +228,7 @@ impl KnownWhitespace {
 }
 
 impl KnownWay {
-    /// What is known of a token, from the place behind it, where these bytes, blanks among them, may follow.
+    /// What is known of a token, from the place after it, where these bytes, blanks among them, may follow.
     pub fn of(
         encoding: &Encoder,
         places: &mut Cursors,
@@ -245,7 +245,7 @@ impl KnownWay {
         way
     }
 
-    /// Whether something leads on behind so many blanks; `None` where that is not known.
+    /// Whether something leads on after so many blanks; `None` where that is not known.
     pub fn leads_on(self, blanks: usize, before: &BeforeWhitespace) -> Option<bool> {
         let left = before.left.checked_sub(blanks)?;
         if self.needs.is_some_and(|needs| needs <= left) {
@@ -289,7 +289,7 @@ fn surely_leads_on(
     if !encoding.sure_bytes(places.cursor(behind), &merging, first).is_empty() {
         return true;
     }
-    // Behind a blank the same may follow again; what follows anything else is not known here.
+    // After a blank the same may follow again; what follows anything else is not known here.
     let mut bytes = |left: Option<usize>| {
         Ok::<_, Infallible>(match left {
             Some(0) => others,

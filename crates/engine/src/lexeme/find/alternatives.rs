@@ -1,6 +1,6 @@
 //! Alternatives: what says nothing beside a run of characters is left out, and what is left is found one by one.
 //!
-//! Any text that has a quote behind it reads whatever a text with a pattern in it reads. So that says nothing as another
+//! Any text that has a quote after it reads whatever a text with a pattern in it reads. So that says nothing as another
 //! alternative, and any text says nothing in an intersection with it. Of the alternatives that are left, each alone is often a run of
 //! characters, or reads few tokens, where all together are neither. A token is read by some of them exactly when it is read by one.
 
@@ -20,7 +20,7 @@ use crate::vocabulary::tokens::Tokens;
 /// So deep below each other parts of an expression are looked at.
 const MAX_DEPTH: usize = 8;
 
-/// Any number of a character, and one of some bytes behind them; no byte where the expression is not the end of a lexeme.
+/// Any number of a character, and one of some bytes after them; no byte where the expression is not the end of a lexeme.
 struct AnyRun {
     characters: DfaId,
     character: ExprId,

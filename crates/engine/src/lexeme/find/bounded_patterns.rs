@@ -155,7 +155,7 @@ impl LexemeCache {
         self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found")
     }
 
-    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte behind,
+    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte after,
     /// or of `(A & B)"`.
     fn run_and_other(&mut self, residual: ExprId) -> Option<(Run, ExprId)> {
         let exprs = &mut self.deriver.exprs;

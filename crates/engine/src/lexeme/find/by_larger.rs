@@ -55,7 +55,7 @@ impl LexemeCache {
     }
 
     fn after_most(&mut self, residual: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
-        // Other bytes are characters only with those behind them, and lead elsewhere whatever they are.
+        // Other bytes are characters only with those after them, and lead elsewhere whatever they are.
         let derivatives = self.deriver.derivatives(residual)?;
         let living = derivatives.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
         let living = living.map(|&(bytes, rest)| (bytes.intersect(&ByteSet::ASCII).len(), rest));

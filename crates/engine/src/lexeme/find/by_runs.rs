@@ -92,7 +92,7 @@ impl LexemeCache {
         Ok(Some(if one_byte { row.with_runs(name, most) } else { row }))
     }
 
-    /// Reads what comes behind a run from a node of the trie on, with whose byte it begins: the tokens that stay within it, and
+    /// Reads what comes after a run from a node of the trie on, with whose byte it begins: the tokens that stay within it, and
     /// where it ends in others.
     pub(crate) fn read_behind_run(
         &mut self,

@@ -72,7 +72,7 @@ impl Stops {
     }
 }
 
-/// What is behind characters and one byte of a set, which ends the lexeme.
+/// What is after characters and one byte of a set, which ends the lexeme.
 struct Ending {
     /// By node, ascending.
     ends: Vec<End>,
@@ -86,7 +86,7 @@ struct Ending {
     few: Vec<Option<Arc<TokenSet>>>,
 }
 
-/// A place behind characters and the byte that ends the lexeme.
+/// A place after characters and the byte that ends the lexeme.
 struct End {
     /// A node of the vocabulary's trie.
     node: u32,
@@ -277,7 +277,7 @@ impl ClassRuns {
         (paths, nodes)
     }
 
-    /// The row of so many characters and one byte of `end`, which begins no character; with the ways behind such a byte,
+    /// The row of so many characters and one byte of `end`, which begins no character; with the ways after such a byte,
     /// where they are known.
     pub fn row(
         &mut self,
@@ -386,7 +386,7 @@ impl Ending {
         left
     }
 
-    /// The tokens that end with the lexeme, behind so many characters.
+    /// The tokens that end with the lexeme, after so many characters.
     fn tokens(&self, counts: Range<u32>) -> impl Iterator<Item = u32> {
         self.ends.iter().filter(move |end| counts.contains(&end.characters)).filter_map(|end| end.token)
     }

@@ -1,7 +1,7 @@
 //! Lexemes that begin with what is left of a language that a program tells, as a label of a host name in Punycode.
 //!
 //! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program is asked
-//! whether what was read is a member; so it is asked once for each place where a token leaves the text, and what is read behind
+//! whether what was read is a member; so it is asked once for each place where a token leaves the text, and what is read after
 //! that is the same for all of them. Only where there is little room left is it asked for every token.
 
 use rustc_hash::FxHashMap;
@@ -24,7 +24,7 @@ struct Begun {
     ways: Vec<LanguageWay>,
     /// The bytes of the languages.
     run: ByteSet,
-    /// What follows each way behind so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
+    /// What follows each way after so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
     exits: Vec<Vec<ExprId>>,
     /// So many bytes may come for sure, whichever they are.
     sure: usize,
@@ -90,7 +90,7 @@ impl LexemeCache {
         let trie = vocabulary.trie();
         let mut ends = Ends::default();
         let mut states = vec![0; trie.max_depth() + 1];
-        // What is left behind runs of bytes that stop at more than one.
+        // What is left after runs of bytes that stop at more than one.
         let mut known: FxHashMap<&[u8], Box<[ExprId]>> = FxHashMap::default();
         let mut behind: FxHashMap<Box<[ExprId]>, Behind> = FxHashMap::default();
         let mut readers = begun.readers();
@@ -170,7 +170,7 @@ enum Behind {
     Within(Beside),
 }
 
-/// What follows behind so many bytes.
+/// What follows after so many bytes.
 fn exit(exits: &[ExprId], many: usize) -> ExprId {
     exits.get(many).copied().unwrap_or(ExprId::NOTHING)
 }
@@ -192,7 +192,7 @@ impl Begun {
         self.ways.iter().map(|way| way.rest.reader()).collect()
     }
 
-    /// Of these ways, by their bits, those that are left behind a run of bytes, of which the last one was read; `None` where
+    /// Of these ways, by their bits, those that are left after a run of bytes, of which the last one was read; `None` where
     /// nothing can be completed.
     fn step(&self, readers: &mut [Box<dyn LanguageReader>], ways: u32, bytes: &[u8]) -> Option<u32> {
         let (mut left, mut is_open) = (0, false);
@@ -212,7 +212,7 @@ impl Begun {
         is_open.then_some(left)
     }
 
-    /// The same behind all of the bytes.
+    /// The same after all of the bytes.
     fn after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Option<u32> {
         let mut ends = self.sure + 1..=bytes.len();
         ends.try_fold(self.all_ways(), |ways, end| self.step(readers, ways, &bytes[..end]))
@@ -232,7 +232,7 @@ impl Begun {
         u32::MAX >> (MAX_WAYS - self.ways.len())
     }
 
-    /// Takes out the tokens behind which nothing can be completed.
+    /// Takes out the tokens after which nothing can be completed.
     fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
         let longer = vocabulary.lengths().longer(self.sure as u32);
         let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();

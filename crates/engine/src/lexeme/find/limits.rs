@@ -73,7 +73,7 @@ impl LexemeCache {
         Ok(None)
     }
 
-    /// The same of the parts of an intersection with a byte behind, where every text is a run of these characters.
+    /// The same of the parts of an intersection with a byte after, where every text is a run of these characters.
     fn without_limits_of(
         &mut self,
         parts: &[ExprId],
@@ -322,7 +322,7 @@ impl Beside {
 }
 
 impl LexemeCache {
-    /// For how many bytes limits, behind which stand the runs of characters, do not matter to a text; `None` where that is not
+    /// For how many bytes limits, after which stand the runs of characters, do not matter to a text; `None` where that is not
     /// known.
     fn agreement_with_limits(&mut self, limits: &[ExprId]) -> Result<Option<u32>, LimitExceeded> {
         let Some((&runs, limits)) = limits.split_last() else { return Ok(Some(u32::MAX)) };

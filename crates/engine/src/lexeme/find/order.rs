@@ -1,6 +1,6 @@
 //! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
-//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes behind
+//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes after
 //! blanks. Other states are walked in their place, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
@@ -191,7 +191,7 @@ impl LexemeCache {
         }
     }
 
-    /// The row of the start of an automaton behind at most so many blanks.
+    /// The row of the start of an automaton after at most so many blanks.
     pub fn row_behind_blanks(
         &mut self,
         vocabulary: &Tokens,
@@ -253,7 +253,7 @@ impl LexemeCache {
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        // To sort the ways behind a byte takes as long as some hundred small rows.
+        // To sort the ways after a byte takes as long as some hundred small rows.
         let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
         let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];

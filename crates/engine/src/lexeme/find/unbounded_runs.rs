@@ -77,8 +77,8 @@ fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<(Vec<ExprId>, Byt
 }
 
 /// The character whose runs can be completed in all these parts together, which end with one and the same byte where they
-/// are `ended`. In each of them but one more characters may come behind every match, so what completes a run in one part can
-/// be put behind what completes it in another, and last what completes it in that one: provided that it is a run itself.
+/// are `ended`. In each of them but one more characters may come after every match, so what completes a run in one part can
+/// be put after what completes it in another, and last what completes it in that one: provided that it is a run itself.
 fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> Option<Open> {
     let mut character = None;
     let (mut counted, mut completing): (Vec<ExprId>, Vec<ExprId>) = Default::default();
@@ -154,7 +154,7 @@ impl RunsOf<'_> {
         Ok(self.behind(expr, StateId::START, 0)?.is_some_and(|states| *states == [StateId::START]))
     }
 
-    /// The bytes of which one ends every match of an expression behind whole characters, where nothing else is ever
+    /// The bytes of which one ends every match of an expression after whole characters, where nothing else is ever
     /// matched, and these bytes begin no character. `None` also where it takes too long to find out.
     pub fn then_a_byte(mut self, expr: ExprId) -> Result<Option<ByteSet>, LimitExceeded> {
         let Some(ends) = self.last_bytes(expr, vec![StateId::START], 0)? else { return Ok(None) };
@@ -222,7 +222,7 @@ impl RunsOf<'_> {
         Ok(Some(all))
     }
 
-    /// The states behind everything that an expression matches from a state, perhaps some more; `None` where something
+    /// The states after everything that an expression matches from a state, perhaps some more; `None` where something
     /// of it is no run of characters.
     fn behind(&mut self, expr: ExprId, state: StateId, depth: usize) -> Result<Option<Box<[StateId]>>, LimitExceeded> {
         self.steps += 1;
@@ -296,7 +296,7 @@ impl RunsOf<'_> {
         Ok(behind)
     }
 
-    /// The states behind any number of rounds.
+    /// The states after any number of rounds.
     fn behind_rounds(
         &mut self,
         state: StateId,
@@ -316,7 +316,7 @@ impl RunsOf<'_> {
         Ok(Some(all))
     }
 
-    /// The states behind one byte of a set. Behind a whole character is the start.
+    /// The states after one byte of a set. After a whole character is the start.
     fn behind_bytes(&mut self, set: &ByteSet, state: StateId) -> Result<Option<Vec<StateId>>, LimitExceeded> {
         let mut all = Vec::new();
         for byte in set.iter() {

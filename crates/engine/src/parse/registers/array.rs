@@ -13,7 +13,7 @@ use crate::state::stacks::{Entry, ItemsState, NIL, Stacks, UNKNOWN_TEXT};
 #[derive(Clone, Copy)]
 pub(super) struct ArrayRegister {
     pub items: ItemsId,
-    /// Before an element; of a bare array, also behind one.
+    /// Before an element; of a bare array, also after one.
     pub before_element: bool,
 }
 
@@ -125,7 +125,7 @@ impl Run<'_> {
         self.stacks.intern_items(ItemsState { start, ..state })
     }
 
-    /// What the register becomes behind an element whose value is not known, where two must be equal.
+    /// What the register becomes after an element whose value is not known, where two must be equal.
     fn ended_unknown(&mut self, id: ItemsId, state: ItemsState) -> [Option<u32>; 2] {
         let is_first = state.seen == NIL;
         let seen = if is_first { self.stacks.seen.append(NIL, UNKNOWN_TEXT) } else { state.seen };
@@ -156,7 +156,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether an array may end behind an element.
+/// Whether an array may end after an element.
 pub(crate) fn may_close(items: &Items, state: ItemsState, counts: &[u32]) -> bool {
     let is_compared = items.must_repeat() && !state.has_repeat;
     state.place >= items.min && items.is_satisfied(counts) && !is_compared

@@ -19,7 +19,7 @@ pub(crate) trait Meaning: Copy {
     /// The register of a frame that a thread pushes when its expansion has matched; `None` where the frame must not be pushed.
     fn changed(run: &mut Run<'_>, change: Self::Change, expansion: &Expansion, thread: Entry) -> Option<u32>;
 
-    /// The register of a thread behind one more byte of a lexeme that its frame remembers.
+    /// The register of a thread after one more byte of a lexeme that its frame remembers.
     fn read(self, _: &mut Run<'_>, _: &Expansion, register: u32, _byte: u8) -> u32 {
         register
     }

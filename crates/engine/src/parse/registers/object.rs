@@ -16,7 +16,7 @@ use crate::vocabulary::json_text;
 #[derive(Clone, Copy)]
 pub(super) struct ObjectRegister {
     pub members: MembersId,
-    /// Before a key, else behind a value.
+    /// Before a key, else after a value.
     pub before_key: bool,
 }
 
@@ -51,7 +51,7 @@ impl Meaning for ObjectRegister {
                 let grammar = run.machine.grammar().clone();
                 let behind = grammar.members(object).free[expansion.class as usize].last.as_deref();
                 run.new_key(object, expansion, old, behind.unwrap_or_default())?;
-                // Where part of the key stands behind the object, the text may end here or not, and the key goes on to
+                // Where part of the key stands after the object, the text may end here or not, and the key goes on to
                 // others in any case.
                 return Some(0);
             }
@@ -95,7 +95,7 @@ impl Meaning for ObjectRegister {
 }
 
 impl Run<'_> {
-    /// The free key that is read, with what stands of it behind an object that is cut off; `None` where it is no new one. A
+    /// The free key that is read, with what stands of it after an object that is cut off; `None` where it is no new one. A
     /// mask takes it for a new one that is not known.
     fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, behind: &str) -> Option<u32> {
         if !self.is_exact() {

@@ -19,7 +19,7 @@ impl Trie {
         self.sibling((child, end), byte)
     }
 
-    /// Whether some string goes on behind a node with one of these bytes.
+    /// Whether some string goes on after a node with one of these bytes.
     pub fn goes_on_with(&self, node: usize, bytes: &ByteSet) -> bool {
         if self.size(node) >= FEW
             && let Some(children) = self.lists.parts.get(&(node as u32))
@@ -74,7 +74,7 @@ impl Trie {
                     index += 1;
                     continue;
                 }
-                // What lies below comes before what lies behind: the states on the way are those of the node.
+                // What lies below comes before what lies after: the states on the way are those of the node.
                 ranges.push((index + size, end));
                 self.lead_on(index, &reader.leading(state)?, ranges);
                 index = end;

@@ -33,7 +33,7 @@ pub trait Reader {
     /// The bytes that lead on from a state, perhaps some more.
     fn leading(&mut self, state: u32) -> Result<ByteSet, Self::Error>;
 
-    /// The state behind a byte, if it leads on; `node` is where it leads to in the trie, and `has_children` whether anything
+    /// The state after a byte, if it leads on; `node` is where it leads to in the trie, and `has_children` whether anything
     /// is below.
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, Self::Error>;
 }

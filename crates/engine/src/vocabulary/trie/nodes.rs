@@ -96,7 +96,7 @@ impl Nodes {
         (entry & ENDS != 0).then_some(entry ^ ENDS)
     }
 
-    /// The first child of a node, and the node behind its last one.
+    /// The first child of a node, and the node after its last one.
     #[inline]
     pub fn children(&self, node: usize) -> (usize, usize) {
         (node + 1, node + self.0[node].size as usize)

@@ -29,7 +29,7 @@ pub(super) fn ipv6() -> String {
     let last = format!("(?:{GROUP}:{GROUP}|{})", ipv4());
     let mut ways = vec![format!("(?:{GROUP}:){{6}}{last}"), format!("::(?:{GROUP}:){{5}}{last}")];
     for before in 1..=7 {
-        // So many groups at most stand before `::`, and so many behind it.
+        // So many groups at most stand before `::`, and so many after it.
         let head = format!("(?:(?:{GROUP}:){{0,{}}}{GROUP})?::", before - 1);
         ways.push(match 7 - before {
             0 => head,

@@ -38,7 +38,7 @@ pub(super) fn pattern(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
         let look = exprs.concat_all(&[look, inner, close]);
         let terms = exprs.or(&[atoms, group, look]);
         let others = exprs.or(&[atoms_but_digits, group, look]);
-        // No digit may come right behind `\0`, which would become an octal number.
+        // No digit may come right after `\0`, which would become an octal number.
         let zeros = exprs.repeat(zero, 1, None);
         let followed = exprs.concat(zeros, others);
         let terms = exprs.or(&[terms, followed]);
@@ -49,7 +49,7 @@ pub(super) fn pattern(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     inner
 }
 
-/// A class in brackets. A hyphen is a letter first, last, and behind a range; elsewhere it makes one, of two letters.
+/// A class in brackets. A hyphen is a letter first, last, and after a range; elsewhere it makes one, of two letters.
 fn class(letter: &str, set: &str) -> String {
     let any = format!("(?:{letter}|-|{set})");
     let plain = format!("(?:{letter}|{set})");

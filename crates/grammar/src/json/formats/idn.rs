@@ -3,7 +3,7 @@
 //!
 //! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What no
 //! block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth, and that
-//! a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it behind some text is
+//! a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it after some text is
 //! found fast. How long a label is when it is encoded is decided only as far as its number of characters tells. Labels that are
 //! encoded already are told by a program ([`super::a_labels`]).
 
@@ -140,7 +140,7 @@ impl Label {
     }
 }
 
-/// Joiners with what they need: behind a virama, and, of those that separate, between two letters that would join.
+/// Joiners with what they need: after a virama, and, of those that separate, between two letters that would join.
 fn joiners(letters: &str, marks: &str) -> [String; 2] {
     let virama = viramas(&format!("{letters}{marks}"));
     let [ahead, back] = joining(letters);

@@ -23,7 +23,7 @@ const JOINING_BACK: &str = "622-625 627 629 62f-632 648 671-673 688-699 6c0 6c3-
     72f-74d 759-75b 76b-76c 771 773-774 778-779 840 846-847 849 854 856-858 867 869-882 88e 8aa-8ac 8ae 8b1-8b2 \
     8b9 10ac5 10ac7-10aca 10ace-10ad2 10add 10ae1 10ae4 10b81 10b83-10b85 10b89 10b8c 10b8e-10b8f 10b91 10d22 \
     10ec2 10f33 10f74-10f75 10fb4-10fb6 10fb9-10fba 10fbd 10fc2-10fc3";
-/// Those that join to what comes behind.
+/// Those that join to what comes after.
 const JOINING_AHEAD: &str = "a872 10acd 10ad7 10d00 10ed9-10eee";
 /// Viramas, which ask the next consonant to join.
 const VIRAMA: &str = "94d 9cd a4d acd b4d bcd c4d ccd d3b-d3c d4d dca e3a eba f84 1039-103a 1714-1715 1734 17d2 1a60 1b44 \
@@ -36,7 +36,7 @@ const RIGHT_TO_LEFT: &str = "590-8ff fb1d-fdff fe70-feff 10800-10fff 1e800-1efff
 /// Digits of Europe and Persia, and those of Arabia, as members of a class.
 pub(super) const DIGITS: &str = r"0-9\x{6f0}-\x{6f9}";
 pub(super) const ARABIC_DIGITS: &str = r"\x{660}-\x{669}\x{10d30}-\x{10d39}";
-/// Marks of quotation and of numbers, which stand behind letters of Hebrew.
+/// Marks of quotation and of numbers, which stand after letters of Hebrew.
 pub(super) const GERESH: &str = r"\x{5f3}\x{5f4}";
 pub(super) const KATAKANA_DOT: &str = r"\x{30fb}";
 
@@ -91,7 +91,7 @@ pub(super) fn viramas(characters: &str) -> String {
     format!("[[{}]&&[{characters}]]", members(VIRAMA))
 }
 
-/// Of these letters those that join to what comes behind, and those that join to what comes before.
+/// Of these letters those that join to what comes after, and those that join to what comes before.
 pub(super) fn joining(letters: &str) -> [String; 2] {
     [JOINING_AHEAD, JOINING_BACK].map(|others| format!("[[{}{}]&&{letters}]", members(JOINING), members(others)))
 }

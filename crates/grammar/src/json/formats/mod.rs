@@ -154,7 +154,7 @@ fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     exprs.or(&ways)
 }
 
-/// What stands behind each of the numbers of two digits from 00 up, digit by digit: a text so far leaves few of them.
+/// What stands after each of the numbers of two digits from 00 up, digit by digit: a text so far leaves few of them.
 fn numbered(exprs: &mut ExprSet, digits: &[ExprId], behind: &[ExprId]) -> ExprId {
     let tens: Vec<ExprId> = behind
         .chunks(10)

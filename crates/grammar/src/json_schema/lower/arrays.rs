@@ -173,7 +173,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Refuses arrays in which two elements must be equal, where it has turned out that no element can stand behind a few: or
+    /// Refuses arrays in which two elements must be equal, where it has turned out that no element can stand after a few: or
     /// leaves that out. Every rule is defined.
     pub(crate) fn settle_repeats(&mut self) -> Result<(), GrammarError> {
         let repeating = std::mem::take(&mut self.repeating);
@@ -524,7 +524,7 @@ impl Lowering<'_> {
     fn needed_elements(&self, items: &Items, rules: &[Contains], at: SchemaId) -> Branch {
         let values = |place: usize| items.at(place).iter().map(|element| element.value);
         let least = items.min.max(if items.must_repeat() { 2 } else { 0 }) as usize;
-        // The places behind the leading ones are all alike.
+        // The places after the leading ones are all alike.
         let at_places = (0..least.min(items.prefix.len() + 1)).filter_map(|place| {
             let what = if items.must_repeat() && place < 2 { What::Second } else { What::Element(place) };
             Need::of_any(values(place), at, what)

@@ -1,7 +1,7 @@
 //! Objects whose members are written one by one, each between markers, as models write the arguments of a call.
 //!
 //! One idea: what a schema asks of an object is what it asks of one in JSON, so the same plan of its members is laid out, with
-//! other text around them. Strings stand as they are, up to the marker behind them, and so do all values in a style whose
+//! other text around them. Strings stand as they are, up to the marker after them, and so do all values in a style whose
 //! markers nest; what such markers cannot hold is JSON, within the value that needs it.
 //!
 //! Members in a fixed order are a sequence. Where they mix, or are counted, they are the elements of a bare array, whose
@@ -246,7 +246,7 @@ impl<'a> Lowering<'a> {
             parts.push(self.bare_array(Items { min, max, ..rest }));
             return Ok(self.builder.sequence(&parts));
         }
-        // Behind every member in order, by how many have come: a count makes no difference from the least number on where
+        // After every member in order, by how many have come: a count makes no difference from the least number on where
         // there is no greatest.
         let most = max.unwrap_or(min) as usize;
         if (ordered.len() + 1).saturating_mul(most.min(ordered.len()) + 1) > MAX_STATES {
@@ -443,7 +443,7 @@ impl<'a> Lowering<'a> {
         self.between(open, marked.middle, ways, marked.close)
     }
 
-    /// A value in one of these ways, from behind the name to the blanks before the next one.
+    /// A value in one of these ways, from after the name to the blanks before the next one.
     pub(super) fn between(&mut self, open: NodeId, middle: &str, ways: &[Way], close: &str) -> NodeId {
         let blanks = self.marking().blanks;
         let blanks = self.lexeme(blanks);

@@ -30,7 +30,7 @@ pub(crate) struct Marked {
     pub open: &'static str,
     /// From the name to the value; `{}` is the word for the type of the value, and blanks may stand where a line ends.
     pub middle: &'static str,
-    /// Behind the value; `{}` is the name.
+    /// After the value; `{}` is the name.
     pub close: &'static str,
     /// The word for a string, which is written as it is.
     pub string: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Marked {
     pub other: Words,
     /// Whether true, false and null may also be written as Python prints them, as chat templates do.
     pub python_words: bool,
-    /// Whether a value may stand on lines of its own: one line break before it and one behind it are not part of it.
+    /// Whether a value may stand on lines of its own: one line break before it and one after it are not part of it.
     pub own_lines: bool,
     /// Names do not hold this, which ends them.
     pub name_end: &'static str,
@@ -139,7 +139,7 @@ pub(crate) struct Marking<'a> {
     pub(super) clean: ExprId,
 }
 
-/// A way to write a value: the word for its type, and what stands behind the name's marker.
+/// A way to write a value: the word for its type, and what stands after the name's marker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Way {
     pub(super) word: &'static str,

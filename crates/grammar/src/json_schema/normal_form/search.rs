@@ -20,7 +20,7 @@ use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// The place of what is chosen without a factor: behind all others.
+/// The place of what is chosen without a factor: after all others.
 const NO_FACTOR: u32 = u32::MAX;
 
 /// A factor, by its place, with the ways that are left.

@@ -85,7 +85,7 @@ impl Schemas<'_> {
         next.is_none().then_some(())
     }
 
-    /// Writes a value, so that different values are different bytes whatever stands behind them.
+    /// Writes a value, so that different values are different bytes whatever stands after them.
     fn write(&self, value: JsonId, said: &mut Vec<u8>) -> Option<()> {
         let inside = self.document.inside(value);
         for (count, id) in inside.enumerate() {

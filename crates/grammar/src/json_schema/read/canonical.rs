@@ -159,7 +159,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// What stands behind a backslash.
+    /// What stands after a backslash.
     fn escape(&mut self, into: &mut Vec<u8>) -> Option<()> {
         let letter = self.peek()?;
         self.at += 1;
@@ -267,7 +267,7 @@ fn unsigned(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"-").unwrap_or(text)
 }
 
-/// The parts before and behind the first of some marks.
+/// The parts before and after the first of some marks.
 fn split<'t>(text: &'t [u8], marks: &[u8]) -> (&'t [u8], Option<&'t [u8]>) {
     match text.iter().position(|byte| marks.contains(byte)) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),

@@ -34,7 +34,7 @@ struct Positions<'t>(HashMap<Cow<'t, str>, u32>);
 pub(crate) struct KeyTable<'t>(Option<Box<Positions<'t>>>);
 
 impl<'t> KeyTable<'t> {
-    /// Answers whether a key is not in the list, behind which it comes.
+    /// Answers whether a key is not in the list, after which it comes.
     pub(crate) fn admit(&mut self, list: &[(Cow<'t, str>, JsonId)], key: &str) -> bool {
         if list.len() < LARGE {
             return list.iter().all(|(known, _)| known != key);

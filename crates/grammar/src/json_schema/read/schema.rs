@@ -245,7 +245,7 @@ impl<'t> Schemas<'t> {
     /// No schema.
     pub(crate) const NONE: u32 = u32::MAX;
 
-    /// The schema behind an id, which stands for a value that was read as a schema.
+    /// The schema after an id, which stands for a value that was read as a schema.
     pub(crate) fn get(&self, id: SchemaId) -> &Schema<'t> {
         let position = if id.scope == 0 { self.by_value[id.value.0 as usize] } else { self.by_scope[&id] };
         &self.list[position as usize]

@@ -21,7 +21,7 @@ pub(crate) struct Scopes<'t> {
     /// Scopes from number 1.
     list: Vec<Anchors<'t>>,
     known: HashMap<Anchors<'t>, u32>,
-    /// The scope behind entering a resource.
+    /// The scope after entering a resource.
     moves: FxHashMap<(u32, JsonId), u32>,
 }
 

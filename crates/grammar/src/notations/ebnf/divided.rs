@@ -40,7 +40,7 @@ fn groups(
     let longer = exprs.concat_all(&[body, ending, more]);
     let first = exprs.not(longer);
     let observed: Vec<ExprId> = std::iter::once(first).chain(whole).collect();
-    // Texts behind which the end has begun earlier, and the ends that it then has.
+    // Texts after which the end has begun earlier, and the ends that it then has.
     let mut pieces: Vec<(ExprId, Vec<ExprId>)> = vec![(body, Vec::new())];
     for (begun, left) in split(deriver, more, &[ending])? {
         let earlier = deriver.exprs.and(&[left[0], ending]);

@@ -48,7 +48,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What comes behind the name of an entry; `None` where the entry has ended.
+    /// What comes after the name of an entry; `None` where the entry has ended.
     fn named(&mut self, place: usize, name: &str) -> Result<Option<Entry>, SyntaxError> {
         let is_object = matches!(self.container(), Container::Object(_));
         let signs: &[&str] = if is_object { &["empty", "open", "colon", "item", "close"] } else { &ARRAY_SIGNS };

@@ -28,7 +28,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     shown
 }
 
-/// The character behind a backslash, which is next. `more` are characters that may also be escaped.
+/// The character after a backslash, which is next. `more` are characters that may also be escaped.
 pub(crate) fn escape(scanner: &mut Scanner<'_>, more: &[char]) -> Result<char, SyntaxError> {
     let start = scanner.offset;
     let rest = &scanner.text[start + 1..];
@@ -201,7 +201,7 @@ fn write_char(out: &mut String, c: char) {
 
 /// Whether a character shows as itself: not invisible, private, unassigned for certain, or joined to its neighbour.
 fn is_plain(c: char) -> bool {
-    // What `str::escape_debug` keeps as it is; the letter behind it stands for no combining mark at the beginning.
+    // What `str::escape_debug` keeps as it is; the letter after it stands for no combining mark at the beginning.
     c.is_ascii() || c.escape_debug().len() == 1
 }
 

@@ -1,4 +1,4 @@
-//! The flat tree to nodes and expressions, by loops: a part stands behind what it is made of.
+//! The flat tree to nodes and expressions, by loops: a part stands after what it is made of.
 
 use stencilm_regex::ExprId;
 use stencilm_support::decided;

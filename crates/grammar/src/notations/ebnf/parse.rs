@@ -1,6 +1,6 @@
 //! EBNF text to a flat tree, with a stack of its own: nesting is bounded by the length of the text only.
 //!
-//! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` behind.
+//! `|` binds weakest, then `&`, then standing side by side, then `~` in front, then `* + ? {m,n}` after.
 
 use stencilm_regex::{ExprId, ExprSet, NumberSet, PIECE};
 use stencilm_support::LimitExceeded;
@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands before every text, behind `%begun`: texts and single bytes.
+    /// What stands before every text, after `%begun`: texts and single bytes.
     fn begun(&mut self, place: usize) -> Result<(), SyntaxError> {
         let before = self.text.begun.len();
         loop {
@@ -202,7 +202,7 @@ impl Parser<'_> {
         self.item(item)
     }
 
-    /// What stands behind `%if_token` or `%other_tokens`.
+    /// What stands after `%if_token` or `%other_tokens`.
     fn named_tokens(&mut self, place: usize, keyword: &str) -> Result<TokenPattern, SyntaxError> {
         self.expect('(', &format!("`%{keyword}`"))?;
         let (mut ids, mut names) = (Vec::new(), Vec::new());
@@ -310,7 +310,7 @@ impl Parser<'_> {
         Ok((at, text))
     }
 
-    /// `%declares("set": a)` and `%refers("set")`, also with a part behind a colon, as references print.
+    /// `%declares("set": a)` and `%refers("set")`, also with a part after a colon, as references print.
     fn names(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
         self.expect('(', &format!("`%{keyword}`"))?;
         let (at, word) = self.next()?;

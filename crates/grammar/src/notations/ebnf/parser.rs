@@ -189,7 +189,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An item with what stands behind and before it.
+    /// An item with what stands after and before it.
     pub(super) fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
         let place = self.text.places[item.index()];
         loop {

@@ -271,7 +271,7 @@ impl<'a> Scanner<'a> {
         Err(SyntaxError::at(start, message))
     }
 
-    /// The set behind `%bytes`: `[00-7F FF]`.
+    /// The set after `%bytes`: `[00-7F FF]`.
     fn bytes(&mut self) -> Result<ByteSet, SyntaxError> {
         let start = self.offset;
         let wrong =

@@ -79,7 +79,7 @@ fn sequences(exprs: &ExprSet, id: ExprId, prefix: &mut Sequence, found: &mut Vec
     Some(())
 }
 
-/// The characters of a sequence: a byte that ranges needs every continuation behind it, or is taken apart.
+/// The characters of a sequence: a byte that ranges needs every continuation after it, or is taken apart.
 fn decode(sequence: &[(u8, u8)], ranges: &mut Ranges) -> Option<()> {
     let length = match sequence[0].0 {
         0..=0x7f => 1,

@@ -1,4 +1,4 @@
-//! What stands in the brackets behind the name of a rule: where its text ends, how long it may be, and by which name it can
+//! What stands in the brackets after the name of a rule: where its text ends, how long it may be, and by which name it can
 //! be asked for.
 
 use stencilm_regex::syntax::{Alphabet, Utf8};
@@ -137,7 +137,7 @@ impl Wrapping {
         self.lazy || self.ends.is_some() || self.max_chars.is_some()
     }
 
-    /// The body, and what is read behind it as a part of its own.
+    /// The body, and what is read after it as a part of its own.
     pub(super) fn apply(
         &self,
         tree: &mut Text,
@@ -167,7 +167,7 @@ impl Wrapping {
                 // Where it begins is told once the body is known as an expression.
                 return (body, Some(ending));
             };
-            // The suffix is a part of its own, so the body must not be one behind which an earlier suffix begins: within
+            // The suffix is a part of its own, so the body must not be one after which an earlier suffix begins: within
             // it, or at the place where a beginning of the suffix at its end goes on with the suffix itself.
             let earlier = tree.add(place, Made::Sequence(vec![body, ending, anything]));
             let mut earlier = vec![earlier];

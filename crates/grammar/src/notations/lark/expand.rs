@@ -1,5 +1,5 @@
 //! Shorthands written out: every use of a template or of a parametric rule is a rule of its own, attributes become what
-//! they mean, and what is ignored stands behind every terminal.
+//! they mean, and what is ignored stands after every terminal.
 //!
 //! Only what the start needs is written out, by a list of rules still to write, so that nothing recurses on the text.
 
@@ -171,7 +171,7 @@ impl Expansion<'_, '_> {
         self.rule_of(scope, key, Vec::new(), place)
     }
 
-    /// The rule without what is ignored behind its last terminal; the same where it is none of this text.
+    /// The rule without what is ignored after its last terminal; the same where it is none of this text.
     pub fn trimmed_rule(&mut self, scope: &mut Scope<'_>, rule: u32, place: usize) -> Result<u32, SyntaxError> {
         let Some((key, arguments)) = scope.made.get(&rule) else { return Ok(rule) };
         let (mut key, arguments) = (key.clone(), arguments.clone());

@@ -26,7 +26,7 @@ pub(super) struct Key {
 pub(super) struct Variant {
     /// The heads that its first part stands beside, ascending: see [`super::heads`].
     pub beside: Vec<usize>,
-    /// Whether what is ignored behind its last terminal is left out: see [`super::trailing`].
+    /// Whether what is ignored after its last terminal is left out: see [`super::trailing`].
     pub trimmed: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Expansion<'a, 'n> {
 }
 
 impl Expansion<'_, '_> {
-    /// A terminal as one lexeme, with what may be ignored behind it.
+    /// A terminal as one lexeme, with what may be ignored after it.
     pub fn lexeme(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
         let place = self.tree.places[part.index()];
         let lexeme = self.tree.add(place, Made::Lexeme(part));

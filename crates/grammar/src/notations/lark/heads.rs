@@ -1,4 +1,4 @@
-//! Free text behind calls that free text leads to: `start: call* tail`, where a call begins with a `lazy` head.
+//! Free text after calls that free text leads to: `start: call* tail`, where a call begins with a `lazy` head.
 //!
 //! A lexer that stops at the first match of a lazy terminal never lets the tail run past the beginning of a call, nor the
 //! head of one call past that of another. Here no terminal is preferred to another, so the tail, and each of several heads side
@@ -16,7 +16,7 @@ use stencilm_regex::syntax::{Alphabet, Utf8};
 const MAX_NAMES: usize = 16;
 
 impl Expansion<'_, '_> {
-    /// In a sequence, makes every terminal behind repeated rules one that has no beginning which is the head of such a rule.
+    /// In a sequence, makes every terminal after repeated rules one that has no beginning which is the head of such a rule.
     pub(super) fn end_texts_before_heads(
         &mut self,
         scope: &mut Scope<'_>,

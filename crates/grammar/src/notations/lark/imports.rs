@@ -156,7 +156,7 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
     Ok(())
 }
 
-/// Copies the parts of a definition behind all others.
+/// Copies the parts of a definition after all others.
 fn copied(
     unit: &mut Unit,
     from: &Unit,

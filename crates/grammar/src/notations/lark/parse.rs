@@ -1,7 +1,7 @@
 //! Lark text to a flat tree, with a stack of its own for brackets: only grammars within grammars and conditions nest, and
 //! those not deeply.
 //!
-//! `|` binds weakest, then `&`, then standing side by side, then repetition behind, then `~` in front.
+//! `|` binds weakest, then `&`, then standing side by side, then repetition after, then `~` in front.
 
 use super::parser::{Joins, Level, MAX_NESTING, Opener, Parsed, Parser};
 use super::scan::{Word, Words};
@@ -223,7 +223,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An item with what stands behind and before it.
+    /// An item with what stands after and before it.
     fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
         let place = self.unit.place(item);
         if self.level().condition.is_some() {
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `~ n` or `~ n..m`, behind the `~`.
+    /// `~ n` or `~ n..m`, after the `~`.
     pub(super) fn rounds(&mut self, at: usize, number: &str) -> Result<(u32, Option<u32>), SyntaxError> {
         let count = |at: usize, number: &str| {
             let message = format!("the count {} is no number up to {}", escapes::excerpt(number), u32::MAX);

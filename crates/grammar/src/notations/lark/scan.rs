@@ -10,9 +10,9 @@ use crate::notations::ebnf::scanner::Scanner;
 pub(super) enum Word {
     /// The name of a rule, of a terminal, of an attribute or of a function.
     Name(String),
-    /// `"text"`, and whether an `i` behind it folds its case.
+    /// `"text"`, and whether an `i` after it folds its case.
     Text(String, bool),
-    /// `/pattern/flags`, and how far behind its start the pattern begins.
+    /// `/pattern/flags`, and how far after its start the pattern begins.
     Pattern(String, String),
     /// A number as it is written.
     Number(String),
@@ -32,7 +32,7 @@ pub(super) enum Word {
     Arrow,
     /// `::`
     Parameter,
-    /// The end of a line, blank lines and comments behind it included.
+    /// The end of a line, blank lines and comments after it included.
     Line,
     /// Nothing more.
     End,
@@ -89,7 +89,7 @@ impl<'a> Words<'a> {
         self.at.rest().starts_with(text)
     }
 
-    /// Skips blanks and comments, up to the end of the line; behind a backslash the line goes on in the next one.
+    /// Skips blanks and comments, up to the end of the line; after a backslash the line goes on in the next one.
     fn skip_blanks(&mut self) {
         let blank = |c: char| matches!(c, ' ' | '\t' | '\r' | '\u{c}' | '\u{feff}');
         self.at.take_while(blank);

@@ -199,7 +199,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands between the brackets behind the name of a rule.
+    /// What stands between the brackets after the name of a rule.
     fn attributes(&mut self) -> Result<Vec<Attribute>, SyntaxError> {
         let mut attributes = Vec::new();
         loop {

@@ -1,5 +1,5 @@
-//! What is ignored stands behind every terminal, and so at the end of a rule. Where something is said of the rule that ends with
-//! its last terminal, that end is left out and stands behind the rule.
+//! What is ignored stands after every terminal, and so at the end of a rule. Where something is said of the rule that ends with
+//! its last terminal, that end is left out and stands after the rule.
 
 use super::expansion::{Expansion, Scope};
 use super::spread::spread;
@@ -12,7 +12,7 @@ use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 const MAX_DEPTH: usize = 200;
 
 impl Expansion<'_, '_> {
-    /// A part of a rule without what is ignored behind its last terminal.
+    /// A part of a rule without what is ignored after its last terminal.
     pub(super) fn trimmed(&mut self, scope: &mut Scope<'_>, part: MadeId, depth: usize) -> Result<MadeId, SyntaxError> {
         let Some(ignored) = scope.ignored.filter(|_| depth < MAX_DEPTH) else { return Ok(part) };
         let place = self.tree.places[part.index()];

@@ -1,4 +1,4 @@
-//! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes behind it.
+//! A [`Tree`] to nodes, by a loop over its formats from the last to the first: what a format is made of comes after it.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{HashMap, HashSet, check_time_now};
@@ -193,7 +193,7 @@ impl<'a> Lowering<'a> {
         self.builder.other_tokens(&ids, &names)
     }
 
-    /// The ends of the tag around, behind a format that does not read them itself.
+    /// The ends of the tag around, after a format that does not read them itself.
     pub(super) fn with_ends(&mut self, slot: &Slot<'a>, node: NodeId) -> NodeId {
         if !slot.is_last || slot.ends.is_empty() {
             return node;
@@ -348,7 +348,7 @@ impl<'a> Lowering<'a> {
 /// An error of a schema with what stands before it in the tag around it, which names the tool where there are many.
 fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> GrammarError {
     let mut before = String::new();
-    // What a format is made of stands behind it.
+    // What a format is made of stands after it.
     while let Some(around) = (0..id.0).rev().map(FormatId).find(|&around| holds(tree, around, id)) {
         match &tree.slot(around).format {
             Format::Tag { begin: Marker::Text(begin), .. } if !begin.is_empty() => {

@@ -69,7 +69,7 @@ fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
     (grammar, expr)
 }
 
-/// The state behind a text.
+/// The state after a text.
 fn behind(lexeme_cache: &mut LexemeCache, dfa: DfaId, text: &[u8]) -> StateId {
     let mut state = StateId::START;
     for &byte in text {
@@ -369,7 +369,7 @@ struct FoundByAlternatives {
 }
 
 impl FoundByAlternatives {
-    /// Holds the row of an expression behind some texts to that of a walk.
+    /// Holds the row of an expression after some texts to that of a walk.
     fn hold(
         &mut self,
         vocabulary: &Tokens,
@@ -513,7 +513,7 @@ fn ending() -> impl Strategy<Value = &'static str> {
 /// The row of a walk, and those that are found in other ways.
 type Rows = (Row, Vec<Arc<Row>>);
 
-/// The rows behind a text; `None` where nothing is left to be read.
+/// The rows after a text; `None` where nothing is left to be read.
 fn rows_behind(
     lexeme_cache: &mut LexemeCache,
     vocabulary: &Tokens,

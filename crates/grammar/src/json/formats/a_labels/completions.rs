@@ -47,7 +47,7 @@ pub(super) fn completion(
 }
 
 /// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
-/// at the end, too. Behind the hyphen are insertions that mend the rest.
+/// at the end, too. After the hyphen are insertions that mend the rest.
 pub(super) fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let letters = most.checked_sub(FIRST_INSERTION + 1)?;

@@ -8,7 +8,7 @@ pub(super) const FIRST_LETTER: u32 = 0xdf;
 /// Digits of Punycode.
 pub(super) const BASE: u32 = 36;
 
-/// A decoder behind some of its input (RFC 3492, section 6.2).
+/// A decoder after some of its input (RFC 3492, section 6.2).
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     pub(super) text: Vec<Character>,
@@ -27,7 +27,7 @@ pub(super) struct Number {
     weight: u64,
 }
 
-/// A number behind one more digit.
+/// A number after one more digit.
 pub(super) enum Pushed {
     Begun(Number),
     /// The letter and the place that it stands for, and the number.
@@ -114,7 +114,7 @@ impl Decoder {
         first.max(1) + needed(&self.text, turning).max(1) - 1
     }
 
-    /// Whether at least and at most so many digits make it a label; they are put behind those that there are.
+    /// Whether at least and at most so many digits make it a label; they are put after those that there are.
     pub(super) fn goes_on(
         &self,
         least: usize,
@@ -186,7 +186,7 @@ impl Decoder {
         })
     }
 
-    /// Whether at most so many insertions of the first letters that there are make no label of it. Each may be one behind the last
+    /// Whether at most so many insertions of the first letters that there are make no label of it. Each may be one after the last
     /// in the order of letters.
     fn is_beyond_mending(&self, most: usize, turning: bool) -> bool {
         if is_beyond_mending(&self.text, turning) {
@@ -201,7 +201,7 @@ impl Decoder {
         is_wrong && !(self.point..=self.point + most as u32).any(is_first)
     }
 
-    /// The digits of the number that inserts a letter at a place, behind those that it was `begun` with.
+    /// The digits of the number that inserts a letter at a place, after those that it was `begun` with.
     pub(super) fn digits_to(&self, letter: u32, place: usize, begun: &[u8]) -> Option<Vec<u8>> {
         let places = self.text.len() as u64 + 1;
         let at = u64::from(letter.checked_sub(self.point)?) * places + place as u64;
@@ -225,7 +225,7 @@ impl Decoder {
         Some(digits)
     }
 
-    /// Behind more digits.
+    /// After more digits.
     pub(super) fn behind(&self, digits: &[u8]) -> Option<Decoder> {
         let mut next = self.clone();
         digits.iter().try_for_each(|&digit| next.push(value_of(digit)))?;

@@ -26,7 +26,7 @@ impl Reader {
         Reader { turning, text: read.to_vec(), begun: read.len(), decoders: Vec::new(), asked: None }
     }
 
-    /// What stands behind the prefix.
+    /// What stands after the prefix.
     fn encoded(&self) -> Option<&[u8]> {
         self.text.strip_prefix(PREFIX)
     }
@@ -58,7 +58,7 @@ impl Reader {
         let Some(encoded) = self.encoded() else { return false };
         let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
         let most = most.min(room);
-        // One insertion behind one more hyphen mostly mends what there is to mend.
+        // One insertion after one more hyphen mostly mends what there is to mend.
         let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
         if least == 0 && is_sure {
             return true;

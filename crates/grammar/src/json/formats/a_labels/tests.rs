@@ -119,7 +119,7 @@ fn one_insertion_mends_what_it_is_said_to() {
     }
 }
 
-/// A member behind some beginning, by the bytes that go on, from a random one.
+/// A member after some beginning, by the bytes that go on, from a random one.
 fn completed_at_random(language: &ALabels, begun: &str, mut seed: u64) {
     let Some(mut state) = read(language, begun.as_bytes()) else { return };
     let mut text = begun.to_owned();

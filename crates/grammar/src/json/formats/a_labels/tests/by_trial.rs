@@ -9,7 +9,7 @@ pub(super) fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) 
     let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
     let most = most.min(room);
     if least == 0 {
-        // One insertion behind one more hyphen mostly mends what there is to mend.
+        // One insertion after one more hyphen mostly mends what there is to mend.
         let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
         if is_sure {
             return true;
@@ -43,7 +43,7 @@ pub(super) fn completion(encoded: &[u8], least: usize, most: usize, turning: boo
 }
 
 /// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
-/// at the end, too. Behind the hyphen are insertions that mend the rest.
+/// at the end, too. After the hyphen are insertions that mend the rest.
 fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let letters = most.checked_sub(FIRST_INSERTION + 1)?;
