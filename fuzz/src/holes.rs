@@ -38,19 +38,19 @@ impl From<GrammarError> for Ended {
 /// A text before a hole and the texts after it, between which there are holes.
 struct Case {
     before: Vec<u8>,
-    behind: Vec<Vec<u8>>,
+    after: Vec<Vec<u8>>,
 }
 
 impl Case {
     fn pieces<'t>(&'t self, before: &'t [u8]) -> Vec<Piece<'t>> {
-        let behind = self.behind.iter().flat_map(|text| [Piece::Hole, Piece::Text(text)]);
-        std::iter::once(Piece::Text(before)).chain(behind).collect()
+        let after = self.after.iter().flat_map(|text| [Piece::Hole, Piece::Text(text)]);
+        std::iter::once(Piece::Text(before)).chain(after).collect()
     }
 
     /// The same with a text in the place of the first hole.
     fn filled(&self, before: &[u8]) -> Case {
-        let (first, rest) = self.behind.split_first().expect("there is a hole");
-        Case { before: [before, first].concat(), behind: rest.to_vec() }
+        let (first, rest) = self.after.split_first().expect("there is a hole");
+        Case { before: [before, first].concat(), after: rest.to_vec() }
     }
 }
 
@@ -62,7 +62,7 @@ fn random_case(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> (Case, bool) {
     cuts.sort_unstable();
     let ends = cuts.iter().copied().skip(2).step_by(2).chain([text.len()]);
     let starts = cuts.iter().copied().skip(1).step_by(2);
-    let mut behind: Vec<Vec<u8>> = starts.zip(ends).map(|(from, to)| text[from..to].to_vec()).collect();
+    let mut after: Vec<Vec<u8>> = starts.zip(ends).map(|(from, to)| text[from..to].to_vec()).collect();
     let mut before = text[..cuts[0]].to_vec();
     let is_cut_only = !choices.chance(3);
     if !is_cut_only {
@@ -70,15 +70,15 @@ fn random_case(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> (Case, bool) {
         let from = choices.below(other.len() + 1);
         match choices.below(3) {
             0 => before = other[..from].to_vec(),
-            1 => *behind.last_mut().expect("there is a hole") = other[from..].to_vec(),
+            1 => *after.last_mut().expect("there is a hole") = other[from..].to_vec(),
             _ => before.extend(other.get(from)),
         }
     }
     // Holes beside each other are one.
-    let last = behind.pop().expect("there is a hole");
-    behind.retain(|text| !text.is_empty());
-    behind.push(last);
-    (Case { before, behind }, is_cut_only)
+    let last = after.pop().expect("there is a hole");
+    after.retain(|text| !text.is_empty());
+    after.push(last);
+    (Case { before, after }, is_cut_only)
 }
 
 /// What a recogniser without holes says of a text.
@@ -89,11 +89,11 @@ fn is_text(oracle: &mut Oracle<'_>, text: &[u8]) -> Option<bool> {
 /// Whether some short fills complete a text; `None` where that is not known.
 fn short_fills(oracle: &mut Oracle<'_>, case: &Case, fills: &[Vec<u8>]) -> Option<bool> {
     let mut begun = vec![case.before.clone()];
-    for behind in &case.behind {
+    for after in &case.after {
         // One hole is filled with all fills, each of several with those of at most one byte.
-        let most = if case.behind.len() == 1 { TRIED } else { 1 };
+        let most = if case.after.len() == 1 { TRIED } else { 1 };
         let fitting = || fills.iter().filter(|fill| fill.len() <= most);
-        begun = begun.iter().flat_map(|text| fitting().map(|fill| [text, &fill[..], behind].concat())).collect();
+        begun = begun.iter().flat_map(|text| fitting().map(|fill| [text, &fill[..], after].concat())).collect();
     }
     for text in begun {
         if is_text(oracle, &text)? {
@@ -121,7 +121,7 @@ fn all_fills(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
 /// A text that completes a case, by filling one hole after the other.
 fn completed(holes: &mut Holes, tokens: &Tokens, case: Case, what: &str) -> Result<Option<Vec<u8>>, Ended> {
     let mut case = case;
-    while !case.behind.is_empty() {
+    while !case.after.is_empty() {
         let Some(mut matcher) = matcher(holes.quotient(&case.pieces(&case.before))?, tokens)? else { return Ok(None) };
         assert!(matcher.accept_bytes(&case.before)?, "{:?} begins a text of the quotient: {what}", show(&case));
         let fill = match matcher.shortest_completion(MOST) {
@@ -140,7 +140,7 @@ fn matcher(grammar: Grammar, tokens: &Tokens) -> Result<Option<GrammarMatcher>, 
 }
 
 fn show(case: &Case) -> String {
-    let texts = std::iter::once(&case.before).chain(&case.behind);
+    let texts = std::iter::once(&case.before).chain(&case.after);
     texts.map(|text| format!("{:?}", String::from_utf8_lossy(text))).collect::<Vec<_>>().join(" HOLE ")
 }
 
@@ -223,7 +223,7 @@ impl Checks {
         if !found {
             assert_ne!(short_fills(oracle, case, &all_fills(&self.texts)), Some(true), "{shown}");
         } else if !self.has_tokens {
-            let again = Case { before: case.before.clone(), behind: case.behind.clone() };
+            let again = Case { before: case.before.clone(), after: case.after.clone() };
             if let Some(text) = completed(&mut self.holes, &self.tokens, again, shown)? {
                 self.counts.texts += 1;
                 assert_ne!(is_text(oracle, &text), Some(false), "{:?}: {shown}", String::from_utf8_lossy(&text));
@@ -250,7 +250,7 @@ impl Checks {
                 text.extend(choices.pick(&self.texts).first());
             }
             let filled = case.filled(&text);
-            let expected = match filled.behind[..] {
+            let expected = match filled.after[..] {
                 [] => is_text(oracle, &filled.before),
                 _ => self.holes.is_completable(&filled.pieces(&filled.before)).ok(),
             };

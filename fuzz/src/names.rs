@@ -97,7 +97,7 @@ impl Part {
             Part::Sequence(parts) => {
                 let mut found = Texts::from([here("")]);
                 for part in parts {
-                    found = part.behind(&found)?;
+                    found = part.after(&found)?;
                 }
                 found
             }
@@ -107,14 +107,14 @@ impl Part {
                     if count >= *min {
                         found.extend(round.iter().cloned());
                     }
-                    round = body.behind(&round)?;
+                    round = body.after(&round)?;
                 }
                 found
             }
         })
     }
 
-    fn behind(&self, found: &Texts) -> Option<Texts> {
+    fn after(&self, found: &Texts) -> Option<Texts> {
         let mut longer = Texts::new();
         for (text, names) in found {
             longer.extend(self.texts(names)?.into_iter().map(|(more, names)| (format!("{text}{more}"), names)));

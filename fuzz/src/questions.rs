@@ -271,7 +271,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     let parents: Vec<usize> = (0..count).map(|node| if node == 0 { 0 } else { choices.below(node) }).collect();
     let mut tokens: Vec<i64> = vec![-1; count];
     for node in 1..count {
-        let mut parent = behind(&matcher, &parents, &tokens, parents[node])?;
+        let mut parent = after(&matcher, &parents, &tokens, parents[node])?;
         let likely = parent.as_mut().filter(|parent| !parent.is_terminated()).map(allowed);
         let likely = likely.transpose()?.unwrap_or_default();
         tokens[node] = if likely.is_empty() || choices.chance(4) {
@@ -289,7 +289,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     let mut expected = Vec::new();
     for node in 0..count {
         let mut row = TokenSet::empty(setting.vocabulary.vocab_size());
-        if let Some(mut at) = behind(&matcher, &parents, &tokens, node)?
+        if let Some(mut at) = after(&matcher, &parents, &tokens, node)?
             && !at.is_terminated()
         {
             row = mask(&mut at)?;
@@ -305,7 +305,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
 }
 
 /// The matcher after a node of a tree; `None` where a token on the way is refused.
-fn behind(
+fn after(
     matcher: &GrammarMatcher,
     parents: &[usize],
     tokens: &[i64],

@@ -88,10 +88,10 @@ impl<'a> Sentences<'a> {
         let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut last = None;
         for free in &members.free {
-            if let Some(behind) = &free.last {
+            if let Some(after) = &free.last {
                 let mut key = Vec::new();
                 self.write(free.key, choices, &mut key, 16)?;
-                let value = value_of(&[&key[..], behind.as_bytes()].concat());
+                let value = value_of(&[&key[..], after.as_bytes()].concat());
                 let is_new = free.taken.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
                 last = is_new.then(|| (self.deriver.exprs.literal(&key), free.value));
                 continue;

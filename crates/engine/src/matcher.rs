@@ -341,7 +341,7 @@ impl GrammarMatcher {
             return Ok(self.may_end_canonically() && self.accept_any(id)?);
         }
         let Some(trail) = &self.trail else { return Ok(false) };
-        let Some((cursor, apart)) = trail.behind(id) else { return Ok(false) };
+        let Some((cursor, apart)) = trail.after(id) else { return Ok(false) };
         let verdict = self.verdict.as_ref().map(|verdict| verdict.leads_on(id, apart));
         if verdict == Some(false) || !self.accept_any(id)? {
             return Ok(false);
@@ -353,7 +353,7 @@ impl GrammarMatcher {
         if verdict == Some(true) {
             return Ok(true);
         }
-        let leads_on = self.probe(|run, here| run.goes_on_behind(&encoding, here, id, &cursor));
+        let leads_on = self.probe(|run, here| run.goes_on_after(&encoding, here, id, &cursor));
         if !matches!(leads_on, Ok(true)) {
             self.rollback(1)?;
         }

@@ -67,8 +67,8 @@ impl Encoding {
     pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
         let places = &mut self.known().places;
         let place = places.of(cursor);
-        let behind = places.advance(self, place, token, apart)?;
-        Some(places.cursor(behind).clone())
+        let after = places.advance(self, place, token, apart)?;
+        Some(places.cursor(after).clone())
     }
 
     /// The tokens that fit a cursor after a token.

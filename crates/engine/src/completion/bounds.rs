@@ -47,7 +47,7 @@ impl ArrayBound {
     const NEVER: ArrayBound = ArrayBound { min: 0, to_come: 0, item: 0, each: 0, values: Vec::new(), rest: NEVER };
 
     /// That after so many elements.
-    fn behind(&self, elements: u32) -> u64 {
+    fn after(&self, elements: u32) -> u64 {
         let missing = self.min.saturating_sub(u64::from(elements)).saturating_add(self.to_come);
         let (mut others, mut all) = (missing, self.rest.saturating_add(self.item.saturating_mul(missing)));
         for &(cost, count) in &self.values {
@@ -186,7 +186,7 @@ impl Bounds {
             bounds.items[id] = bounds.of_array(measured, costs, ItemsId(id as u32), &nodes);
         }
         let all = bounds.nodes.iter().chain(&bounds.members).chain(bounds.lexemes.values()).copied();
-        let all = all.chain(bounds.items.iter().map(|items| items.behind(0)));
+        let all = all.chain(bounds.items.iter().map(|items| items.after(0)));
         bounds.step = all.max().unwrap_or(0).saturating_add(NEW_KEY);
         Ok(bounds)
     }
@@ -209,10 +209,10 @@ impl Bounds {
             Node::Marked { body, .. } => most(body),
             Node::Rule(rule) => most(&measured.rule(*rule).body),
             Node::Items(items) if measured.items(*items).is_bare() => {
-                self.of_array(measured, costs, *items, &self.nodes).behind(0)
+                self.of_array(measured, costs, *items, &self.nodes).after(0)
             }
             Node::Items(items) => match values {
-                Some(values) => self.of_array(measured, costs, *items, values).behind(0),
+                Some(values) => self.of_array(measured, costs, *items, values).after(0),
                 None => cost(&id).saturating_add(self.lexemes[&measured.items(*items).surface.open]),
             },
             Node::Members(members) => match values {
@@ -228,15 +228,15 @@ impl Bounds {
     fn of_sequence(&self, costs: &[u64], parts: &[NodeId], values: Option<&[u64]>) -> u64 {
         let index = |part: &NodeId| part.0 as usize;
         let plain = parts.iter().position(|part| self.opens[index(part)]).map_or(parts.len(), |at| at + 1);
-        let (mut behind, mut worst) = (0u64, 0);
+        let (mut after, mut worst) = (0u64, 0);
         for (at, part) in parts.iter().enumerate().rev() {
             let within = match values {
                 _ if at < plain => self.nodes[index(part)],
                 Some(values) => values[index(part)],
                 None => costs[index(part)],
             };
-            worst = worst.max(within.saturating_add(behind));
-            behind = behind.saturating_add(costs[index(part)]);
+            worst = worst.max(within.saturating_add(after));
+            after = after.saturating_add(costs[index(part)]);
         }
         worst
     }
@@ -364,8 +364,8 @@ impl Bounds {
             let mut worst = 0;
             for entry in entries.into_iter().filter(|&entry| entry != Entry::BOTTOM) {
                 let within = self.of_frame(run, costs, FrameId(entry.head), entry.register);
-                let behind = costs.of_stack(run, entry.below)?;
-                worst = worst.max(within.saturating_add(behind)).max(known[&entry.below]);
+                let after = costs.of_stack(run, entry.below)?;
+                worst = worst.max(within.saturating_add(after)).max(known[&entry.below]);
             }
             known.insert(set, worst);
         }
@@ -386,9 +386,7 @@ impl Bounds {
                 colon.saturating_add(self.nodes[value.0 as usize])
             }
             Frame::AfterValue(id) | Frame::Key(id) => self.members[id.0 as usize],
-            Frame::AfterItem(id) | Frame::Item(id) => {
-                self.items[id.0 as usize].behind(run.stacks.items(register).place)
-            }
+            Frame::AfterItem(id) | Frame::Item(id) => self.items[id.0 as usize].after(run.stacks.items(register).place),
             Frame::Left { .. } => NEVER,
             Frame::Text | Frame::Names | Frame::End(_) => 0,
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],
@@ -397,16 +395,16 @@ impl Bounds {
     }
 
     /// What completes the text after any one token that may come at a configuration, at most.
-    pub fn behind_a_token(
+    pub fn after_a_token(
         &mut self,
         run: &mut Run<'_>,
         costs: &mut Costs,
         configuration: SetId,
     ) -> Result<u64, EngineError> {
-        run.in_mode(Mode::Optimistic, |run| self.behind_any(run, costs, configuration))
+        run.in_mode(Mode::Optimistic, |run| self.after_any(run, costs, configuration))
     }
 
-    fn behind_any(&mut self, run: &mut Run<'_>, costs: &mut Costs, configuration: SetId) -> Result<u64, EngineError> {
+    fn after_any(&mut self, run: &mut Run<'_>, costs: &mut Costs, configuration: SetId) -> Result<u64, EngineError> {
         let mut worst = 0u64;
         let mut known = FxHashMap::default();
         for thread in run.stacks.entries(configuration).to_vec() {

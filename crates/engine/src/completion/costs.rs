@@ -209,7 +209,7 @@ impl Costs {
         grammar: Measured<'_>,
         id: MembersId,
         register: u32,
-        behind_value: bool,
+        after_value: bool,
     ) -> Result<u64, LimitExceeded> {
         let members = grammar.members(id);
         let object = self.object(grammar, id)?;
@@ -244,7 +244,7 @@ impl Costs {
         }
         // Before a key one member must come, whatever the bounds say; of a cut object the last one is apart.
         let last = u32::from(members.is_cut());
-        let at_least = members.min.saturating_sub(count).max(u32::from(!behind_value).saturating_sub(last));
+        let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed);
         let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
         let free = free.saturating_add(new_key(grammar));
@@ -257,7 +257,7 @@ impl Costs {
             missing -= 1;
         }
         let all = u64::try_from(all).unwrap_or(NEVER);
-        let separators = needed + missing + last - u32::from(!behind_value);
+        let separators = needed + missing + last - u32::from(!after_value);
         let item = lexeme_cost(grammar, members.surface.item);
         let end = end_cost(grammar, &self.nodes, members);
         Ok(sum([all, times(missing, free), times(separators, item), end]))
@@ -276,12 +276,12 @@ impl Costs {
     }
 
     /// What the rest of an array takes, after an element or before one: about, where elements count for several counters.
-    fn of_items(&self, run: &Run<'_>, grammar: Measured<'_>, id: ItemsId, register: u32, behind_element: bool) -> u64 {
+    fn of_items(&self, run: &Run<'_>, grammar: Measured<'_>, id: ItemsId, register: u32, after_element: bool) -> u64 {
         let items = grammar.items(id);
         let state = run.stacks.items(register);
         let counts = counts_of(items, state, run.stacks);
         let to_come = |at_least: u32| elements_cost(grammar, &self.nodes, items, state.place, &counts, at_least);
-        let mut elements = to_come(u32::from(!behind_element).max(until_a_repeat(items, state)));
+        let mut elements = to_come(u32::from(!after_element).max(until_a_repeat(items, state)));
         // One of those that are there may come again, but for those of leading places.
         if items.prefix.is_empty()
             && let Some(shortest) = run.shortest_spelled(state)
@@ -289,7 +289,7 @@ impl Costs {
             let again = self.of_text(&shortest).saturating_add(lexeme_cost(grammar, items.surface.item));
             elements = elements.min(to_come(1).max(again));
         }
-        let first = if behind_element { 0 } else { lexeme_cost(grammar, items.surface.item) };
+        let first = if after_element { 0 } else { lexeme_cost(grammar, items.surface.item) };
         sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
     }
 
@@ -642,12 +642,12 @@ fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) ->
     let mut before = chosen.into_sorted_vec();
     let mut dearer: u128 = before.iter().copied().map(u128::from).sum();
     loop {
-        let behind = missing - before.len() as u32;
-        let more = count.saturating_sub(leading.len() as u32).max(behind);
-        let extra = if behind == 0 { Some(0) } else { rest.extra() };
+        let after = missing - before.len() as u32;
+        let more = count.saturating_sub(leading.len() as u32).max(after);
+        let extra = if after == 0 { Some(0) } else { rest.extra() };
         if let Some(extra) = extra {
             let dearer = u64::try_from(dearer).unwrap_or(NEVER);
-            best = best.min(sum([total, dearer, times(more, rest.any), times(behind, extra)]));
+            best = best.min(sum([total, dearer, times(more, rest.any), times(after, extra)]));
         }
         match before.pop() {
             Some(extra) => dearer -= u128::from(extra),

@@ -286,7 +286,7 @@ impl Endings {
 impl Run<'_> {
     /// What completes the text after any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
     /// there is no bound.
-    pub fn most_behind_a_token(
+    pub fn most_after_a_token(
         &mut self,
         endings: &mut Endings,
         configuration: SetId,
@@ -298,11 +298,11 @@ impl Run<'_> {
         if is_canonical {
             let (nodes, bounds) = endings.in_bytes(self)?;
             let mut costs = Costs::in_bytes_of(nodes.clone());
-            let worst = bounds.behind_a_token(self, &mut costs, configuration)?;
+            let worst = bounds.after_a_token(self, &mut costs, configuration)?;
             return Ok((worst.saturating_add(REWRITTEN), bounds.step));
         }
         let mut costs = endings.costs();
-        let worst = endings.bounds.behind_a_token(self, &mut costs, configuration)?;
+        let worst = endings.bounds.after_a_token(self, &mut costs, configuration)?;
         Ok((worst, endings.bounds.step))
     }
 
@@ -335,7 +335,7 @@ impl Run<'_> {
         configuration: SetId,
         mask: &[u32],
     ) -> Result<Vec<u32>, EngineError> {
-        let places = self.places_behind(endings, configuration)?;
+        let places = self.places_after(endings, configuration)?;
         let mut ranked = Vec::new();
         for place in &places.0 {
             let tokens = place.tokens.within(mask, ALIKE).into_iter();
@@ -376,7 +376,7 @@ impl Run<'_> {
     /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the way for which it
     /// was left, or one that is looked for as it was then. Another search may find a way first that takes more. What other masks
     /// have found comes last: it serves where the mask was that of another matcher.
-    pub fn way_out_behind(
+    pub fn way_out_after(
         &mut self,
         endings: &mut Endings,
         left: Option<&WaysLeft>,
@@ -384,7 +384,7 @@ impl Run<'_> {
         here: SetId,
         most: u64,
     ) -> Result<Option<Vec<u32>>, EngineError> {
-        let places = self.places_behind(endings, before)?;
+        let places = self.places_after(endings, before)?;
         let place = places.0.iter().find(|place| place.tokens.has(token));
         let own = place.and_then(|place| left?.by_place.get(&place.first));
         let mut pieces = self.mended_to_any(endings, own.map_or(&[], Vec::as_slice), here, most)?;
@@ -437,7 +437,7 @@ impl Run<'_> {
         let vocabulary = endings.counts.vocabulary.clone();
         let last = way.get(1..).map(|rest| Arc::new(WayOut::of_tokens(&vocabulary, rest)));
         let edges = self.edges_of(configuration, mask);
-        let places = self.places_behind(endings, configuration)?;
+        let places = self.places_after(endings, configuration)?;
         let mut costs = endings.costs();
         let (known, ways, counted) = Default::default();
         let mut search = Search { most, searches: 0, known, ways, last, is_in_vain: false, counted };
@@ -459,8 +459,8 @@ impl Run<'_> {
         }
         for token in edges {
             let bytes = vocabulary.token_bytes(token);
-            let behind = self.step_token(configuration, token, bytes)?;
-            match self.closes(endings, &mut costs, behind, &mut Vec::new(), &mut search)? {
+            let after = self.step_token(configuration, token, bytes)?;
+            match self.closes(endings, &mut costs, after, &mut Vec::new(), &mut search)? {
                 true => token_set::set(mask, token),
                 false => token_set::clear(mask, token),
             }
@@ -521,9 +521,9 @@ impl Run<'_> {
             if read == MANY || is_in_vain || ways.first().is_some_and(|way| way.is_too_long(most)) {
                 continue;
             }
-            let behind = self.run(configuration, bytes)?;
+            let after = self.run(configuration, bytes)?;
             read += 1;
-            if !self.closes(endings, costs, behind, ways, search)? {
+            if !self.closes(endings, costs, after, ways, search)? {
                 continue;
             }
             closing.push(token);
@@ -557,9 +557,9 @@ impl Run<'_> {
         let (mut closing, mut open) = (Vec::new(), Vec::new());
         for (at, &token) in tokens.iter().enumerate() {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
-            let behind = self.run(configuration, bytes)?;
+            let after = self.run(configuration, bytes)?;
             let Endings { numbers, counts, texts, .. } = endings;
-            let (plans, least) = self.plans(numbers, &mut search.counted, counts, costs, texts, behind)?;
+            let (plans, least) = self.plans(numbers, &mut search.counted, counts, costs, texts, after)?;
             if plans.iter().any(|plan| plan.most <= search.most) {
                 closing.push(token);
             } else if least <= search.most {
@@ -726,7 +726,7 @@ impl Run<'_> {
 
     /// The places to which tokens lead from a configuration, as if every key and element were new, with what completes the text
     /// from each. All that is below is looked at, so they are the same wherever that is the same.
-    fn places_behind(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
+    fn places_after(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
         if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
             return Ok(places.clone());
         }
@@ -758,7 +758,7 @@ impl Run<'_> {
                 true => cost.saturating_add(spare),
                 false if !is_doubtful && self.stacks.has_bottom(place) => 0,
                 // What waits tells too little of elements that count and keys that must be new.
-                false => endings.bounds.behind_a_token(self, &mut costs, place)?.saturating_add(1),
+                false => endings.bounds.after_a_token(self, &mut costs, place)?.saturating_add(1),
             };
             let hangs_on = match keeps_text || writes_key {
                 _ if is_doubtful => HangsOn::Token,

@@ -194,7 +194,7 @@ pub(crate) struct Plan {
     /// How many elements come then.
     count: usize,
     /// Whether a sign comes before the first of them.
-    is_behind_element: bool,
+    is_after_element: bool,
     /// Whether `first` ends the array.
     closes: bool,
     /// A number that is none of these elements.
@@ -214,7 +214,7 @@ impl InArray {
         Plan {
             first,
             count,
-            is_behind_element: false,
+            is_after_element: false,
             closes: false,
             without: None,
             numbers: self.numbers.clone(),
@@ -469,7 +469,7 @@ impl Run<'_> {
             let frame = self.machine.fork(ExpansionId(thread.head)).frame;
             let is_told = match self.machine.frame(frame) {
                 Frame::Item(_) => self.plans_within(&array, text, costs, texts, &mut found)?,
-                _ => self.plans_behind(&array, costs, texts, &mut found)?,
+                _ => self.plans_after(&array, costs, texts, &mut found)?,
             };
             if !is_told || !array.numbers.is_least {
                 least = 0;
@@ -545,10 +545,10 @@ impl Run<'_> {
         let mut threads = Vec::new();
         self.start(below, &mut threads)?;
         self.put_text(&mut threads);
-        let behind = self.stacks.configuration(&mut threads)?;
+        let after = self.stacks.configuration(&mut threads)?;
         let mut pieces = vec![Piece::Text(numbers.close.clone())];
-        if !self.stacks.has_bottom(behind) {
-            match self.complete_with(costs, texts, behind, NEVER - 1, LOOKED_AT) {
+        if !self.stacks.has_bottom(after) {
+            match self.complete_with(costs, texts, after, NEVER - 1, LOOKED_AT) {
                 Ok(Completion::Found(found)) => pieces.extend(found),
                 Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {
                     return Ok(None);
@@ -577,7 +577,7 @@ impl Run<'_> {
         let [(tag, residual)] = self.lexemes(thread)[..] else { return Ok(false) };
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let continuations = self.machine.continuations(&expansion, tag);
-        let is_whole = matches!(&continuations[..], [behind] if matches!(behind[..], [(behind, _)] if self.machine.unique_items(behind).is_some()));
+        let is_whole = matches!(&continuations[..], [after] if matches!(after[..], [(after, _)] if self.machine.unique_items(after).is_some()));
         if !is_whole || matches!(state.start, NIL | UNKNOWN_TEXT) {
             return Ok(false);
         }
@@ -585,7 +585,7 @@ impl Run<'_> {
         let count = numbers.min.saturating_sub(state.place.saturating_add(1)) as usize;
         let signs = numbers.item_tokens.saturating_mul(count as u64);
         let plan = |first: Vec<u8>, without: Option<u32>, most: u64, least: u64| Plan {
-            is_behind_element: true,
+            is_after_element: true,
             without,
             most: most.saturating_add(signs),
             // One token for each sign, and one for the end.
@@ -665,7 +665,7 @@ impl Run<'_> {
     }
 
     /// The ways on from a thread after a number; `false` where these may not be all.
-    fn plans_behind(
+    fn plans_after(
         &mut self,
         array: &InArray,
         costs: &Costs,
@@ -683,7 +683,7 @@ impl Run<'_> {
             for continuation in self.machine.continuations(&expansion, tag).iter() {
                 let closes = continuation.is_empty();
                 if !closes
-                    && !matches!(continuation[..], [(behind, _)] if matches!(self.machine.frame(behind), Frame::Item(_)))
+                    && !matches!(continuation[..], [(after, _)] if matches!(self.machine.frame(after), Frame::Item(_)))
                 {
                     return Ok(false);
                 }
@@ -714,7 +714,7 @@ impl Plan {
         let mut texts: Vec<&[u8]> = vec![&self.first];
         let left = self.unused.most.iter().map(|&(_, index)| index).filter(|&index| Some(index) != self.without);
         for (at, index) in left.take(self.count).enumerate() {
-            if at > 0 || self.is_behind_element {
+            if at > 0 || self.is_after_element {
                 texts.push(&numbers.item);
             }
             texts.push(&numbers.values[index as usize].text);

@@ -379,9 +379,9 @@ impl Run<'_> {
             }
             for repeat in text.map_or_else(Vec::new, |text| self.repeats_to_come(thread, text)) {
                 let Repeat { spelled, written, items, below } = repeat;
-                let behind = costs.of_stack(self, below)?.saturating_add(costs.of_end(self.machine.grammar(), items));
+                let after = costs.of_stack(self, below)?.saturating_add(costs.of_end(self.machine.grammar(), items));
                 let length = costs.of_text(&spelled.text(self.stacks)[written as usize..]);
-                note(Way::Repeat { spelled, written }, behind.saturating_add(length));
+                note(Way::Repeat { spelled, written }, after.saturating_add(length));
             }
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             if offers_tokens(thread) {
@@ -453,7 +453,7 @@ impl Run<'_> {
         }
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
-        let mut behind = Vec::new();
+        let mut after = Vec::new();
         for thread in threads {
             if thread == Entry::BOTTOM || offers_tokens(thread) || !self.is_towards_repeat(thread) {
                 continue;
@@ -461,17 +461,17 @@ impl Run<'_> {
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             for tag in expansion.accepts(self.lexeme_cache, thread.state).to_vec() {
                 if self.lexemes(thread).contains(&(tag, lexeme)) {
-                    self.follow(&expansion, tag, thread, &mut behind)?;
+                    self.follow(&expansion, tag, thread, &mut after)?;
                 }
             }
         }
-        Ok(!behind.is_empty())
+        Ok(!after.is_empty())
     }
 
     /// What can be read after a lexeme that begins in one configuration and whose text leads to another one.
-    fn found_behind(&mut self, before: SetId, lexeme: ExprId, behind: SetId) -> Behind {
+    fn found_after(&mut self, before: SetId, lexeme: ExprId, after: SetId) -> Behind {
         if !self.machine.keeps_text() {
-            return if behind == SetId::EMPTY { Behind::Nothing } else { Behind::New };
+            return if after == SetId::EMPTY { Behind::Nothing } else { Behind::New };
         }
         let place = |thread: &Entry| (thread.head, thread.register, thread.below);
         let before = self.stacks.entries(before).to_vec();
@@ -485,7 +485,7 @@ impl Run<'_> {
             *thread != Entry::BOTTOM && thread.state == self.machine.fork(ExpansionId(thread.head)).start()
         };
         let mut found = Behind::Nothing;
-        for thread in self.stacks.entries(behind).iter().filter(|&&thread| !self.machine.is_text(thread)) {
+        for thread in self.stacks.entries(after).iter().filter(|&&thread| !self.machine.is_text(thread)) {
             let mut same = before.iter().filter(|other| place(other) == place(thread)).peekable();
             if same.peek().is_none() || (begins(thread) && !same.any(begins)) {
                 return Behind::New;
@@ -525,10 +525,10 @@ impl Run<'_> {
         let Some(text) = text else { return Ok(None) };
         let place = &frontier.places[next.place as usize];
         let is_known = is_of_another(lexemes, &place.ways, lexeme, &text) || (next.tried > 0 && text == shortest);
-        let (mut behind, mut found) = (SetId::EMPTY, Behind::Nothing);
+        let (mut after, mut found) = (SetId::EMPTY, Behind::Nothing);
         if !is_known || next.tried == 0 {
-            behind = self.run(place.configuration, &text)?;
-            found = self.found_behind(place.configuration, lexeme, behind);
+            after = self.run(place.configuration, &text)?;
+            found = self.found_after(place.configuration, lexeme, after);
         }
         let is_tried = match found {
             Behind::New => is_known || self.must_differ(place.configuration),
@@ -539,7 +539,7 @@ impl Run<'_> {
             frontier.queue.push(Reverse(Next { tried: next.tried + 1, is_unweighed: true, ..*next }));
         }
         let element = array.map(|array| ElementText { array, lexeme, at: next.tried });
-        Ok((found == Behind::New).then_some(Step { to: behind, piece: Piece::Text(text), element }))
+        Ok((found == Behind::New).then_some(Step { to: after, piece: Piece::Text(text), element }))
     }
 
     /// Finds by how much the next text of a lexeme is longer than the one before: only where its turn comes, for mostly the first
@@ -576,12 +576,12 @@ impl Run<'_> {
         let (mut mended, mut later) = (None, None);
         while places.len() <= way.len() {
             let (here, at) = (places[places.len() - 1], places.len() - 1);
-            let behind = match &way[at] {
+            let after = match &way[at] {
                 Piece::Text(text) => self.run(here, text)?,
                 Piece::Token(token) => self.step_token(here, *token, None)?,
             };
-            if behind != SetId::EMPTY {
-                places.push(behind);
+            if after != SetId::EMPTY {
+                places.push(after);
                 continue;
             }
             // A number that the array has may be a beginning of others: then what follows it shows that it is none of them.
@@ -592,7 +592,7 @@ impl Run<'_> {
                 {
                     // What is after it has not been changed.
                     let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
-                    let is_free = |text: &[u8]| !later.is_behind(text, before);
+                    let is_free = |text: &[u8]| !later.is_after(text, before);
                     let rest = way.len() - before - 1;
                     new = self.new_element(lexemes, places[before], old, rest, is_free)?.map(|text| (before, text));
                 }
@@ -624,8 +624,8 @@ impl Run<'_> {
                 if !is_free(&text) {
                     continue;
                 }
-                let behind = self.run(here, &text)?;
-                if self.found_behind(here, lexeme, behind) == Behind::New {
+                let after = self.run(here, &text)?;
+                if self.found_after(here, lexeme, after) == Behind::New {
                     return Ok(Some(text));
                 }
             }
@@ -661,7 +661,7 @@ impl<'w> LastPlaces<'w> {
     }
 
     /// Whether a text stands somewhere after a place.
-    fn is_behind(&self, text: &[u8], place: usize) -> bool {
+    fn is_after(&self, text: &[u8], place: usize) -> bool {
         self.0.get(text).is_some_and(|&last| last > place)
     }
 }

@@ -47,7 +47,7 @@ struct Elements {
 /// What is written before a token and after it, of a key or an element that it is a part of.
 struct Part {
     before: Vec<u8>,
-    behind: Vec<u8>,
+    after: Vec<u8>,
 }
 
 /// An element of which a token is a part.
@@ -59,7 +59,7 @@ struct BegunElement {
 
 impl Part {
     fn with(&self, token: &[u8]) -> Vec<u8> {
-        [&self.before, token, &self.behind].concat()
+        [&self.before, token, &self.after].concat()
     }
 }
 
@@ -86,7 +86,7 @@ impl SharedWay {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
         let text = run.text.take();
-        let behind = text.map(|text| run.text_behind(text, token));
+        let after = text.map(|text| run.text_after(text, token));
         let (here, ended) = run.noting_compared(|run| run.run(configuration, token))?;
         let (is_read, compared) = run.noting_compared(|run| run.leads_to_the_end(here, way))?;
         if !is_read {
@@ -94,25 +94,25 @@ impl SharedWay {
         }
         let Some(key) = run.key_under_way(configuration, here, token) else { return Ok(None) };
         let mut shared = SharedWay::default();
-        let Some(ended) = element_ended(&ended, behind) else { return Ok(None) };
+        let Some(ended) = element_ended(&ended, after) else { return Ok(None) };
         shared.ended = ended.map(|(start, _)| start);
-        if let (Some((start, seen)), Some(end)) = (ended, behind)
+        if let (Some((start, seen)), Some(end)) = (ended, after)
             && !shared.elements.add(run.stacks.since(end, start), 0, token, seen)
         {
             return Ok(None);
         }
         for compared in compared {
-            let is_told = match (compared, behind) {
-                (Compared::Element { start, end, seen }, Some(behind)) => {
-                    let on_the_way = run.stacks.since(end, behind).len();
+            let is_told = match (compared, after) {
+                (Compared::Element { start, end, seen }, Some(after)) => {
+                    let on_the_way = run.stacks.since(end, after).len();
                     let element = run.stacks.since(end, start);
                     shared.elements.add(element, on_the_way, token, seen)
                 }
                 (Compared::Key { object, class, written, seen }, _) => {
                     let written = run.stacks.text(written);
                     shared.later_keys.insert(value_of(&written));
-                    if let Some(behind) = key.rest_of(&written, token) {
-                        let part = Part { before: key.open.clone(), behind: behind.to_vec() };
+                    if let Some(after) = key.rest_of(&written, token) {
+                        let part = Part { before: key.open.clone(), after: after.to_vec() };
                         shared.keys.push(Key { part, object, class, seen, next: ByteSet::EMPTY });
                     }
                     true
@@ -125,7 +125,7 @@ impl SharedWay {
         }
         // The element may take a token for each of its bytes elsewhere, and two beside it may no longer be read as one.
         let is_whole =
-            |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.behind.len()) as u64 + 2;
+            |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.after.len()) as u64 + 2;
         if let [BegunElement { part, .. }] = &shared.elements.begun[..]
             && is_whole(part)
         {
@@ -134,18 +134,18 @@ impl SharedWay {
         }
         shared.elements.find_strings(run);
         for at in 0..shared.keys.len() {
-            shared.keys[at].next = shared.names_behind(run, &shared.keys[at]);
+            shared.keys[at].next = shared.names_after(run, &shared.keys[at]);
         }
         Ok(Some(shared))
     }
 
     /// The bytes with which the names go on that a key must not have, as far as it is written before the token.
-    fn names_behind(&self, run: &Run<'_>, key: &Key) -> ByteSet {
+    fn names_after(&self, run: &Run<'_>, key: &Key) -> ByteSet {
         let Begun { value, escape, quoted } = begun(&key.part.before);
         if !quoted || !escape.is_empty() {
             return ByteSet::range(0, 255);
         }
-        let taken = run.machine.taken_behind(key.object, key.class, &value);
+        let taken = run.machine.taken_after(key.object, key.class, &value);
         let taken = taken.iter().map(|name| name.as_bytes().to_vec());
         let seen = run.stacks.seen.entries(key.seen).map(|name| run.stacks.text(name));
         let names = taken.chain(seen).chain(self.later_keys.iter().cloned());
@@ -161,9 +161,9 @@ impl SharedWay {
     pub fn ends_alike(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
-        let behind = run.text.take().map(|text| run.text_behind(text, token));
+        let after = run.text.take().map(|text| run.text_after(text, token));
         let (_, ended) = run.noting_compared(|run| run.run(configuration, token))?;
-        Ok(element_ended(&ended, behind).is_some_and(|ended| ended.map(|(start, _)| start) == self.ended))
+        Ok(element_ended(&ended, after).is_some_and(|ended| ended.map(|(start, _)| start) == self.ended))
     }
 
     fn is_new_key(&self, run: &Run<'_>, key: &Key, token: &[u8]) -> bool {
@@ -183,11 +183,11 @@ impl SharedWay {
 /// The text before the element that ends with a token, if one does, and the list of those before it, from what was compared within the
 /// token; `None` where more is compared. Of a number that goes on no beginning is an element.
 #[expect(clippy::option_option, reason = "not known, none and one are three answers")]
-fn element_ended(compared: &[Compared], behind: Option<u32>) -> Option<Option<(u32, u32)>> {
+fn element_ended(compared: &[Compared], after: Option<u32>) -> Option<Option<(u32, u32)>> {
     let Some(&last) = compared.last() else { return Some(None) };
     let Compared::Element { start: before, end, seen } = last else { return None };
     let is_of_last = |other: &Compared| matches!(*other, Compared::Element { start, .. } if start == before);
-    (Some(end) == behind && compared.iter().all(is_of_last)).then_some(Some((before, seen)))
+    (Some(end) == after && compared.iter().all(is_of_last)).then_some(Some((before, seen)))
 }
 
 /// What of a token belongs to the key under way after it, of which so much is written before: from its last quote on, where the key
@@ -212,8 +212,8 @@ impl Elements {
             return true;
         }
         let Some(before) = (element.len() - on_the_way).checked_sub(token.len()) else { return false };
-        let behind = element[before + token.len()..].to_vec();
-        self.begun.push(BegunElement { part: Part { before: element[..before].to_vec(), behind }, seen });
+        let after = element[before + token.len()..].to_vec();
+        self.begun.push(BegunElement { part: Part { before: element[..before].to_vec(), after }, seen });
         true
     }
 
@@ -261,7 +261,7 @@ impl KeyUnderWay {
 
 impl Run<'_> {
     /// The text after a token.
-    fn text_behind(&mut self, text: u32, token: &[u8]) -> u32 {
+    fn text_after(&mut self, text: u32, token: &[u8]) -> u32 {
         token.iter().fold(text, |text, &byte| self.stacks.append(text, u32::from(byte)))
     }
 
@@ -282,7 +282,7 @@ impl Run<'_> {
         &mut self,
         configuration: SetId,
         element: &[u8],
-        behind: SetId,
+        after: SetId,
         way: &[Piece],
     ) -> Result<FxHashSet<Vec<u8>>, EngineError> {
         let mut values = FxHashSet::default();
@@ -290,7 +290,7 @@ impl Run<'_> {
         if !self.lexeme_cache.deriver().matches(lexeme, element.trim_ascii())? {
             return Ok(values);
         }
-        let mut here = behind;
+        let mut here = after;
         for piece in way {
             let Piece::Text(text) = piece else { return Ok(FxHashSet::default()) };
             if self.array_of_element(here, lexeme) == Some(array)
@@ -304,8 +304,8 @@ impl Run<'_> {
     }
 
     /// The key under way after a token, which leads from one configuration to the other; `None` where it is not plain which one.
-    fn key_under_way(&self, before: SetId, behind: SetId, token: &[u8]) -> Option<KeyUnderWay> {
-        let (open, written) = (self.open_key(before)?, self.open_key(behind)?);
+    fn key_under_way(&self, before: SetId, after: SetId, token: &[u8]) -> Option<KeyUnderWay> {
+        let (open, written) = (self.open_key(before)?, self.open_key(after)?);
         let key = KeyUnderWay { open, is_begun: !written.is_empty() };
         (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
     }

@@ -41,8 +41,8 @@ fn fewest_tokens_while<E>(
         let mut node = trie.root(text[at]);
         let mut depth = 1;
         while let Some(here) = node {
-            let behind = best[at + depth].map(|(count, ..)| count + 1);
-            if let (Some(token), Some(count)) = (trie.entry_at(here), behind)
+            let after = best[at + depth].map(|(count, ..)| count + 1);
+            if let (Some(token), Some(count)) = (trie.entry_at(here), after)
                 && best[at].is_none_or(|(known, ..)| count <= known)
             {
                 best[at] = Some((count, token, depth as u32));

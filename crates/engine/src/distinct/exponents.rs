@@ -144,10 +144,7 @@ pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
 }
 
 /// The exponents that can come after the mark, in order; `None` where they are too many or too large.
-pub(crate) fn exponents_behind_mark(
-    deriver: &mut Deriver,
-    residual: ExprId,
-) -> Result<Option<Vec<i64>>, LimitExceeded> {
+pub(crate) fn exponents_after_mark(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Vec<i64>>, LimitExceeded> {
     let found = Exponent::default().ways_on(deriver, residual)?;
     let sorted = |found: FxHashSet<i64>| {
         let mut exponents: Vec<i64> = found.into_iter().collect();

@@ -4,7 +4,7 @@ use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{FEW, SEARCHED};
 
-use crate::distinct::exponents::{exponents_behind_mark, is_spelled_freely};
+use crate::distinct::exponents::{exponents_after_mark, is_spelled_freely};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::IN_BLANKS;
@@ -246,7 +246,7 @@ impl Run<'_> {
         // Where the search begins, that the number ends as it is is tried with an exponent of 0.
         let makes_a_value = |exponent: &i64| is_first || *exponent != 0;
         let text = |exponent: i64| format!("e{exponent}").into_bytes();
-        let exponents = exponents_behind_mark(deriver, behind)?;
+        let exponents = exponents_after_mark(deriver, behind)?;
         Ok(exponents.map(|exponents| exponents.into_iter().filter(makes_a_value).map(text).collect()))
     }
 

@@ -125,7 +125,7 @@ impl Run<'_> {
             Some(blanks) => {
                 let runs = self.lexeme_cache.blank_runs(vocabulary, blanks.set);
                 for byte in names.next_bytes(StateId::START).iter() {
-                    for &(run, node) in runs.behind(byte, expansion.blanks_left(thread.state)) {
+                    for &(run, node) in runs.after(byte, expansion.blanks_left(thread.state)) {
                         let nodes = (node as usize, node as usize + trie.size(node as usize));
                         parts.push((nodes, run as usize, StateId::START.0));
                     }

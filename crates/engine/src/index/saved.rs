@@ -72,10 +72,10 @@ impl TokenIndex {
             stretches.push(Stretch::new(start, end, target));
         }
         for bounds in starts.windows(2) {
-            let mut behind = 0;
+            let mut after = 0;
             for stretch in &stretches[bounds[0] as usize..bounds[1] as usize] {
-                check(behind <= stretch.start, "a token is out of range")?;
-                behind = stretch.end();
+                check(after <= stretch.start, "a token is out of range")?;
+                after = stretch.end();
             }
         }
         check(reaches_all(&starts, &stretches), "a state is out of reach")?;

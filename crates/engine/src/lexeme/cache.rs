@@ -35,7 +35,7 @@ pub struct LexemeCache {
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
     pub(crate) rows: FxHashMap<RowKey, Arc<Row>>,
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
-    pub(crate) behind_runs: Behind,
+    pub(crate) after_runs: Behind,
     /// See [`LexemeCache::without_limits`].
     pub(crate) unlimited: Recent<DfaId>,
     pub(crate) rows_bytes: usize,
@@ -68,7 +68,7 @@ impl LexemeCache {
             dfa_index: FxHashMap::default(),
             rows: FxHashMap::default(),
             classes: FxHashMap::default(),
-            behind_runs: Behind::default(),
+            after_runs: Behind::default(),
             unlimited: Recent::default(),
             rows_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
@@ -149,7 +149,7 @@ impl LexemeCache {
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
-            + self.behind_runs.memory_bytes();
+            + self.after_runs.memory_bytes();
         if told > self.measured.0 + self.measured.0 / 8 {
             self.measured = (told, self.memory_bytes_apart());
         }
@@ -219,10 +219,10 @@ impl LexemeCache {
     }
 
     /// The ways after a byte; `None` where they are too many to keep.
-    pub fn ways_behind(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
+    pub fn ways_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
         let ways = self.ways.entry(byte).or_insert_with(|| {
             // A state with more leaving tokens is left almost everywhere, and a walk of what follows is cheaper than the suffixes.
-            let ways = Suffixes::behind_byte(vocabulary, byte, SEARCHED).map(Arc::new);
+            let ways = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
             self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
             ways
         });

@@ -18,7 +18,7 @@ use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
 /// The bytes that may come after a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
-const BEHIND_VALUES: &[u8] = b",:]} \t\r\n";
+const AFTER_VALUES: &[u8] = b",:]} \t\r\n";
 
 /// The ways from some nodes of a vocabulary's trie, by suffix.
 pub struct Suffixes {
@@ -39,7 +39,7 @@ pub type EscapedEnd = (u32, Arc<[u8]>);
 
 impl Suffixes {
     /// The ways from nodes, which come ascending.
-    pub fn behind(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
+    pub fn after(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
         let trie = vocabulary.trie();
         let spelled = |token| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
         let mut leaving: Vec<(&[u8], u32, u32)> = Vec::new();
@@ -77,11 +77,11 @@ impl Suffixes {
     }
 
     /// The ways from all nodes that a byte leads to; `None` where they are more than `most`.
-    pub fn behind_byte(vocabulary: &Tokens, byte: u8, most: usize) -> Option<Suffixes> {
+    pub fn after_byte(vocabulary: &Tokens, byte: u8, most: usize) -> Option<Suffixes> {
         let trie = vocabulary.trie();
         let nodes: Vec<u32> = (0..trie.len()).filter(|&node| trie.byte(node) == byte).map(|node| node as u32).collect();
         let below: usize = nodes.iter().map(|&node| trie.size(node as usize) - 1).sum();
-        (below <= 2 * most).then(|| Suffixes::behind(vocabulary, nodes.into_iter()))
+        (below <= 2 * most).then(|| Suffixes::after(vocabulary, nodes.into_iter()))
     }
 
     /// The distinct suffixes; an entry is the number of one.
@@ -121,8 +121,8 @@ pub struct Leaving {
     nodes: Box<[u32]>,
     /// The bytes with which tokens go on after those nodes.
     first: ByteSet,
-    /// The nodes with which they go on where the byte is one of [`BEHIND_VALUES`].
-    behind_values: Box<[u32]>,
+    /// The nodes with which they go on where the byte is one of [`AFTER_VALUES`].
+    after_values: Box<[u32]>,
     crossings: OnceLock<Crossings>,
 }
 
@@ -131,15 +131,15 @@ impl Leaving {
     pub fn through(vocabulary: &Tokens, residuals: &[u32], nodes: impl Iterator<Item = u32>) -> Leaving {
         let trie = vocabulary.trie();
         let nodes: Box<[u32]> = nodes.collect();
-        let (mut first, mut behind_values) = (ByteSet::EMPTY, Vec::new());
+        let (mut first, mut after_values) = (ByteSet::EMPTY, Vec::new());
         for child in nodes.iter().flat_map(|&node| trie.child_nodes(node as usize)) {
             first.insert(trie.byte(child));
-            if BEHIND_VALUES.contains(&trie.byte(child)) {
-                behind_values.push(child as u32);
+            if AFTER_VALUES.contains(&trie.byte(child)) {
+                after_values.push(child as u32);
             }
         }
-        let (behind_values, crossings) = (behind_values.into(), OnceLock::new());
-        Leaving { residuals: residuals.into(), nodes, first, behind_values, crossings }
+        let (after_values, crossings) = (after_values.into(), OnceLock::new());
+        Leaving { residuals: residuals.into(), nodes, first, after_values, crossings }
     }
 
     /// Those whose ways are known.
@@ -148,7 +148,7 @@ impl Leaving {
             residuals: crossings.residuals.clone(),
             nodes: Box::default(),
             first: ByteSet::ALL,
-            behind_values: Box::default(),
+            after_values: Box::default(),
             crossings: OnceLock::from(crossings),
         }
     }
@@ -176,8 +176,8 @@ impl Leaving {
             return None;
         }
         let bytes = bytes.intersect(&self.first);
-        if bytes.iter().all(|byte| BEHIND_VALUES.contains(&byte)) {
-            let next = self.behind_values.iter().filter(|&&child| bytes.contains(trie.byte(child as usize)));
+        if bytes.iter().all(|byte| AFTER_VALUES.contains(&byte)) {
+            let next = self.after_values.iter().filter(|&&child| bytes.contains(trie.byte(child as usize)));
             return Some(next.copied().collect()).filter(|next: &Vec<u32>| next.len() <= most);
         }
         let next = self.nodes.iter().flat_map(|&node| trie.child_nodes(node as usize));
@@ -189,7 +189,7 @@ impl Leaving {
     /// The ways, found when they are first asked for.
     pub fn crossings(&self, vocabulary: &Tokens) -> &Crossings {
         self.crossings.get_or_init(|| {
-            let suffixes = Suffixes::behind(vocabulary, self.nodes.iter().copied());
+            let suffixes = Suffixes::after(vocabulary, self.nodes.iter().copied());
             Crossings::through_all(&self.residuals, suffixes)
         })
     }
@@ -206,7 +206,7 @@ impl Leaving {
     /// Bytes of memory held, about, without what is shared.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Leaving>()
-            + (self.nodes.len() + self.behind_values.len()) * 4
+            + (self.nodes.len() + self.after_values.len()) * 4
             + self.crossings.get().map_or(0, Crossings::memory_bytes)
     }
 }

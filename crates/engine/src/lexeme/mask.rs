@@ -14,10 +14,10 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
 /// So many characters are looked at after a token, to see how its tokenizer goes on.
-pub const CHARACTERS_BEHIND: u32 = 4;
+pub const CHARACTERS_AFTER: u32 = 4;
 
 /// As many bytes at most.
-pub const BYTES_BEHIND: u32 = 4 * CHARACTERS_BEHIND;
+pub const BYTES_AFTER: u32 = 4 * CHARACTERS_AFTER;
 
 /// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
 #[derive(Clone)]

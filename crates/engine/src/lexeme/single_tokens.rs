@@ -40,8 +40,8 @@ impl IdSet {
 
     /// Whether an id is in the set.
     pub fn contains(&self, id: u32) -> bool {
-        let behind = self.ranges.partition_point(|&(from, _)| from <= id);
-        behind > 0 && id <= self.ranges[behind - 1].1
+        let after = self.ranges.partition_point(|&(from, _)| from <= id);
+        after > 0 && id <= self.ranges[after - 1].1
     }
 
     /// The ids, ascending.

@@ -30,7 +30,7 @@ pub struct BlankRuns {
     tokens: Vec<(u32, u32)>,
     /// For every other byte the nodes of the trie that it leads into after a run, with the run's length, shortest first;
     /// also those after no blank at all.
-    behind: Vec<Vec<(u32, u32)>>,
+    after: Vec<Vec<(u32, u32)>>,
     longest: u32,
     rows: FxHashMap<u32, Arc<Row>>,
 }
@@ -40,7 +40,7 @@ impl BlankRuns {
     pub fn new(vocabulary: &Tokens, set: ByteSet) -> BlankRuns {
         let trie = vocabulary.trie();
         let mut tokens = Vec::new();
-        let mut behind = vec![Vec::new(); 256];
+        let mut after = vec![Vec::new(); 256];
         let mut node = 0;
         while node < trie.len() {
             let (byte, run) = (trie.byte(node), trie.depth(node) as u32 - 1);
@@ -48,14 +48,14 @@ impl BlankRuns {
                 tokens.extend(trie.entry_at(node).map(|token| (run + 1, token)));
                 node += 1;
             } else {
-                behind[usize::from(byte)].push((run, node as u32));
+                after[usize::from(byte)].push((run, node as u32));
                 node += trie.size(node);
             }
         }
         tokens.sort_unstable();
-        behind.iter_mut().for_each(|nodes| nodes.sort_unstable());
-        let longest = tokens.iter().chain(behind.iter().flatten()).map(|&(run, _)| run).max().unwrap_or(0);
-        BlankRuns { tokens, behind, longest, rows: FxHashMap::default() }
+        after.iter_mut().for_each(|nodes| nodes.sort_unstable());
+        let longest = tokens.iter().chain(after.iter().flatten()).map(|&(run, _)| run).max().unwrap_or(0);
+        BlankRuns { tokens, after, longest, rows: FxHashMap::default() }
     }
 
     /// A number of blanks, or the longest run where it is no more.
@@ -82,8 +82,8 @@ impl BlankRuns {
     }
 
     /// The nodes that a byte leads into after at most so many blanks.
-    pub fn behind(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
-        let nodes = &self.behind[usize::from(byte)];
+    pub fn after(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
+        let nodes = &self.after[usize::from(byte)];
         match most {
             None => nodes,
             Some(most) => &nodes[..nodes.partition_point(|&(run, _)| run <= most)],
@@ -92,7 +92,7 @@ impl BlankRuns {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let nodes: usize = self.behind.iter().map(|nodes| nodes.len() * 8 + 24).sum();
+        let nodes: usize = self.after.iter().map(|nodes| nodes.len() * 8 + 24).sum();
         self.tokens.len() * 8 + nodes + self.rows.values().map(|row| row.memory_bytes()).sum::<usize>()
     }
 }

@@ -13,7 +13,7 @@ use crate::machine::layout::Machine;
 
 impl Machine {
     /// With what the frames of a continuation begin, `None` where only laying them out tells it.
-    pub(crate) fn begins_behind(&mut self, continuation: &Continuation) -> Option<Begins> {
+    pub(crate) fn begins_after(&mut self, continuation: &Continuation) -> Option<Begins> {
         let mut begins = Begins::NOTHING;
         for &(frame, _) in continuation.iter().rev() {
             let next = self.begins(frame)?;

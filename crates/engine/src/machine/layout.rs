@@ -254,7 +254,7 @@ impl Machine {
     }
 
     /// The values with this beginning that a free key of a class must not have, ascending.
-    pub(crate) fn taken_behind(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
+    pub(crate) fn taken_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
         let taken = &self.grammar.members(members).free[class as usize].taken;
         let from = &taken[taken.partition_point(|name| name.as_bytes() < begun)..];
         &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]

@@ -330,10 +330,10 @@ fn quote(name: &str, texts: &mut Vec<u8>) {
 /// How a text compares with a name between quotes.
 fn against_quoted(text: &[u8], name: &str) -> Ordering {
     let Some((first, text)) = text.split_first() else { return Ordering::Less };
-    let (within, behind) = text.split_at(text.len().min(name.len()));
+    let (within, after) = text.split_at(text.len().min(name.len()));
     first.cmp(&b'"').then_with(|| within.cmp(&name.as_bytes()[..within.len()])).then_with(|| match within.len() {
         len if len < name.len() => Ordering::Less,
-        _ => behind.cmp(b"\""),
+        _ => after.cmp(b"\""),
     })
 }
 

@@ -29,7 +29,7 @@ struct Found {
 
 /// What stands between a key and the end of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct ValueBehindKey {
+struct ValueAfterKey {
     /// The blanks after the key, which the colon's thread reads.
     blanks: Option<Blanks>,
     /// The colon as the lexeme cache knows it.
@@ -49,7 +49,7 @@ struct WithinValue {
 #[derive(Default)]
 pub(crate) struct WithinValues {
     /// By the place of the suffixes in memory and the value; `None` where the ways are too many.
-    known: Bounded<(usize, ValueBehindKey), Option<Arc<WithinValue>>>,
+    known: Bounded<(usize, ValueAfterKey), Option<Arc<WithinValue>>>,
 }
 
 impl Extension for WithinValues {
@@ -61,7 +61,7 @@ impl Extension for WithinValues {
 impl Run<'_> {
     /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after a free key, once or more,
     /// with what is in doubt then. `doubt` is what is known of that before.
-    pub(crate) fn read_behind_key(
+    pub(crate) fn read_after_key(
         &mut self,
         crossings: &Crossings,
         threads: &mut Vec<Entry>,
@@ -99,10 +99,10 @@ fn read_within_values(
         if ends.is_empty() {
             continue;
         }
-        let mut behind = Vec::new();
-        run.start(thread.below, &mut behind)?;
-        run.stacks.join(&mut behind)?;
-        if !Walk::new(run).behind_nodes(suffixes.trie(), ends, &behind, &mut *reached)? {
+        let mut after = Vec::new();
+        run.start(thread.below, &mut after)?;
+        run.stacks.join(&mut after)?;
+        if !Walk::new(run).after_nodes(suffixes.trie(), ends, &after, &mut *reached)? {
             return Ok(false);
         }
     }
@@ -147,7 +147,7 @@ impl Run<'_> {
         let Some(value) = self.machine.shape_of(self.lexeme_cache.extensions.get(), value) else { return Ok(None) };
         let colon = self.machine.grammar().members(members).surface.colon;
         let colon = self.machine.lexeme(self.lexeme_cache, colon)?;
-        let name = (Arc::as_ptr(suffixes).addr(), ValueBehindKey { blanks, colon, value });
+        let name = (Arc::as_ptr(suffixes).addr(), ValueAfterKey { blanks, colon, value });
         if let Some(known) = self.lexeme_cache.extensions.get::<WithinValues>().known.get(&name) {
             return Ok(known.clone());
         }

@@ -124,7 +124,7 @@ impl Run<'_> {
         let here = match expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
             Some(blanks) => {
                 let left = expansion.blanks_left(thread.state);
-                self.lexeme_cache.row_behind_blanks(vocabulary, dfa, blanks.set, left)?
+                self.lexeme_cache.row_after_blanks(vocabulary, dfa, blanks.set, left)?
             }
             None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
                 self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
@@ -193,7 +193,7 @@ impl Run<'_> {
             let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
             let mut nodes = None;
             if !expansion.free
-                && let Some(first) = self.first_behind(expansion, &tags, thread)?
+                && let Some(first) = self.first_after(expansion, &tags, thread)?
             {
                 nodes = crossings.next_nodes(trie, first, MANY);
                 if nodes.as_ref().is_some_and(Vec::is_empty) {
@@ -232,7 +232,7 @@ impl Run<'_> {
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
             let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
             match expansion.free {
-                true => self.read_behind_key(known, &mut threads, doubt, leaves)?,
+                true => self.read_after_key(known, &mut threads, doubt, leaves)?,
                 false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
             }
         }

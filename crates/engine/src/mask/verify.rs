@@ -91,7 +91,7 @@ impl Run<'_> {
             }
             return;
         };
-        let taken = self.machine.taken_behind(*members, *class, body);
+        let taken = self.machine.taken_after(*members, *class, body);
         if seen.is_empty() && taken.is_empty() {
             return;
         }
@@ -156,25 +156,25 @@ impl Run<'_> {
         let mut start = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut start);
         // What is left after each byte of the token before, up to the first byte after which nothing is, with the text.
-        let mut behind = vec![(start, self.text)];
+        let mut after = vec![(start, self.text)];
         let mut before: &[u8] = &[];
         let mut kept = 0;
         for index in 0..tokens.len() {
             let token = tokens[index];
             let bytes = spelled(token);
             let common = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            behind.truncate(common + 1);
-            while let Some((threads, text)) = behind.last()
-                && let Some(&byte) = bytes.get(behind.len() - 1)
+            after.truncate(common + 1);
+            while let Some((threads, text)) = after.last()
+                && let Some(&byte) = bytes.get(after.len() - 1)
                 && !threads.is_empty()
             {
                 self.stacks.allow(1);
                 self.text = *text;
                 let mut next = Vec::new();
                 self.read_byte(threads, byte, &mut next)?;
-                behind.push((next, self.text));
+                after.push((next, self.text));
             }
-            let (threads, text) = behind.last().expect("the first ones are never taken");
+            let (threads, text) = after.last().expect("the first ones are never taken");
             self.text = *text;
             if !self.goes_on(threads)? {
                 tokens[kept] = token;

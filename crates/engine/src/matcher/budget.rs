@@ -132,7 +132,7 @@ impl GrammarMatcher {
         }
         let is_canonical = self.trail.is_some();
         let (worst, step) =
-            self.with_endings(|run, endings, here| run.most_behind_a_token(endings, here, is_canonical))?;
+            self.with_endings(|run, endings, here| run.most_after_a_token(endings, here, is_canonical))?;
         let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
         // A name that is being written makes all references to it longer.
         let steps = if self.compiled.declares_names() { 0 } else { spare / step.saturating_add(1) };
@@ -240,7 +240,7 @@ impl GrammarMatcher {
                     let ways = self.budget.as_ref().and_then(|budget| budget.left.clone());
                     let ways = ways.filter(|&(at, _)| at + 1 == accepted).map(|(_, ways)| ways);
                     let behind = |run: &mut Run<'_>, endings: &mut Endings, here| {
-                        run.way_out_behind(endings, ways.as_deref(), before, here, left)
+                        run.way_out_after(endings, ways.as_deref(), before, here, left)
                     };
                     way = shorter(way, self.with_endings(behind)?);
                 }

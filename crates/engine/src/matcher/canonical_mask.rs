@@ -6,7 +6,7 @@ use stencilm_support::{BUDGET, Guard, MANY, lock};
 
 use crate::canonical::encoding::Encoding;
 use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict};
-use crate::canonical::viability::crossing::SuffixesBehind;
+use crate::canonical::viability::crossing::SuffixesAfter;
 use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
 use crate::canonical::viability::sparse::listed_tokens;
 use crate::compiled::Layout;
@@ -150,7 +150,7 @@ impl Layout {
                 return Ok(known);
             }
             is_open = true;
-            if let Some(known) = cache.dead_ends_behind.get(before).and_then(|kept| kept.get(run, saturated)) {
+            if let Some(known) = cache.dead_ends_after.get(before).and_then(|kept| kept.get(run, saturated)) {
                 return Ok(known);
             }
         }
@@ -163,7 +163,7 @@ impl Layout {
                 let known = self.dead_ends_before(run, cache, (saturated, keeps), encoding, &there, asked)?;
                 return run.dead_ends_in_whole(encoding, saturated, (cursor, token), (&there.0, &known), asked.fitting);
             }
-            let lexemes = (&mut cache.in_lexemes, &mut cache.behind);
+            let lexemes = (&mut cache.in_lexemes, &mut cache.after);
             run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked)
         });
         let found = Arc::new(found?);
@@ -171,7 +171,7 @@ impl Layout {
         debug_assert!(
             !is_taken_over || {
                 let lexemes =
-                    (&mut cache.in_lexemes, &mut SuffixesBehind::new(BUDGET, self.vocabulary.trie().max_depth()));
+                    (&mut cache.in_lexemes, &mut SuffixesAfter::new(BUDGET, self.vocabulary.trie().max_depth()));
                 let twin = run.untracked(|run| run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked))?;
                 found.tells_the_same(&twin, encoding, token, asked.fitting, asked.mask)
             }
@@ -179,7 +179,7 @@ impl Layout {
         if let Some(reads) = reads.filter(|_| keeps) {
             let cache = match is_open {
                 false => cache.dead_ends.of(cursor.clone()),
-                true => cache.dead_ends_behind.of(before.clone()),
+                true => cache.dead_ends_after.of(before.clone()),
             };
             cache.keep(run.machine, run.stacks, saturated, &reads, &found, found.memory_bytes());
         }

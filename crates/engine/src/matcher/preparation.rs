@@ -257,7 +257,7 @@ impl Preparation {
         let mark = self.stacks.mark();
         let place = match token {
             None => Some(from),
-            Some(token) => self.behind(compiled, layout, from, token)?,
+            Some(token) => self.after(compiled, layout, from, token)?,
         };
         let place = place.filter(|place| !self.seen.contains(&place.configuration));
         if place.is_none() {
@@ -289,7 +289,7 @@ impl Preparation {
     }
 
     /// The place after a token; `None` where it does not fit.
-    fn behind(
+    fn after(
         &mut self,
         compiled: &CompiledGrammar,
         layout: &Layout,

@@ -12,7 +12,7 @@
 
 pub(crate) mod annotations;
 pub(crate) mod clamp;
-pub(crate) mod first_behind;
+pub(crate) mod first_after;
 pub(crate) mod names;
 pub(crate) mod reads;
 pub(crate) mod registers;

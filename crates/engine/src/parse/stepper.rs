@@ -436,7 +436,7 @@ impl Run<'_> {
         // What is compared with other texts hangs on the byte itself.
         let key = match self.machine.keeps_text() {
             true => None,
-            false => Some((configuration, self.states_behind(configuration, byte)?)),
+            false => Some((configuration, self.states_after(configuration, byte)?)),
         };
         let known = &mut self.known.get_or_insert_default().steps[thin];
         let alike = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
@@ -456,7 +456,7 @@ impl Run<'_> {
     }
 
     /// Where a byte leads the threads of a configuration.
-    fn states_behind(&mut self, configuration: SetId, byte: u8) -> Result<States, EngineError> {
+    fn states_after(&mut self, configuration: SetId, byte: u8) -> Result<States, EngineError> {
         let mut states = Vec::with_capacity(self.stacks.entries(configuration).len());
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
@@ -581,7 +581,7 @@ impl Run<'_> {
         }
         let mut moved = Entry { state, ..thread };
         if self.is_exact() && expansion.free && state & IN_BLANKS == 0 {
-            moved.register = self.register_behind(&expansion, thread.register, byte);
+            moved.register = self.register_after(&expansion, thread.register, byte);
         }
         if expansion.uneven && !self.is_exact() {
             self.doubt.uneven |= self.may_run_out(&expansion, moved);

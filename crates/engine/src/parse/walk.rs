@@ -66,10 +66,10 @@ struct Job {
 pub(crate) struct WalkScratch {
     contexts: Vec<Context>,
     index: FxHashMap<(Entry, Doubt), u32>,
-    behind: FxHashMap<Spot, Behind>,
+    after: FxHashMap<Spot, Behind>,
     /// The bytes with which anything goes on after the lexemes that are complete at a spot; `None` where only laying it out
     /// tells them.
-    first_behind: FxHashMap<Spot, Option<ByteSet>>,
+    first_after: FxHashMap<Spot, Option<ByteSet>>,
     followers: Vec<Spot>,
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
@@ -85,14 +85,14 @@ impl Extension for WalkScratch {}
 impl WalkScratch {
     /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
     fn emptied(mut self) -> WalkScratch {
-        let places = self.index.capacity() + self.behind.capacity() + self.first_behind.capacity();
+        let places = self.index.capacity() + self.after.capacity() + self.first_after.capacity();
         if places + self.done.capacity() > LOOKED_AT {
             return WalkScratch::default();
         }
         self.contexts.clear();
         self.index.clear();
-        self.behind.clear();
-        self.first_behind.clear();
+        self.after.clear();
+        self.first_after.clear();
         self.followers.clear();
         self.jobs.clear();
         self.done.clear();
@@ -205,7 +205,7 @@ impl<'r, 'a> Walk<'r, 'a> {
 
     /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is in doubt. Whether it
     /// was done: not where the ways are too many.
-    pub fn behind_nodes(
+    pub fn after_nodes(
         &mut self,
         trie: &Trie,
         nodes: &[(u32, Doubt)],
@@ -275,7 +275,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
             for byte in first.intersect(&blanks.set.complement()).iter() {
                 let runs = self.run.lexeme_cache.blank_runs(vocabulary, blanks.set);
-                for &(run, node) in runs.behind(byte, expansion.blanks_left(thread.state)) {
+                for &(run, node) in runs.after(byte, expansion.blanks_left(thread.state)) {
                     let nodes = (node as usize, node as usize + trie.size(node as usize));
                     self.scratch.jobs.push(Job { nodes, depth: run as usize, spot });
                 }
@@ -313,7 +313,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
                 }
             }
-            if !self.go_on_behind_ends(trie, job.spot, free, reached)? {
+            if !self.go_on_after_ends(trie, job.spot, free, reached)? {
                 return Ok(false);
             }
         }
@@ -322,7 +322,7 @@ impl<'r, 'a> Walk<'r, 'a> {
 
     /// Makes jobs of what follows a lexeme at the nodes where it is complete, which are forgotten with that. Gives up, saying
     /// so, where they are too many.
-    fn go_on_behind_ends(
+    fn go_on_after_ends(
         &mut self,
         trie: &Trie,
         spot: Spot,
@@ -336,7 +336,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             if !free && !self.may_go_on(trie, node as usize, spot)? {
                 continue;
             }
-            let Behind { start, end, doubt, ends_spent, ends_text } = self.behind(spot)?;
+            let Behind { start, end, doubt, ends_spent, ends_text } = self.after(spot)?;
             if ends_spent {
                 self.ends_spent.push(node);
             }
@@ -366,17 +366,17 @@ impl<'r, 'a> Walk<'r, 'a> {
     /// Whether some string may go on below a node after the lexemes that are complete at a spot. Most end within a word of the
     /// vocabulary: to lay out what follows them took longer than all the rest of a walk.
     fn may_go_on(&mut self, trie: &Trie, node: usize, spot: Spot) -> Result<bool, EngineError> {
-        if self.scratch.behind.contains_key(&spot) || self.spent_at.is_some() || self.complete.is_some() {
+        if self.scratch.after.contains_key(&spot) || self.spent_at.is_some() || self.complete.is_some() {
             return Ok(true);
         }
-        let first = match self.scratch.first_behind.get(&spot) {
+        let first = match self.scratch.first_after.get(&spot) {
             Some(&known) => known,
             None => {
                 let context = &self.scratch.contexts[spot.context as usize];
                 let (expansion, thread) = (context.expansion.clone(), context.thread);
                 let tags = expansion.accepts(self.run.lexeme_cache, spot.state).to_vec();
-                let first = self.run.first_behind(&expansion, &tags, thread)?;
-                self.scratch.first_behind.insert(spot, first);
+                let first = self.run.first_after(&expansion, &tags, thread)?;
+                self.scratch.first_after.insert(spot, first);
                 first
             }
         };
@@ -464,8 +464,8 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// The spots after the lexemes that are complete at this one.
-    fn behind(&mut self, spot: Spot) -> Result<Behind, EngineError> {
-        if let Some(&known) = self.scratch.behind.get(&spot) {
+    fn after(&mut self, spot: Spot) -> Result<Behind, EngineError> {
+        if let Some(&known) = self.scratch.after.get(&spot) {
             return Ok(known);
         }
         let context = &self.scratch.contexts[spot.context as usize];
@@ -501,9 +501,9 @@ impl<'r, 'a> Walk<'r, 'a> {
             }
         }
         self.scratch.threads = threads;
-        let behind = Behind { start, end: self.scratch.followers.len() as u32, doubt, ends_spent, ends_text };
-        self.scratch.behind.insert(spot, behind);
-        Ok(behind)
+        let after = Behind { start, end: self.scratch.followers.len() as u32, doubt, ends_spent, ends_text };
+        self.scratch.after.insert(spot, after);
+        Ok(after)
     }
 }
 

@@ -219,13 +219,13 @@ fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
 /// Where the characters of these bytes lead.
 fn beyond_ascii(automaton: &mut impl Automaton, state: StateId, characters: &[Bytes]) -> Result<u32, LimitExceeded> {
     let mut led = UNKNOWN;
-    let (mut from, mut behind) = (Vec::new(), Vec::new());
+    let (mut from, mut after) = (Vec::new(), Vec::new());
     for bytes in characters {
         from.clear();
         from.push(state);
         let (last, before) = bytes.split_last().expect("a character has bytes");
         for bytes in before {
-            behind.clear();
+            after.clear();
             for (&state, &byte) in from.iter().flat_map(|state| bytes.iter().map(move |byte| (state, byte))) {
                 let next = step(automaton, state, byte)?;
                 if next & ACCEPTS != 0 {
@@ -233,11 +233,11 @@ fn beyond_ascii(automaton: &mut impl Automaton, state: StateId, characters: &[By
                 }
                 if next == 0 {
                     led = joined(led, 0);
-                } else if !behind.contains(&StateId(next)) {
-                    behind.push(StateId(next));
+                } else if !after.contains(&StateId(next)) {
+                    after.push(StateId(next));
                 }
             }
-            std::mem::swap(&mut from, &mut behind);
+            std::mem::swap(&mut from, &mut after);
         }
         for (&state, &byte) in from.iter().flat_map(|state| last.iter().map(move |byte| (state, byte))) {
             led = joined(led, step(automaton, state, byte)?);

@@ -103,14 +103,14 @@ impl Shapes {
                 At::Shape(shape) => {
                     let high = child(&mut growing, shape, HIGH);
                     growing[high as usize].places.push(node as u32);
-                    match Rest::behind_first(byte) {
+                    match Rest::after_first(byte) {
                         Some(rest) => At::Within { high, rest, so_far: u32::from(byte & rest.mask_of_first()) },
                         None => At::Ragged,
                     }
                 }
                 At::Within { high, rest, so_far } if rest.bytes().contains(&byte) => {
                     let so_far = so_far << 6 | u32::from(byte & 0x3F);
-                    match rest.behind() {
+                    match rest.after() {
                         Some(rest) => At::Within { high, rest, so_far },
                         None => At::Shape(child(&mut growing, high, kind_beyond_ascii(so_far))),
                     }

@@ -134,7 +134,7 @@ fn read_shapes<R: Reader>(
                 for &node in shapes.places(index) {
                     check_time()?;
                     let at = if shape.kind == BLANK || shape.kind == OTHER {
-                        behind_first_bytes(vocabulary, reader, above, node)?
+                        after_first_bytes(vocabulary, reader, above, node)?
                     } else {
                         Some(above)
                     };
@@ -200,7 +200,7 @@ fn read_below<R: Reader>(
 }
 
 /// Reads the first bytes of the character beyond ASCII whose last one leads to a node.
-fn behind_first_bytes<R: Reader>(
+fn after_first_bytes<R: Reader>(
     vocabulary: &Tokens,
     reader: &mut R,
     at: R::At,

@@ -97,7 +97,7 @@ impl<'a> Characters<'a> {
     /// counted, how many characters they begin.
     pub fn read(&mut self, vocabulary: &Tokens, stops: ByteSet, counted: bool) -> Result<RunsFound, LimitExceeded> {
         let trie = vocabulary.trie();
-        let wide = 2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
+        let wide = 2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
         let within = counted.then(Vec::new);
         let mut runs = Runs { characters: self, trie, stops, found: Vec::new(), within };
         let mut kinds = Kinds::new(&runs);
@@ -111,7 +111,7 @@ impl<'a> Characters<'a> {
     #[cold]
     fn look_up(&mut self, state: u32, byte: u8) -> Result<u32, LimitExceeded> {
         let (next, complete) = self.automaton.step(self.deriver, StateId(state), byte)?;
-        let behind = if complete {
+        let after = if complete {
             self.plain &= self.automaton.live_bytes(self.deriver, next)?.is_empty();
             StateId::START
         } else {
@@ -119,13 +119,13 @@ impl<'a> Characters<'a> {
             self.plain &= next != StateId::START;
             next
         };
-        self.plain &= behind.0 <= STATE;
+        self.plain &= after.0 <= STATE;
         let end = (state as usize + 1) << 8;
         if self.table.len() < end {
             self.table.resize(end, UNKNOWN);
         }
-        self.table[(state as usize) << 8 | usize::from(byte)] = behind.0;
-        Ok(behind.0)
+        self.table[(state as usize) << 8 | usize::from(byte)] = after.0;
+        Ok(after.0)
     }
 }
 
@@ -143,7 +143,7 @@ struct Runs<'r, 'a> {
 }
 
 impl Runs<'_, '_> {
-    fn behind(at: u32, next: u32) -> u32 {
+    fn after(at: u32, next: u32) -> u32 {
         ((at & !STATE) + (u32::from(at & STATE == StateId::START.0) << ROUNDS)) | next
     }
 }
@@ -171,7 +171,7 @@ impl Reader for Runs<'_, '_> {
     #[inline]
     fn reads(&mut self, at: u32, next: StateId, ends: bool, _nodes: &[u32]) -> (u32, bool) {
         let same = ends && at & STATE == StateId::START.0 && !self.lists();
-        (Runs::behind(at, next.0), same)
+        (Runs::after(at, next.0), same)
     }
 
     fn refuses(&mut self, at: u32, nodes: &[u32]) {
@@ -191,7 +191,7 @@ impl Reader for Runs<'_, '_> {
             return Ok(None);
         }
         // What is not plain is of no use.
-        Ok(self.characters.plain.then(|| Runs::behind(at, next)))
+        Ok(self.characters.plain.then(|| Runs::after(at, next)))
     }
 
     fn lists(&self) -> bool {

@@ -24,9 +24,9 @@ pub(crate) fn groups_below(nodes: impl ExactSizeIterator<Item = (u8, usize)>) ->
     for (index, (byte, depth)) in nodes.enumerate() {
         gather(&mut below, &mut path, depth - 1);
         let (rest, group) = match path.last().and_then(|&(_, rest, _)| rest) {
-            Some(rest) if rest.bytes().contains(&byte) => (rest.behind(), 0),
-            Some(_) => (Rest::behind_first(byte), 1 << ILL_FORMED | 1 << group_of(byte)),
-            None => (Rest::behind_first(byte), 1 << group_of(byte)),
+            Some(rest) if rest.bytes().contains(&byte) => (rest.after(), 0),
+            Some(_) => (Rest::after_first(byte), 1 << ILL_FORMED | 1 << group_of(byte)),
+            None => (Rest::after_first(byte), 1 << group_of(byte)),
         };
         path.push((index, rest, group));
     }
@@ -44,7 +44,7 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// After the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
-    pub fn behind_first(byte: u8) -> Option<Rest> {
+    pub fn after_first(byte: u8) -> Option<Rest> {
         let (low, high, more) = match byte {
             0xC2..=0xDF => (0x80, 0xBF, 0),
             0xE0 => (0xA0, 0xBF, 1),
@@ -62,7 +62,7 @@ impl Rest {
         self.low..=self.high
     }
 
-    pub fn behind(self) -> Option<Rest> {
+    pub fn after(self) -> Option<Rest> {
         (self.more > 0).then(|| Rest { low: 0x80, high: 0xBF, more: self.more - 1 })
     }
 
@@ -139,13 +139,13 @@ pub fn loops<E>(state: u32, mut next: impl FnMut(u32, u8) -> Result<Option<u32>,
         if groups & group == 0 {
             continue;
         }
-        let behind = next(state, first)?;
-        if behind != Some(state) {
+        let after = next(state, first)?;
+        if after != Some(state) {
             of_one_byte &= !group;
         }
         let mut work: Vec<(u32, Option<Rest>)> = Vec::new();
-        match behind {
-            Some(behind) => work.push((behind, Rest::behind_first(first))),
+        match after {
+            Some(after) => work.push((after, Rest::after_first(first))),
             None => groups &= !group,
         }
         while let Some((from, rest)) = work.pop() {
@@ -163,7 +163,7 @@ pub fn loops<E>(state: u32, mut next: impl FnMut(u32, u8) -> Result<Option<u32>,
             known.push((from, rest));
             for byte in rest.bytes() {
                 match next(from, byte)? {
-                    Some(behind) if rest.behind().is_some() || behind != state => work.push((behind, rest.behind())),
+                    Some(after) if rest.after().is_some() || after != state => work.push((after, rest.after())),
                     Some(_) => {}
                     None => {
                         groups &= !group;
@@ -194,16 +194,16 @@ mod tests {
     fn blanks_beyond_ascii_keep_no_other_character_from_being_skipped() {
         let blank = |byte| if byte == 0xC2 { None } else { Some(byte) };
         let next = |state: u32, byte: u8| -> Result<Option<u32>, Infallible> {
-            let rest = if state == 0 { Rest::behind_first(byte) } else { None };
+            let rest = if state == 0 { Rest::after_first(byte) } else { None };
             Ok(match (state, byte) {
                 (0, 0..0x80) => Some(0),
                 (0, _) => rest.and(blank(byte)).map(u32::from),
                 (0xC3..=0xDF | 0x100, 0x80..=0xBF) => Some(0),
                 (0xE0..=0xEF, byte) => {
-                    Rest::behind_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x100)
+                    Rest::after_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x100)
                 }
                 (0xF0..=0xF4, byte) => {
-                    Rest::behind_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x101)
+                    Rest::after_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x101)
                 }
                 (0x101, 0x80..=0xBF) => Some(0x100),
                 _ => None,

@@ -102,8 +102,8 @@ impl Iterator for Tokens<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         while self.word == 0 {
-            if let Some((&word, behind)) = self.here.split_first() {
-                (self.word, self.here) = (word, behind);
+            if let Some((&word, after)) = self.here.split_first() {
+                (self.word, self.here) = (word, after);
                 self.next += 1;
                 continue;
             }
@@ -112,7 +112,7 @@ impl Iterator for Tokens<'_> {
                 self.chunks.iter().take_while(|chunk| chunk.iter().fold(0, |all, word| all | word) == 0).count();
             self.next += (empty * CHUNK) as u32;
             match self.chunks[empty..].split_first() {
-                Some((chunk, behind)) => (self.here, self.chunks) = (chunk, behind),
+                Some((chunk, after)) => (self.here, self.chunks) = (chunk, after),
                 None if self.rest.is_empty() => {
                     self.chunks = &[];
                     return None;

@@ -345,7 +345,7 @@ impl Trie {
     }
 
     /// How many nodes lie after some first bytes.
-    pub fn nodes_behind(&self, bytes: ByteSet) -> usize {
+    pub fn nodes_after(&self, bytes: ByteSet) -> usize {
         self.roots(bytes).map(|(first, end)| end - first).sum()
     }
 
@@ -444,8 +444,8 @@ mod tests {
                     (0..strings.len()).for_each(|entry| mask[entry / 32] |= 1 << (entry % 32));
                 }
                 let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
-                    let Some(behind) = next(state, byte)? else { return Ok(None) };
-                    Ok(Some((behind, loops(behind, next)?)))
+                    let Some(after) = next(state, byte)? else { return Ok(None) };
+                    Ok(Some((after, loops(after, next)?)))
                 };
                 let Ok(()) = trie.walk_mask(0, wide, step, &mut mask);
                 proptest::prop_assert_eq!(&mask, &reached);

@@ -388,7 +388,7 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
 }
 
 #[test]
-fn no_separator_is_begun_behind_the_last_new_element() {
+fn no_separator_is_begun_after_the_last_new_element() {
     // The comma and the blank are one lexeme, so no element has begun after the comma.
     for separators in [(", ", ": "), (" ,\t", ":")] {
         let separators = Some((separators.0.to_owned(), separators.1.to_owned()));
@@ -502,7 +502,7 @@ fn tokens_across_elements() -> Vec<Vec<u8>> {
 }
 
 /// Holds the masks after beginnings of arrays, of elements that differ, against those of the slow twin.
-fn masks_behind_elements_are_exact(arrays: &[(&str, &[&str])]) {
+fn masks_after_elements_are_exact(arrays: &[(&str, &[&str])]) {
     let tokens: Vec<Option<Vec<u8>>> = tokens_across_elements().into_iter().map(Some).collect();
     let vocabulary = Arc::new(Vocabulary::new(&tokens, tokens.len(), &[], &[]).expect("a vocabulary"));
     let string = r#"string ::= "\"" ([a-z] | "\\u00" [0-9a-f]{2}){0,6} "\"" "#;
@@ -527,7 +527,7 @@ fn masks_behind_elements_are_exact(arrays: &[(&str, &[&str])]) {
 /// In a large vocabulary the tokens within a string are told from the elements seen.
 #[test]
 fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
-    masks_behind_elements_are_exact(&[
+    masks_after_elements_are_exact(&[
         ("string", &["[\"abc\",\"", "[\"abc\",\"a", "[\"abcdef\",\"abc", "[\"a\",\"b\",\"ab", "[\"abc\",\"\\u0061b"]),
         (
             r#""\"abc\"" | "\"abd\"" | "\"abef\"" | "\"b\"" | "\"ba\"""#,
@@ -542,7 +542,7 @@ fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
 /// The same within the members of objects.
 #[test]
 fn masks_within_unique_objects_are_exact_in_a_large_vocabulary() {
-    masks_behind_elements_are_exact(&[
+    masks_after_elements_are_exact(&[
         (
             r#"%object { order = any; optional "k": string; optional "n": "1" | "2"; optional "m": "3"; }"#,
             &[

@@ -56,7 +56,7 @@ fn what_is_forced_and_the_tokens_over_its_end() {
 }
 
 #[test]
-fn rows_of_draft_trees_are_the_masks_behind_their_nodes() {
+fn rows_of_draft_trees_are_the_masks_after_their_nodes() {
     assert!(run("drafts", 300).masks > 500);
 }
 

@@ -70,10 +70,10 @@ impl Alike {
         &mut self,
         lists: &mut MemberLists,
         (id, members): (MembersId, &Members),
-        behind: MemberList,
+        after: MemberList,
         member: Member,
     ) -> Option<MemberList> {
-        let list = lists.with(behind, member);
+        let list = lists.with(after, member);
         match member {
             Member::Known(first) if (first as usize) < members.ordered => {
                 if let Some(&known) = self.stands_for.get(&(id, list)) {
@@ -102,10 +102,10 @@ impl Decided {
             }
         }
         let unused = |index: &u32| !used[*index as usize];
-        let behind = || (first + 1..members.known.len() as u32).filter(unused);
+        let after = || (first + 1..members.known.len() as u32).filter(unused);
         let may_come = |index: u32| gaps.iter().any(|gap| gap.allows(index));
         let is_required = |index: &u32| members.known[*index as usize].required;
-        if behind().filter(is_required).any(|index| !may_come(index)) {
+        if after().filter(is_required).any(|index| !may_come(index)) {
             return None;
         }
         let few = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum::<u32>();
@@ -114,8 +114,8 @@ impl Decided {
             counts = Counts {
                 listed: listed.len() as u32,
                 holes: gaps.len() as u32,
-                missing: behind().filter(is_required).count() as u32,
-                available: behind().filter(|&index| may_come(index)).count() as u32,
+                missing: after().filter(is_required).count() as u32,
+                available: after().filter(|&index| may_come(index)).count() as u32,
                 few,
             };
         }
@@ -124,8 +124,8 @@ impl Decided {
         let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
         let has_own = |gap: &Gap| gap.ordered().any(|index| unused(&index));
         let is_possible =
-            |gap: &Gap| gap.takes_others() || behind().any(|index| gap.allows(index)) || (gap.is_mixed() && few > 0);
-        let is_mixed_left = behind().any(|index| index as usize >= members.ordered);
+            |gap: &Gap| gap.takes_others() || after().any(|index| gap.allows(index)) || (gap.is_mixed() && few > 0);
+        let is_mixed_left = after().any(|index| index as usize >= members.ordered);
         let has_few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
         let is_fillable =
             |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_few || is_mixed_left));
@@ -144,7 +144,7 @@ impl Decided {
             first,
             met: met.collect(),
             holes,
-            needs: behind().any(|index| is_required(&index) && may_come(index)),
+            needs: after().any(|index| is_required(&index) && may_come(index)),
             is_mixed_left,
             counts,
         })

@@ -39,7 +39,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
     /// The beginnings of a node, none of them empty, that the text up to a place completes; `None` where there is none.
     pub fn cut(&mut self, node: NodeId, end: u32) -> Result<Option<NodeId>, GrammarError> {
         let template = self.recogniser.template;
-        if !template.is_hole(end) && self.recogniser.facts.is_never_cut_behind(node, template.before(end)) {
+        if !template.is_hole(end) && self.recogniser.facts.is_never_cut_after(node, template.before(end)) {
             return Ok(None);
         }
         let grammar = self.recogniser.grammar;

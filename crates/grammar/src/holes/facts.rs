@@ -69,7 +69,7 @@ impl Facts {
     }
 
     /// Whether no text of a node with at least one byte ends with this one.
-    pub fn is_never_cut_behind(&self, node: NodeId, byte: Option<u8>) -> bool {
+    pub fn is_never_cut_after(&self, node: NodeId, byte: Option<u8>) -> bool {
         !byte.is_some_and(|byte| self.last[self.base(node).0 as usize].contains(byte))
     }
 }

@@ -53,10 +53,10 @@ impl Quotient<'_, '_> {
         item: ExprId,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let behind = self.behind(list, last);
-        let count = behind.len() as u32;
+        let after = self.after(list, last);
+        let count = after.len() as u32;
         // With no whole member before, it is known what there is.
-        let opened = match completed(members, &behind) {
+        let opened = match completed(members, &after) {
             _ if open == ExprId::NOTHING => false,
             Verdict::Yes => true,
             Verdict::No => false,
@@ -66,7 +66,7 @@ impl Quotient<'_, '_> {
             }
         };
         let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
-        let heads = if has_others { self.members_before(members, &behind)? } else { Vec::new() };
+        let heads = if has_others { self.members_before(members, &after)? } else { Vec::new() };
         let mut ways = Vec::with_capacity(heads.len() + 1);
         for mut head in heads.into_iter().filter(|head| !head.known.is_empty() || !head.free.is_empty()) {
             head.min = head.min.max(1);
@@ -100,7 +100,7 @@ impl Quotient<'_, '_> {
             }
             Member::Free { class, meets, .. } => {
                 let key = members.free[class as usize].key;
-                self.cut_behind_key(id, list, (class, meets), (key, ""), ending)
+                self.cut_after_key(id, list, (class, meets), (key, ""), ending)
             }
             Member::Some(_) => unreachable!("the last member is one"),
         }
@@ -158,22 +158,22 @@ impl Quotient<'_, '_> {
                 }
             }
         }
-        let Ok(behind) = str::from_utf8(template.between(0, place)) else {
+        let Ok(after) = str::from_utf8(template.between(0, place)) else {
             // The hole is within a character.
             self.refuse();
             return Ok(None);
         };
         let end = self.builder.sequence(&[]);
-        self.cut_behind_key(id, list, (class, meets), (key, behind), end)
+        self.cut_after_key(id, list, (class, meets), (key, after), end)
     }
 
     /// An object that ends after the key of a member of a class, which some bytes complete.
-    fn cut_behind_key(
+    fn cut_after_key(
         &mut self,
         id: MembersId,
         list: MemberList,
         (class, meets): (u32, bool),
-        (key, behind_key): (ExprId, &str),
+        (key, after_key): (ExprId, &str),
         value: NodeId,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
@@ -181,8 +181,8 @@ impl Quotient<'_, '_> {
         if !self.recogniser.allows(members, list, member) {
             return Ok(None);
         }
-        let behind = self.behind(list, Some(member));
-        if members.max.is_some_and(|max| behind.len() as u32 > max) {
+        let after = self.after(list, Some(member));
+        if members.max.is_some_and(|max| after.len() as u32 > max) {
             return Ok(None);
         }
         let free = &members.free[class as usize];
@@ -192,9 +192,9 @@ impl Quotient<'_, '_> {
             return Ok(None);
         }
         let mut ways = Vec::new();
-        for mut head in self.members_before(members, &behind)? {
-            let Some(last) = self.others_before(free, &behind, None)? else { continue };
-            head.free.push(FreeMembers { key, value, last: Some(behind_key.into()), ..last });
+        for mut head in self.members_before(members, &after)? {
+            let Some(last) = self.others_before(free, &after, None)? else { continue };
+            head.free.push(FreeMembers { key, value, last: Some(after_key.into()), ..last });
             ways.push(self.builder.object(head));
         }
         Ok(match ways[..] {
@@ -211,20 +211,20 @@ impl Quotient<'_, '_> {
     }
 
     /// The members from the last one before the text on.
-    fn behind(&self, list: MemberList, last: Option<Member>) -> Vec<Member> {
+    fn after(&self, list: MemberList, last: Option<Member>) -> Vec<Member> {
         last.into_iter().chain(self.recogniser.lists.members(list)).collect()
     }
 
     /// The objects of the members that may come before others, as many as may be: one, where what is in a hole does not hang
     /// on the last of them.
-    fn members_before(&mut self, members: &Members, behind: &[Member]) -> Result<Vec<Members>, GrammarError> {
+    fn members_before(&mut self, members: &Members, after: &[Member]) -> Result<Vec<Members>, GrammarError> {
         let ordered = members.ordered as u32;
-        let holes = (0..behind.len()).filter(|&at| matches!(behind[at], Member::Some(_)));
-        let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, behind, at)).collect();
-        let listed = listed(members, behind);
+        let holes = (0..after.len()).filter(|&at| matches!(after[at], Member::Some(_)));
+        let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, after, at)).collect();
+        let listed = listed(members, after);
         let unlisted = |index: &u32| !listed[*index as usize];
         // What may stand in a hole right after the members before hangs on the last of them.
-        let leading = matches!(behind.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
+        let leading = matches!(after.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
         let all = || gaps.iter().chain(&leading);
         let is_supplied = |index: u32| index >= ordered && all().any(|gap| gap.allows(index));
         let mut has_ordered = gaps.iter().map(|gap| gap.ordered().filter(unlisted).count() as u32);
@@ -237,7 +237,7 @@ impl Quotient<'_, '_> {
         let needs = members.known.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
         let is_free = all().any(Gap::takes_others);
-        let is_short = all().next().is_some() && !is_free && members.min > behind.len() as u32;
+        let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
         // Where nothing may stand in a hole, there are no members before.
         let few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
         let mixed = (ordered..members.known.len() as u32).any(|index| unlisted(&index));
@@ -254,7 +254,7 @@ impl Quotient<'_, '_> {
                 return Ok(Vec::new());
             }
         }
-        let first = behind.iter().find(|member| !matches!(member, Member::Some(_)));
+        let first = after.iter().find(|member| !matches!(member, Member::Some(_)));
         let before = match first {
             Some(Member::Known(index)) if *index < ordered => Some(*index),
             _ => None,
@@ -280,10 +280,10 @@ impl Quotient<'_, '_> {
             });
             let mut head = Members { known: known.collect(), free: Vec::new(), ..members.clone() };
             head.ordered = (0..ordered).filter(|&index| comes(index)).count();
-            head.min = if is_free { 0 } else { members.min.saturating_sub(behind.len() as u32) };
-            head.max = members.max.map(|max| max - behind.len() as u32);
+            head.min = if is_free { 0 } else { members.min.saturating_sub(after.len() as u32) };
+            head.max = members.max.map(|max| max - after.len() as u32);
             let has_others = before.is_none() && end.is_none();
-            heads.extend(self.with_others(members, behind, are_mixed, &head, has_others)?);
+            heads.extend(self.with_others(members, after, are_mixed, &head, has_others)?);
         }
         Ok(heads)
     }
@@ -293,12 +293,12 @@ impl Quotient<'_, '_> {
     fn with_others(
         &mut self,
         members: &Members,
-        behind: &[Member],
+        after: &[Member],
         are_holes_mixed: bool,
         head: &Members,
         has_others: bool,
     ) -> Result<Vec<Members>, GrammarError> {
-        let is_met = |class: usize| behind.iter().any(|member| member.meets(class));
+        let is_met = |class: usize| after.iter().any(|member| member.meets(class));
         let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
         let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
             .filter(|class| is_owing(class) && are_holes_mixed)
@@ -315,7 +315,7 @@ impl Quotient<'_, '_> {
                 let is_in_hole =
                     met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
                 let owed = others.some.filter(|_| is_owing(&class) && !is_in_hole);
-                let left = if has_others { self.others_before(others, behind, owed)? } else { None };
+                let left = if has_others { self.others_before(others, after, owed)? } else { None };
                 is_possible &= left.is_some() || owed.is_none();
                 head.free.extend(left);
             }
@@ -328,11 +328,11 @@ impl Quotient<'_, '_> {
     fn others_before(
         &mut self,
         others: &FreeMembers,
-        behind: &[Member],
+        after: &[Member],
         owed: Option<NodeId>,
     ) -> Result<Option<FreeMembers>, GrammarError> {
         let mut taken = others.taken.to_vec();
-        for member in behind {
+        for member in after {
             let Member::Free { key: Some(key), .. } = *member else { continue };
             match str::from_utf8(self.recogniser.lists.key(key)) {
                 Ok(key) => taken.push(Arc::from(key)),
@@ -378,9 +378,9 @@ fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32)
 }
 
 /// For every known member whether it is among these.
-fn listed(members: &Members, behind: &[Member]) -> Vec<bool> {
+fn listed(members: &Members, after: &[Member]) -> Vec<bool> {
     let mut listed = vec![false; members.known.len()];
-    for member in behind {
+    for member in after {
         if let Member::Known(index) = member {
             listed[*index as usize] = true;
         }

@@ -55,7 +55,7 @@ impl Member {
 
 #[derive(Clone, Copy)]
 struct Link {
-    behind: MemberList,
+    after: MemberList,
     member: Member,
     count: u32,
 }
@@ -70,11 +70,11 @@ pub(super) struct MemberLists {
 }
 
 impl MemberLists {
-    pub fn with(&mut self, behind: MemberList, member: Member) -> MemberList {
-        let count = self.count(behind) + 1;
+    pub fn with(&mut self, after: MemberList, member: Member) -> MemberList {
+        let count = self.count(after) + 1;
         let MemberLists { links, index, .. } = self;
-        *index.entry((behind, member)).or_insert_with(|| {
-            links.push(Link { behind, member, count });
+        *index.entry((after, member)).or_insert_with(|| {
+            links.push(Link { after, member, count });
             MemberList(links.len() as u32)
         })
     }
@@ -98,7 +98,7 @@ impl MemberLists {
         let mut next = list;
         std::iter::from_fn(move || {
             let link = self.link(next)?;
-            next = link.behind;
+            next = link.after;
             Some(link.member)
         })
     }
@@ -295,13 +295,13 @@ impl Gap {
         let ordered = members.ordered as u32;
         let is_hole = |member: &&Member| matches!(member, Member::Some(_));
         let before = listed[..at].iter().rev().find(|member| !is_hole(member));
-        let behind = listed[at + 1..].iter().find(|member| !is_hole(member));
+        let after = listed[at + 1..].iter().find(|member| !is_hole(member));
         let from = match before {
             None => 0,
             Some(Member::Known(index)) if *index < ordered => index + 1,
             Some(_) => ordered,
         };
-        let (to, is_mixed) = match behind {
+        let (to, is_mixed) = match after {
             Some(Member::Known(index)) if *index < ordered => (*index, false),
             _ => (ordered, true),
         };

@@ -72,11 +72,11 @@ impl Holes {
                            pieces that it was made of";
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }
-        let behind = &pieces[hole..];
-        let first = behind.iter().position(|piece| !matches!(piece, Piece::Hole | Piece::Text([])));
+        let after = &pieces[hole..];
+        let first = after.iter().position(|piece| !matches!(piece, Piece::Hole | Piece::Text([])));
         let Some(first) = first else { return Ok((*self.grammar).clone()) };
         self.begin();
-        let template = Template::of(&behind[first..])?;
+        let template = Template::of(&after[first..])?;
         let Holes { grammar, lexemes, facts, objects } = self;
         let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
         let starts = recogniser.read()?;

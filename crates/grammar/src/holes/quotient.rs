@@ -38,7 +38,7 @@ impl Quotient<'_, '_> {
             self.builder.define_rule(rule, body);
             if self.builder.node_count() > MAX_NODES {
                 let message = format!(
-                    "the grammar of the hole has more than {MAX_NODES} parts; shorten the text behind the hole, or use a \
+                    "the grammar of the hole has more than {MAX_NODES} parts; shorten the text after the hole, or use a \
                      simpler grammar"
                 );
                 return Err(GrammarError::new(ErrorKind::Limit, "", message));
@@ -246,13 +246,13 @@ impl Quotient<'_, '_> {
     fn array_head(
         &mut self,
         items: &Items,
-        behind: &Elements,
+        after: &Elements,
         last: Option<Slot>,
         open: ExprId,
         item: ExprId,
     ) -> Result<Option<NodeId>, GrammarError> {
         let Some(last) = last else {
-            let is_whole = behind.is_complete(items) && (open != ExprId::NOTHING);
+            let is_whole = after.is_complete(items) && (open != ExprId::NOTHING);
             return Ok(is_whole.then(|| self.builder.lexeme(open)));
         };
         if item == ExprId::NOTHING {
@@ -264,13 +264,13 @@ impl Quotient<'_, '_> {
         }
         let leading = items.prefix.len() as u32;
         let contains = items.contains.iter().enumerate().map(|(index, &(min, max))| {
-            let count = behind.counts.get(index).copied().unwrap_or(0);
+            let count = after.counts.get(index).copied().unwrap_or(0);
             (min.saturating_sub(count), max.map(|max| max - count))
         });
         let mut head = items.clone();
         head.contains = contains.collect();
-        head.min = items.min.saturating_sub(behind.count).max(1);
-        head.max = items.max.map(|max| max - behind.count);
+        head.min = items.min.saturating_sub(after.count).max(1);
+        head.max = items.max.map(|max| max - after.count);
         match last {
             Slot::At(at) => {
                 if head.min > at + 1 || head.max.is_some_and(|max| max < at + 1) {

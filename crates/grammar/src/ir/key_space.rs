@@ -65,11 +65,11 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
         return Ok(Cardinality::Finite(0));
     }
     let (mut rest, mut seen) = (canonical, FxHashSet::default());
-    while let Some(behind) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
+    while let Some(after) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
         if !seen.insert(rest) {
             return Ok(Cardinality::Infinite);
         }
-        rest = behind;
+        rest = after;
     }
     if has_many_beginnings(deriver, canonical)? {
         return Ok(Cardinality::Finite(BEYOND_ANY_TEXT));
@@ -176,10 +176,10 @@ fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExcee
     while let Some(&place) = way.last().filter(|&&place| !deriver.exprs.is_nullable(place))
         && way.len() < MAX_WAY
     {
-        let mut behind: Vec<ExprId> = deriver.derivatives(place)?.iter().map(|&(_, next)| next).collect();
-        behind.sort_by_key(|&next| deriver.exprs.shortest_at_least(next));
+        let mut after: Vec<ExprId> = deriver.derivatives(place)?.iter().map(|&(_, next)| next).collect();
+        after.sort_by_key(|&next| deriver.exprs.shortest_at_least(next));
         let mut live = None;
-        for next in behind {
+        for next in after {
             if deriver.is_live(next)? {
                 live = Some(next);
                 break;
@@ -208,17 +208,17 @@ fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, Limi
 fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
     let mut places = vec![(root, 1u64)];
     for _ in 0..MAX_WAY {
-        let mut behind: FxHashMap<ExprId, u64> = FxHashMap::default();
+        let mut after: FxHashMap<ExprId, u64> = FxHashMap::default();
         for (place, count) in places.drain(..) {
             for &(bytes, next) in deriver.derivatives(place)?.iter() {
-                let beginnings = behind.entry(next).or_default();
+                let beginnings = after.entry(next).or_default();
                 *beginnings = beginnings.saturating_add(count.saturating_mul(bytes.len() as u64));
             }
         }
-        let mut behind: Vec<(ExprId, u64)> = behind.into_iter().collect();
-        behind.sort_unstable_by_key(|&(place, count)| (Reverse(count), place));
+        let mut after: Vec<(ExprId, u64)> = after.into_iter().collect();
+        after.sort_unstable_by_key(|&(place, count)| (Reverse(count), place));
         let mut sum = 0u64;
-        for (place, count) in behind {
+        for (place, count) in after {
             // Whether a place is live may take long to tell, so no more are asked than are gone on with.
             if places.len() < width && deriver.is_live(place)? {
                 places.push((place, count));
@@ -236,9 +236,9 @@ fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Res
 fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
     let mut ways = deriver.derivatives(place)?.to_vec();
     ways.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
-    for (_, behind) in ways {
-        if deriver.is_live(behind)? {
-            return Ok(Some(behind));
+    for (_, after) in ways {
+        if deriver.is_live(after)? {
+            return Ok(Some(after));
         }
     }
     Ok(None)

@@ -67,20 +67,20 @@ pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Cond
         if let Node::Rule(rule) = *pass.builder.get(node)
             && !pass.is_plain(node, before)
         {
-            for behind in pass.left[&(node, before)].clone() {
-                pass.declare(rule, before, behind);
+            for after in pass.left[&(node, before)].clone() {
+                pass.declare(rule, before, after);
             }
         }
     }
     for &(node, before) in &keys {
-        for behind in pass.left[&(node, before)].clone() {
-            let made = pass.make(node, before, behind)?;
-            pass.made.insert((node, before, behind), made);
+        for after in pass.left[&(node, before)].clone() {
+            let made = pass.make(node, before, after)?;
+            pass.made.insert((node, before, after), made);
         }
     }
-    for ((rule, before, behind), copy) in pass.rules.clone() {
+    for ((rule, before, after), copy) in pass.rules.clone() {
         let body = pass.builder.body(rule);
-        let body = pass.made[&(body, before, behind)];
+        let body = pass.made[&(body, before, after)];
         pass.builder.define_rule(copy, body);
     }
     let ends = ends.into_iter().filter(|&end| pass.builder.exprs.is_nullable(end)).collect::<Vec<_>>();
@@ -136,9 +136,9 @@ impl Pass<'_> {
             let keys: Vec<(NodeId, ExprId)> = self.left.keys().copied().collect();
             let mut grows = false;
             for (node, before) in keys {
-                let behind = self.behind(node, before, &mut grows)?;
+                let after = self.after(node, before, &mut grows)?;
                 let known = self.left.get_mut(&(node, before)).expect("keys stay");
-                for left in behind {
+                for left in after {
                     if !known.contains(&left) {
                         known.push(left);
                         grows = true;
@@ -170,14 +170,14 @@ impl Pass<'_> {
         if self.depth < MAX_DEPTH {
             // At once, or a long sequence would be found one part in a round.
             self.depth += 1;
-            let behind = self.behind(part, before, grows);
+            let after = self.after(part, before, grows);
             self.depth -= 1;
-            self.left.insert((part, before), behind?);
+            self.left.insert((part, before), after?);
         }
         Ok(self.left[&(part, before)].clone())
     }
 
-    fn behind(&mut self, node: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
+    fn after(&mut self, node: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
         if self.is_plain(node, before) {
             return Ok(vec![NONE]);
         }
@@ -291,25 +291,25 @@ impl Pass<'_> {
     }
 
     /// The copy of a rule for a condition before it and one after it.
-    fn declare(&mut self, rule: RuleId, before: ExprId, behind: ExprId) -> RuleId {
-        if let Some(&known) = self.rules.get(&(rule, before, behind)) {
+    fn declare(&mut self, rule: RuleId, before: ExprId, after: ExprId) -> RuleId {
+        if let Some(&known) = self.rules.get(&(rule, before, after)) {
             return known;
         }
         let name = self.builder.rule_name(rule).to_string();
         let copy = self.builder.declare_rule(name);
-        self.rules.insert((rule, before, behind), copy);
+        self.rules.insert((rule, before, after), copy);
         copy
     }
 
     /// The copy of a part, which is made already; none where nothing leads there.
-    fn copy(&self, part: NodeId, before: ExprId, behind: ExprId) -> Option<NodeId> {
+    fn copy(&self, part: NodeId, before: ExprId, after: ExprId) -> Option<NodeId> {
         if self.is_plain(part, before) {
-            return (behind == NONE).then_some(part);
+            return (after == NONE).then_some(part);
         }
-        self.made.get(&(part, before, behind)).copied()
+        self.made.get(&(part, before, after)).copied()
     }
 
-    fn make(&mut self, node: NodeId, before: ExprId, behind: ExprId) -> Result<NodeId, SyntaxError> {
+    fn make(&mut self, node: NodeId, before: ExprId, after: ExprId) -> Result<NodeId, SyntaxError> {
         if self.is_plain(node, before) {
             return Ok(node);
         }
@@ -319,25 +319,25 @@ impl Pass<'_> {
         Ok(match self.builder.get(node).clone() {
             Node::Lexeme(expr) => {
                 let groups = self.leaving(expr, before)?;
-                let groups = groups.into_iter().filter(|&(_, left)| left == behind).map(|(group, _)| group);
+                let groups = groups.into_iter().filter(|&(_, left)| left == after).map(|(group, _)| group);
                 let groups: Vec<ExprId> = groups.collect();
                 let expr = self.builder.exprs.or(&groups);
                 self.builder.lexeme(expr)
             }
             Node::Token(_) => unreachable!("conditions before tokens are refused"),
             Node::Members(_) | Node::Items(_) => node,
-            Node::Sequence(parts) => self.sequence(&parts, before, behind),
+            Node::Sequence(parts) => self.sequence(&parts, before, after),
             Node::Choice(parts) => {
-                let copies: Vec<NodeId> = parts.iter().filter_map(|&part| self.copy(part, before, behind)).collect();
+                let copies: Vec<NodeId> = parts.iter().filter_map(|&part| self.copy(part, before, after)).collect();
                 self.builder.choice(&copies)
             }
-            Node::Repeat { body, min, max } => self.repeat(body, (min, max), before, behind)?,
+            Node::Repeat { body, min, max } => self.repeat(body, (min, max), before, after)?,
             Node::Rule(rule) => {
-                let copy = self.declare(rule, before, behind);
+                let copy = self.declare(rule, before, after);
                 self.builder.node(Node::Rule(copy))
             }
             Node::Marked { mark, body } => {
-                let body = self.copy(body, before, behind);
+                let body = self.copy(body, before, after);
                 let body = body.unwrap_or_else(|| self.builder.choice(&[]));
                 self.builder.marked(mark, body)
             }
@@ -349,7 +349,7 @@ impl Pass<'_> {
         if self.is_plain(part, before) { vec![NONE] } else { self.left[&(part, before)].clone() }
     }
 
-    fn sequence(&mut self, parts: &[NodeId], before: ExprId, behind: ExprId) -> NodeId {
+    fn sequence(&mut self, parts: &[NodeId], before: ExprId, after: ExprId) -> NodeId {
         let mut layers = vec![vec![before]];
         for &part in parts {
             let mut next = Vec::new();
@@ -358,7 +358,7 @@ impl Pass<'_> {
         }
         // From the last part on: what may follow each state, up to the one that is asked for. A list, so that a sequence
         // with one way through it stays one sequence.
-        let mut rests: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::from_iter([(behind, Vec::new())]);
+        let mut rests: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::from_iter([(after, Vec::new())]);
         for (&part, states) in parts.iter().zip(&layers).rev() {
             let mut longer: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::default();
             for &state in states {
@@ -399,11 +399,11 @@ impl Pass<'_> {
         body: NodeId,
         (min, max): (u32, Option<u32>),
         before: ExprId,
-        behind: ExprId,
+        after: ExprId,
     ) -> Result<NodeId, SyntaxError> {
         let settles = self.states(body, before) == [NONE] && (max == Some(1) || self.states(body, NONE) == [NONE]);
         if settles {
-            return Ok(self.settled_repeat(body, (min, max), before, behind));
+            return Ok(self.settled_repeat(body, (min, max), before, after));
         }
         if min > MAX_ROUNDS || max.is_some_and(|max| max > MAX_ROUNDS) {
             let message = format!(
@@ -427,7 +427,7 @@ impl Pass<'_> {
         match max {
             Some(_) => {
                 let end = self.builder.sequence(&[]);
-                rests.insert(behind, end);
+                rests.insert(after, end);
             }
             None => {
                 let loops: Vec<(ExprId, RuleId)> =
@@ -439,7 +439,7 @@ impl Pass<'_> {
                 }
                 for &(state, rule) in &loops {
                     let mut ways = self.rounds(body, state, &rests);
-                    if state == behind {
+                    if state == after {
                         ways.push(self.builder.sequence(&[]));
                     }
                     let body = self.builder.choice(&ways);
@@ -452,7 +452,7 @@ impl Pass<'_> {
             let mut longer = FxHashMap::default();
             for &state in &states {
                 let mut ways = self.rounds(body, state, &rests);
-                if round >= min && state == behind {
+                if round >= min && state == after {
                     ways.push(self.builder.sequence(&[]));
                 }
                 if !ways.is_empty() {
@@ -474,14 +474,14 @@ impl Pass<'_> {
         body: NodeId,
         (min, max): (u32, Option<u32>),
         before: ExprId,
-        behind: ExprId,
+        after: ExprId,
     ) -> NodeId {
         // One round settles the condition, and the others are all alike.
         let mut ways = Vec::new();
-        if min == 0 && before == behind {
+        if min == 0 && before == after {
             ways.push(self.builder.sequence(&[]));
         }
-        if let Some(first) = self.copy(body, before, NONE).filter(|_| behind == NONE && max != Some(0)) {
+        if let Some(first) = self.copy(body, before, NONE).filter(|_| after == NONE && max != Some(0)) {
             let mut parts = vec![first];
             if max != Some(1) {
                 let again = self.copy(body, NONE, NONE).expect("a body that settles has a copy");

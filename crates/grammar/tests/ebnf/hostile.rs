@@ -41,7 +41,7 @@ fn long_literals_and_lists() {
 }
 
 #[test]
-fn a_lexeme_ends_at_its_bound_and_not_behind_it() {
+fn a_lexeme_ends_at_its_bound_and_not_after_it() {
     // A hundred thousand parts a thousand times: a constructor that ran to its end would take minutes and all memory.
     let mut text = format!("root ::= %lexeme({})\nr0 ::= \"ab\" [c-f]\n", "r15 ".repeat(1_000));
     for level in 1..=15 {

@@ -22,7 +22,7 @@ fn choices_and_counters_join() {
 }
 
 #[test]
-fn nothing_joins_behind_a_long_run_of_nearly_any_character() {
+fn nothing_joins_after_a_long_run_of_nearly_any_character() {
     check(
         "root ::= \"q\" [^\"]* \"q\" \"r\"",
         "root ::= %lexeme(\"q\" [^\\\"]*) \"qr\"\n".replace("\\\"", "\"").as_str(),

@@ -23,7 +23,7 @@ pub struct LanguageWay {
     /// The other parts of the intersection.
     pub others: Vec<ExprId>,
     /// What follows the intersection.
-    pub behind: ExprId,
+    pub after: ExprId,
 }
 
 impl ExprSet {
@@ -42,7 +42,7 @@ impl ExprSet {
         }
         match self.get(id).clone() {
             Expr::Language(rest) => {
-                ways.push(LanguageWay { rest: *rest, then, others: Vec::new(), behind: ExprId::EMPTY });
+                ways.push(LanguageWay { rest: *rest, then, others: Vec::new(), after: ExprId::EMPTY });
                 true
             }
             Expr::Concat { head, tail } => {
@@ -58,7 +58,7 @@ impl ExprSet {
                 let are_plain = self.add_language_ways(with, ExprId::EMPTY, level + 1, ways)
                     && ways[known..].iter().all(|way| way.others.is_empty());
                 for way in &mut ways[known..] {
-                    (way.others, way.behind) = (others.clone(), then);
+                    (way.others, way.after) = (others.clone(), then);
                 }
                 are_plain
             }
@@ -100,7 +100,7 @@ impl Deriver {
         let mut exits = Vec::new();
         loop {
             let all = self.exprs.and(&[&[way.then], &others[..]].concat());
-            let exit = self.exprs.concat(all, way.behind);
+            let exit = self.exprs.concat(all, way.after);
             let is_live = exit != ExprId::NOTHING && self.is_live(exit)?;
             exits.push(if is_live { exit } else { ExprId::NOTHING });
             if exits.len() > most as usize || others.contains(&ExprId::NOTHING) {
@@ -108,8 +108,8 @@ impl Deriver {
             }
             for other in &mut others {
                 let derivatives = self.derivatives(*other)?;
-                let behind = derivatives.iter().find(|(set, _)| !set.intersect(&bytes).is_empty());
-                *other = match behind {
+                let after = derivatives.iter().find(|(set, _)| !set.intersect(&bytes).is_empty());
+                *other = match after {
                     Some((set, rest)) if bytes.intersect(set) == bytes => *rest,
                     Some(_) => return Ok(None),
                     None => ExprId::NOTHING,
@@ -147,7 +147,7 @@ impl Deriver {
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
-    pub(crate) fn behind_languages(&mut self, id: ExprId) -> Result<Vec<(Vec<u8>, ExprId)>, LimitExceeded> {
+    pub(crate) fn after_languages(&mut self, id: ExprId) -> Result<Vec<(Vec<u8>, ExprId)>, LimitExceeded> {
         let mut found = Vec::new();
         if !self.exprs.begins_with_language(id) {
             return Ok(found);

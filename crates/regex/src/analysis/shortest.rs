@@ -53,7 +53,7 @@ impl Shortest {
             if *visits < self.max_visits {
                 *visits += 1;
                 // The bytes of a language that a program tells would be tried one by one.
-                let jumps = deriver.behind_languages(expr)?;
+                let jumps = deriver.after_languages(expr)?;
                 if !jumps.is_empty() {
                     for (text, rest) in jumps {
                         self.jump(deriver, (length, at), &text, rest);

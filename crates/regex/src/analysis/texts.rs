@@ -65,10 +65,10 @@ impl ExprSet {
                     texts.push(&text);
                     break;
                 }
-                let (expr, behind) = rests[rest - 1];
-                rest = behind;
-                let mut link = |expr, behind| {
-                    rests.push((expr, behind));
+                let (expr, after) = rests[rest - 1];
+                rest = after;
+                let mut link = |expr, after| {
+                    rests.push((expr, after));
                     rests.len()
                 };
                 match self.get(expr) {
@@ -77,18 +77,18 @@ impl ExprSet {
                         Some(byte) => text.push(byte),
                         None if set.len() > MAX_BYTES_OF_SET => return None,
                         None => {
-                            work.extend(set.iter().map(|byte| (text.len(), Some(byte), behind)));
+                            work.extend(set.iter().map(|byte| (text.len(), Some(byte), after)));
                             break;
                         }
                     },
                     Expr::Text(piece) => text.extend_from_slice(piece.as_bytes()),
                     &Expr::Concat { head, tail } => {
-                        let behind = link(tail, behind);
-                        rest = link(head, behind);
+                        let after = link(tail, after);
+                        rest = link(head, after);
                     }
                     Expr::Or(parts) => {
                         for &part in parts.iter().rev() {
-                            work.push((text.len(), None, link(part, behind)));
+                            work.push((text.len(), None, link(part, after)));
                         }
                         break;
                     }

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_pattern_any_text_is_left() {
+    fn after_a_pattern_any_text_is_left() {
         let mut deriver = Deriver::new(Limits::default());
         let [any, one, other] = [".*", ".*(ab|é).*", ".*c{2}.*"].map(|pattern| parsed(&mut deriver, pattern));
         assert_eq!(behind(&mut deriver, one, "xab"), any);

@@ -186,7 +186,7 @@ impl Deriver {
         // By first bytes, which are few: thousands of names may begin alike, and are one choice made once.
         let mut found: Vec<(ByteSet, Vec<ExprId>)> = Vec::new();
         for head in heads {
-            let rest = self.exprs.concat(head.tail, head.behind);
+            let rest = self.exprs.concat(head.tail, head.after);
             match found.iter_mut().find(|(first, _)| *first == head.first) {
                 Some((_, rests)) => rests.push(rest),
                 None => found.push((head.first, vec![rest])),

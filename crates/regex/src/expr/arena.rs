@@ -209,12 +209,12 @@ impl Arena {
 
     /// One byte of a set, and what follows it.
     pub(crate) fn intern_byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
-        let behind = self.facts(tail);
+        let after = self.facts(tail);
         let facts = Facts {
             nullable: false,
-            shortest: behind.shortest.saturating_add(1),
-            agreement: behind.agreement.saturating_add(1),
-            ..behind
+            shortest: after.shortest.saturating_add(1),
+            agreement: after.agreement.saturating_add(1),
+            ..after
         };
         self.intern_with(Expr::Concat { head, tail }, Some(facts))
     }

@@ -11,7 +11,7 @@ use crate::expr::node::{Expr, ExprId};
 pub(crate) struct Head {
     pub first: ByteSet,
     pub tail: ExprId,
-    pub behind: ExprId,
+    pub after: ExprId,
 }
 
 impl ExprSet {
@@ -19,19 +19,19 @@ impl ExprSet {
     /// none.
     pub(crate) fn heads(&self, id: ExprId) -> Option<Vec<Head>> {
         let (mut heads, mut seen) = (Vec::new(), ByteSet::EMPTY);
-        let mut add = |part: ExprId, behind: ExprId| {
+        let mut add = |part: ExprId, after: ExprId| {
             let (first, tail) = match *self.get(part) {
                 Expr::Bytes(first) => (first, ExprId::EMPTY),
                 Expr::Concat { head, tail } => match self.get(head) {
                     Expr::Bytes(first) => (*first, tail),
                     _ => return false,
                 },
-                Expr::Empty => return behind == ExprId::EMPTY,
+                Expr::Empty => return after == ExprId::EMPTY,
                 _ => return false,
             };
             let is_apart = seen.intersect(&first).is_empty() || heads.iter().any(|head: &Head| head.first == first);
             seen = seen.union(&first);
-            heads.push(Head { first, tail, behind });
+            heads.push(Head { first, tail, after });
             is_apart
         };
         let are_plain = self.alternatives(&id).iter().all(|&part| match *self.get(part) {

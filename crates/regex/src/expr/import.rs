@@ -80,8 +80,8 @@ impl ExprSet {
                 rest = tail;
             }
             if rest != id {
-                let behind = if rest.index() < common { Some(rest) } else { done.get(&rest).copied() };
-                match behind {
+                let after = if rest.index() < common { Some(rest) } else { done.get(&rest).copied() };
+                match after {
                     Some(mut copy) => {
                         work.pop();
                         for &id in chain.iter().rev() {

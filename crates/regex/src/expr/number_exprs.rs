@@ -31,7 +31,7 @@ impl ExprSet {
         if !number.set().form().has_exponent() {
             return None;
         }
-        let members = number.set().plain().into_iter().filter_map(|set| number.behind_same_sign(set));
+        let members = number.set().plain().into_iter().filter_map(|set| number.after_same_sign(set));
         let members: Vec<ExprId> = members.map(|number| self.number(number)).collect();
         Some(self.or(&members))
     }

@@ -154,8 +154,8 @@ impl Number {
         let untold = places - told as i64;
         least = times_ten(least, untold, modulus);
         let grown = 10i128.pow(untold.min(ALWAYS) as u32);
-        let width_behind = if free == 9 { (width + 1).saturating_mul(grown) - 1 } else { width.saturating_mul(grown) };
-        width = width_behind.min(LARGE);
+        let width_after = if free == 9 { (width + 1).saturating_mul(grown) - 1 } else { width.saturating_mul(grown) };
+        width = width_after.min(LARGE);
         let short = |digits: &[u8]| digits.len() as i64 <= places;
         let raised = lower.is_some() && (without_lower || !short(low));
         let lowered = upper.is_some() && without_upper && short(high);
@@ -169,7 +169,7 @@ impl Number {
     fn has_multiple(&self, step: Step, places: i64, least: u64, width: i128) -> bool {
         let factor = u128::from(step.factor);
         let before = u128::from(times_ten(self.remainder, self.zeros + places, step.factor));
-        let mut behind = u128::from(least) + (factor - (before + u128::from(least)) % factor) % factor;
+        let mut after = u128::from(least) + (factor - (before + u128::from(least)) % factor) % factor;
         // Of the digits so far, the remainders that the others ask for. None where the digits end with too few zeros to
         // make a multiple with anything after them.
         let others = self.set.others.iter().filter_map(|other| {
@@ -181,13 +181,13 @@ impl Number {
         });
         let others: Vec<(u128, u128)> = others.collect();
         for _ in 0..1u32 << others.len() {
-            if behind as i128 - i128::from(least) > width {
+            if after as i128 - i128::from(least) > width {
                 return false;
             }
-            if !others.iter().any(|(before, of)| (before + behind).is_multiple_of(*of)) {
+            if !others.iter().any(|(before, of)| (before + after).is_multiple_of(*of)) {
                 return true;
             }
-            behind += factor;
+            after += factor;
         }
         false
     }
@@ -313,14 +313,14 @@ impl Number {
         let Some(step) = self.set.step else { return 0 };
         let odd = step.factor >> step.factor.trailing_zeros();
         let rest = (0..27).fold(odd, |rest, _| if rest.is_multiple_of(5) { rest / 5 } else { rest });
-        let mut behind = times_ten(self.remainder, self.zeros, rest);
+        let mut after = times_ten(self.remainder, self.zeros, rest);
         let mut width = 1u64;
         for digits in 0..19 {
             // Of `width` numbers in a row one is a multiple if the first is at most so far below one.
-            if behind == 0 || rest - behind < width {
+            if after == 0 || rest - after < width {
                 return digits;
             }
-            behind = times_ten(behind, 1, rest);
+            after = times_ten(after, 1, rest);
             width *= 10;
         }
         19

@@ -97,7 +97,7 @@ impl Number {
     }
 
     /// The members of another set that have the same sign, after it; `None` when there are none.
-    pub(crate) fn behind_same_sign(&self, set: NumberSet) -> Option<Number> {
+    pub(crate) fn after_same_sign(&self, set: NumberSet) -> Option<Number> {
         let number = Number::new(Arc::new(set), self.negative);
         (number.set.zero || number.may_start()).then_some(number)
     }

@@ -109,15 +109,15 @@ pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec
                 }
                 whole.append(&rewritten, copied, at);
                 whole.replace(rewritten.original(at), &format!("(?P<{NAME}{}>)", cuts.len()));
-                let behind = text[at..].starts_with("(?<");
-                let start = at + if behind { 4 } else { 3 };
+                let after = text[at..].starts_with("(?<");
+                let start = at + if after { 4 } else { 3 };
                 let mut body = Rewritten::empty(pattern);
                 let inherited = flags.last().cloned().unwrap_or_default();
                 if !inherited.is_empty() {
                     body.replace(rewritten.original(at), &format!("(?{inherited})"));
                 }
                 let negative = text[..start].ends_with('!');
-                cuts.push(Cut { ahead: !behind, negative, body, verbose: false, offset: rewritten.original(at) });
+                cuts.push(Cut { ahead: !after, negative, body, verbose: false, offset: rewritten.original(at) });
                 open = Some((start, flags.len()));
                 flags.push(inherited);
                 at = start;

@@ -72,7 +72,7 @@ fn is_lazy(hir: &Hir) -> bool {
 
 /// Keeps the texts of which no shorter beginning is a match whatever follows.
 pub(super) fn shortest(exprs: &mut ExprSet, groups: &mut [(ExprId, ExprId)]) {
-    let free = groups.iter().filter(|(_, behind)| *behind == ExprId::ANYTHING).map(|&(texts, _)| texts);
+    let free = groups.iter().filter(|(_, after)| *after == ExprId::ANYTHING).map(|&(texts, _)| texts);
     let free: Vec<ExprId> = free.collect();
     let free = exprs.or(&free);
     let more = exprs.repeat(ExprId::ANY_BYTE, 1, None);
@@ -91,9 +91,9 @@ pub(super) fn joined(
 ) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
     let mut deriver = Deriver::over(std::mem::take(exprs), Limits::default());
     let mut found = Ok(Vec::new());
-    'heads: for &(head, behind) in heads {
+    'heads: for &(head, after) in heads {
         for &(tail, rest) in tails {
-            let groups = match split(&mut deriver, tail, &[behind]) {
+            let groups = match split(&mut deriver, tail, &[after]) {
                 Ok(groups) => groups,
                 Err(limit) => {
                     found = Err(limit);

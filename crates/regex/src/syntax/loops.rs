@@ -18,26 +18,26 @@ pub(super) struct Loop {
     count: (u32, Option<u32>),
     /// The look-aheads before it, and after it.
     before: Vec<usize>,
-    behind: Vec<usize>,
+    after: Vec<usize>,
 }
 
 impl Loop {
     /// A repetition, if its body is one character beside look-aheads that do not ask what stands before them.
     pub fn of(tree: &Tree<'_>, repeat: NodeId, arounds: &[Around]) -> Option<Loop> {
         let &Node::Repeat { body, min, max } = tree.node(repeat) else { return None };
-        let (mut before, mut behind, mut character) = (Vec::new(), Vec::new(), None);
+        let (mut before, mut after, mut character) = (Vec::new(), Vec::new(), None);
         let mut rest = vec![body];
         while let Some(part) = rest.pop() {
             match *tree.node(part) {
                 Node::Concat { head, tail } => rest.extend([tail, head]),
                 Node::Around(number) if arounds[number].ahead && !arounds[number].asks() && !arounds[number].beyond => {
-                    if character.is_none() { &mut before } else { &mut behind }.push(number);
+                    if character.is_none() { &mut before } else { &mut after }.push(number);
                 }
                 Node::Class { expr, .. } if character.is_none() => character = Some(expr),
                 _ => return None,
             }
         }
-        Some(Loop { body: character?, count: (min, max), before, behind })
+        Some(Loop { body: character?, count: (min, max), before, after })
     }
 
     /// Its texts where the text ends with it: no rest that begins where a look-ahead stands may be one that it forbids.
@@ -50,7 +50,7 @@ impl Loop {
             .before
             .iter()
             .map(|&number| (number, anywhere))
-            .chain(self.behind.iter().map(|&number| (number, further)));
+            .chain(self.after.iter().map(|&number| (number, further)));
         for (number, skipped) in places {
             let Around { negative, by_edge: [expr, ..], .. } = arounds[number];
             let mut forbidden = if negative { expr } else { exprs.not(expr) };

@@ -165,11 +165,11 @@ pub(super) fn run(
     // After the last step that asks for it, a look-behind is of no interest any more.
     let last_asked: Vec<usize> = behinds
         .iter()
-        .map(|behind| {
+        .map(|after| {
             let asks = |step: &Step| {
                 let mut asked = Vec::new();
                 step.behinds(&mut asked);
-                asked.contains(behind)
+                asked.contains(after)
             };
             steps.iter().rposition(asks).expect("a step asks for it")
         })
@@ -222,7 +222,7 @@ fn texts_backward(
     open: bool,
     most_exprs: usize,
 ) -> Result<FxHashMap<State, Vec<(ExprId, ExprId)>>, LimitExceeded> {
-    let mut behind_here: FxHashMap<State, Vec<(ExprId, ExprId)>> = FxHashMap::default();
+    let mut after_here: FxHashMap<State, Vec<(ExprId, ExprId)>> = FxHashMap::default();
     for state in &layers[steps.len()] {
         let rest = *state.last().expect("the rest is always there");
         let end = match open {
@@ -230,7 +230,7 @@ fn texts_backward(
             false if deriver.exprs.is_nullable(rest) => vec![(ExprId::EMPTY, ExprId::ANYTHING)],
             _ => Vec::new(),
         };
-        behind_here.insert(state.clone(), end);
+        after_here.insert(state.clone(), end);
     }
     for at in (0..steps.len()).rev() {
         let mut here: FxHashMap<State, Vec<(ExprId, ExprId)>> = FxHashMap::default();
@@ -238,23 +238,23 @@ fn texts_backward(
             check_size(deriver, most_exprs)?;
             let mut found: Vec<(ExprId, ExprId)> = Vec::new();
             for (texts, next) in &moves[&(at, state.clone())] {
-                for &(rest, behind) in &behind_here[next] {
+                for &(rest, after) in &after_here[next] {
                     let mut whole = deriver.exprs.concat(*texts, rest);
                     if let (&Step::Around { ahead: true, negative, expr }, false) = (&steps[at], open) {
                         let expr = if negative { deriver.exprs.not(expr) } else { expr };
                         whole = deriver.exprs.and(&[whole, expr]);
                     }
-                    match found.iter_mut().find(|(_, known)| *known == behind) {
+                    match found.iter_mut().find(|(_, known)| *known == after) {
                         Some((known, _)) => *known = deriver.exprs.or(&[*known, whole]),
-                        None => found.push((whole, behind)),
+                        None => found.push((whole, after)),
                     }
                 }
             }
             here.insert(state.clone(), found);
         }
-        behind_here = here;
+        after_here = here;
     }
-    Ok(behind_here)
+    Ok(after_here)
 }
 
 struct Walker<'d> {
@@ -299,7 +299,7 @@ impl Walker<'_> {
                 if self.deriver.is_live(*rest)? { vec![(ExprId::EMPTY, state)] } else { Vec::new() }
             }
             Step::Around { negative, expr, .. } => {
-                let place = self.behinds.iter().position(|behind| behind == expr).expect("it is listed");
+                let place = self.behinds.iter().position(|after| after == expr).expect("it is listed");
                 let holds = self.deriver.exprs.is_nullable(state[place]) != *negative;
                 if holds { vec![(ExprId::EMPTY, state.clone())] } else { Vec::new() }
             }
@@ -366,7 +366,7 @@ impl Walker<'_> {
         }
         // From the end, so that no sequence is put together anew.
         let end = layers.pop().expect("there is a layer at least");
-        let mut behind: Vec<Vec<Group>> = end.iter().map(|state| vec![(ExprId::EMPTY, state.clone())]).collect();
+        let mut after: Vec<Vec<Group>> = end.iter().map(|state| vec![(ExprId::EMPTY, state.clone())]).collect();
         let mut reached = end;
         for part in parts.iter().rev() {
             let layer = layers.pop().expect("there is one before every part");
@@ -375,16 +375,16 @@ impl Walker<'_> {
                 let mut found = Vec::new();
                 for (texts, next) in self.follow(part, state)?.iter() {
                     let place = reached.iter().position(|state| state == next).expect("it was reached");
-                    for (rest, last) in &behind[place] {
+                    for (rest, last) in &after[place] {
                         let whole = self.deriver.exprs.concat(*texts, *rest);
                         self.put(&mut found, whole, last);
                     }
                 }
                 before.push(found);
             }
-            (behind, reached) = (before, layer);
+            (after, reached) = (before, layer);
         }
-        Ok(behind.pop().expect("one state is at the beginning"))
+        Ok(after.pop().expect("one state is at the beginning"))
     }
 
     /// A body repeated.

@@ -41,5 +41,5 @@ pub(crate) struct Text {
     pub bytes: [u8; MAX_BYTES],
     pub len: u8,
     /// The bytes that may come after it, perhaps some more.
-    pub behind: ByteSet,
+    pub after: ByteSet,
 }

@@ -105,10 +105,10 @@ impl Shapes {
 fn whole_characters(bytes: &[u8]) -> Option<&str> {
     let mut end = 0;
     while let Some(&first) = bytes.get(end) {
-        let behind = end + length_of(first)?;
-        let Some(character) = bytes.get(end..behind) else { break };
+        let after = end + length_of(first)?;
+        let Some(character) = bytes.get(end..after) else { break };
         std::str::from_utf8(character).ok()?;
-        end = behind;
+        end = after;
     }
     std::str::from_utf8(&bytes[..end]).ok()
 }

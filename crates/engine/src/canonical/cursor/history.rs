@@ -32,7 +32,7 @@ impl Trail {
 
     /// The cursor after one more token, and whether no merge joins it with the one before; `None` where the tokenizer would
     /// not have written it.
-    pub fn behind(&self, token: u32) -> Option<(CursorKey, bool)> {
+    pub fn after(&self, token: u32) -> Option<(CursorKey, bool)> {
         let (cursor, before) = self.now();
         let apart = self.encoding.stay_apart(*before, token);
         Some((self.encoding.advance(cursor, token, apart)?, apart))

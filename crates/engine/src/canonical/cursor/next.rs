@@ -59,8 +59,8 @@ impl Run<'_> {
         // Where endlessly many keys go on, one of them is new.
         if let Some((expansion, state)) = endless.filter(|_| next.surely.is_empty()) {
             for byte in IN_KEYS.into_iter().filter(|&byte| next.bytes.contains(byte)) {
-                let (behind, accepts) = expansion.step(self.lexeme_cache, state, byte)?;
-                if behind != StateId::DEAD.0 && !accepts {
+                let (after, accepts) = expansion.step(self.lexeme_cache, state, byte)?;
+                if after != StateId::DEAD.0 && !accepts {
                     next.surely.insert(byte);
                 }
             }

@@ -22,7 +22,7 @@ struct Fitting {
     /// Those that fit where one does, because a piece ends between; often all of them.
     anyway: Arc<[u32]>,
     /// By the token before.
-    behind: FxHashMap<u32, Arc<[u32]>>,
+    after: FxHashMap<u32, Arc<[u32]>>,
 }
 
 /// The rows made so far, within a budget.
@@ -41,7 +41,7 @@ impl Rows {
 
     /// Forgets the rows after tokens; those of cursors, which are dearer, only where they are many.
     fn forget(&mut self, encoding: &Encoder) {
-        self.fitting.values_mut().for_each(|fitting| fitting.behind = FxHashMap::default());
+        self.fitting.values_mut().for_each(|fitting| fitting.after = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
         if self.bytes > LARGE_BUDGET / 2 {
             (self.fitting, self.bytes) = Default::default();
@@ -58,7 +58,7 @@ impl Rows {
             all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
             let all: Arc<[u32]> = all.words().into();
             let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
-            self.fitting.insert(cursor.clone(), Fitting { all, anyway, behind: FxHashMap::default() });
+            self.fitting.insert(cursor.clone(), Fitting { all, anyway, after: FxHashMap::default() });
             self.bytes += 2 * encoding.tokens().mask_words() * 4;
         }
     }
@@ -76,7 +76,7 @@ impl Rows {
         if let Some(row) = self
             .fitting
             .get(cursor)
-            .and_then(|fitting| fitting.behind.get(&before))
+            .and_then(|fitting| fitting.after.get(&before))
             .filter(|_| Switch::CanonicalRowCache.is_on())
         {
             return row.clone();
@@ -97,7 +97,7 @@ impl Rows {
             encoding.merges.clear_merging(before, words, &fitting.anyway);
             row
         };
-        fitting.behind.insert(before, row.clone());
+        fitting.after.insert(before, row.clone());
         row
     }
 }

@@ -399,9 +399,9 @@ mod tests {
         };
         let encoding = Encoding::new(&source, Arc::new(tokens)).expect("it can be laid out");
         for (first, last, fits) in [(0xC3, 0xA9, false), (0xC4, 0x80, true)] {
-            let behind = Cursor::start().advance(&encoding, first, true);
-            assert_eq!(behind.is_some(), fits, "{first:x}");
-            assert_eq!(behind.and_then(|cursor| cursor.advance(&encoding, last, true)).is_some(), fits, "{first:x}");
+            let after = Cursor::start().advance(&encoding, first, true);
+            assert_eq!(after.is_some(), fits, "{first:x}");
+            assert_eq!(after.and_then(|cursor| cursor.advance(&encoding, last, true)).is_some(), fits, "{first:x}");
         }
     }
 }

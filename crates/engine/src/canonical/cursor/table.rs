@@ -126,11 +126,11 @@ impl Cursors {
         let mut at = [true, false].map(|apart| self.begin(encoding, place, kind, apart));
         // Nearly always both come to the same place with the first character, or one of them to none.
         while at[0] != at[1]
-            && let Some((&first, behind)) = rest.split_first()
+            && let Some((&first, after)) = rest.split_first()
             && first < 0x80
         {
             at = at.map(|at| self.read(encoding, at?, first));
-            rest = behind;
+            rest = after;
         }
         let [one, other] = at;
         let end = one.and_then(|one| self.read_all(encoding, one, rest));
@@ -143,24 +143,24 @@ impl Cursors {
     /// The place after the bytes of a token.
     fn read_all(&mut self, encoding: &Encoder, mut at: CursorId, bytes: &[u8]) -> Option<CursorId> {
         let mut rest = bytes;
-        while let Some((&first, behind)) = rest.split_first() {
+        while let Some((&first, after)) = rest.split_first() {
             if first < 0x80 {
                 at = self.read(encoding, at, first)?;
-                rest = behind;
+                rest = after;
                 continue;
             }
             let mut len = 1;
             if !self.cursor(at).within_character() {
                 len = rest.iter().skip(1).take_while(|&&byte| byte & 0xC0 == 0x80).count() + 1;
             }
-            let (unit, behind) = rest.split_at(len);
+            let (unit, after) = rest.split_at(len);
             at = match std::str::from_utf8(unit).ok().and_then(|text| text.chars().next()) {
                 Some(character) if len > 1 && character.len_utf8() == len => {
                     self.read_character(encoding, at, character)?
                 }
                 _ => unit.iter().try_fold(at, |at, &byte| self.read(encoding, at, byte))?,
             };
-            rest = behind;
+            rest = after;
         }
         Some(at)
     }

@@ -147,11 +147,11 @@ impl Encoder {
                     end = at + character.len_utf8();
                 }
             }
-            let (piece, behind) = rest.split_at(end);
+            let (piece, after) = rest.split_at(end);
             if !self.encode_piece(piece.as_bytes(), &mut ids) {
                 return None;
             }
-            rest = behind;
+            rest = after;
         }
         Some(ids)
     }

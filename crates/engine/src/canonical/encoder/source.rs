@@ -153,8 +153,8 @@ impl EncodingSource {
     pub fn from_bytes(bytes: &[u8]) -> Option<EncodingSource> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
         let mut number = || {
-            let (first, behind) = rest.split_first_chunk::<4>()?;
-            rest = behind;
+            let (first, after) = rest.split_first_chunk::<4>()?;
+            rest = after;
             Some(u32::from_le_bytes(*first))
         };
         let bytes = (0..256).map(|_| number()).collect::<Option<Vec<u32>>>()?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
-use crate::canonical::viability::crossing::SuffixesBehind;
+use crate::canonical::viability::crossing::SuffixesAfter;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::canonical::whitespace::runs::WhitespaceInLexemes;
@@ -25,9 +25,9 @@ pub(crate) struct CanonicalMasks {
     pub few: DependencyCaches<Before, Box<[u32]>>,
     pub dead_ends: DependencyCaches<CursorKey, DeadEnds>,
     /// Where others must be asked for than those that were.
-    pub dead_ends_behind: DependencyCaches<Before, DeadEnds>,
+    pub dead_ends_after: DependencyCaches<Before, DeadEnds>,
     pub in_lexemes: WhitespaceInLexemes,
-    pub behind: SuffixesBehind,
+    pub after: SuffixesAfter,
 }
 
 impl CanonicalMasks {
@@ -36,9 +36,9 @@ impl CanonicalMasks {
         CanonicalMasks {
             few: DependencyCaches::new(max_bytes, horizon),
             dead_ends: DependencyCaches::new(max_bytes, horizon),
-            dead_ends_behind: DependencyCaches::new(max_bytes, horizon),
+            dead_ends_after: DependencyCaches::new(max_bytes, horizon),
             in_lexemes: WhitespaceInLexemes::default(),
-            behind: SuffixesBehind::new(max_bytes, horizon),
+            after: SuffixesAfter::new(max_bytes, horizon),
         }
     }
 
@@ -46,9 +46,9 @@ impl CanonicalMasks {
     pub fn memory_bytes(&self) -> usize {
         self.few.memory_bytes()
             + self.dead_ends.memory_bytes()
-            + self.dead_ends_behind.memory_bytes()
+            + self.dead_ends_after.memory_bytes()
             + self.in_lexemes.memory_bytes()
-            + self.behind.memory_bytes()
+            + self.after.memory_bytes()
     }
 }
 
@@ -73,7 +73,7 @@ impl CanonicalVerdict {
 
 impl Run<'_> {
     /// Whether something leads on after a token, from the configuration and the cursor after it.
-    pub fn goes_on_behind(
+    pub fn goes_on_after(
         &mut self,
         encoding: &Encoding,
         configuration: SetId,

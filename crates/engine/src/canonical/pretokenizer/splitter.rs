@@ -88,17 +88,17 @@ impl PreTokenizer {
             pretokenizer.ends_text.push(compiler.threads(&here, Next::End, &classes_of).1);
             for class in 0..num_classes {
                 let (threads, matched) = compiler.threads(&here, Next::Class(class), &classes_of);
-                let mut behind: Vec<usize> = Vec::new();
+                let mut after: Vec<usize> = Vec::new();
                 for (thread, set) in threads {
-                    if classes_of[class][set] && !behind.contains(&(thread + 1)) {
-                        behind.push(thread + 1);
+                    if classes_of[class][set] && !after.contains(&(thread + 1)) {
+                        after.push(thread + 1);
                     }
                 }
-                let next = if behind.is_empty() {
+                let next = if after.is_empty() {
                     DEAD
                 } else {
-                    *known.entry(behind).or_insert_with_key(|behind| {
-                        states.push(behind.clone());
+                    *known.entry(after).or_insert_with_key(|after| {
+                        states.push(after.clone());
                         (states.len() - 1) as u16
                     })
                 };
@@ -202,9 +202,9 @@ impl Compiler {
     fn cut_conditions(&mut self, pattern: &str) -> Result<String, String> {
         let mut plain = String::new();
         let mut rest = pattern;
-        while let Some((before, behind)) = rest.split_once("(?!") {
-            let condition = |end: usize| parse(&behind[..end]).ok().and_then(|hir| ranges_of(&hir));
-            let ends = behind.match_indices(')').map(|(end, _)| end);
+        while let Some((before, after)) = rest.split_once("(?!") {
+            let condition = |end: usize| parse(&after[..end]).ok().and_then(|hir| ranges_of(&hir));
+            let ends = after.match_indices(')').map(|(end, _)| end);
             let Some((end, set)) = ends.take(8).find_map(|end| Some((end, condition(end)?))) else {
                 return Err("the pattern has a look-ahead at more than one character".into());
             };
@@ -213,7 +213,7 @@ impl Compiler {
             plain += before;
             plain.push(mark.ok_or("the pattern has too many look-aheads")?);
             self.marks.push(set);
-            rest = &behind[end + 1..];
+            rest = &after[end + 1..];
         }
         Ok(plain + rest)
     }
@@ -259,22 +259,22 @@ impl Compiler {
             HirKind::Capture(capture) => self.compile(&capture.sub, next),
             HirKind::Repetition(repetition) => {
                 let order = |more, enough| if repetition.greedy { vec![more, enough] } else { vec![enough, more] };
-                let mut behind = next;
+                let mut after = next;
                 match repetition.max {
                     None => {
                         let again = self.push(Instruction::Expansion(Vec::new()))?;
                         let more = self.compile(&repetition.sub, again)?;
                         self.instructions[again] = Instruction::Expansion(order(more, next));
-                        behind = again;
+                        after = again;
                     }
                     Some(max) => {
                         for _ in repetition.min..max {
-                            let more = self.compile(&repetition.sub, behind)?;
-                            behind = self.push(Instruction::Expansion(order(more, next)))?;
+                            let more = self.compile(&repetition.sub, after)?;
+                            after = self.push(Instruction::Expansion(order(more, next)))?;
                         }
                     }
                 }
-                (0..repetition.min).try_fold(behind, |next, _| self.compile(&repetition.sub, next))
+                (0..repetition.min).try_fold(after, |next, _| self.compile(&repetition.sub, next))
             }
             HirKind::Look(_) => Err("the pattern has an anchor or a word boundary".into()),
             HirKind::Class(_) => Err("the pattern is about bytes, not characters".into()),

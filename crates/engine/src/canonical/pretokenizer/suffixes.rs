@@ -113,7 +113,7 @@ mod tests {
 
     /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
     fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {
-        let (mut places, mut behind) = (Cursors::default(), Behind::default());
+        let (mut places, mut after) = (Cursors::default(), Behind::default());
         let mut ids = encoding.encode(before).expect("it is text");
         ids.push(token);
         let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
@@ -122,9 +122,9 @@ mod tests {
             (place, last) = (next, Some(id));
         }
         let bytes = encoding.tokens().token_bytes(token).expect("it is a token");
-        let states = behind.of(encoding.pretokenizer(), &encoding.probes, bytes);
+        let states = after.of(encoding.pretokenizer(), &encoding.probes, bytes);
         if let Some(state) = places.cursor(place).settled() {
-            prop_assert!(behind.sets[states.0 as usize].contains(&state), "{:?} {}", before, token);
+            prop_assert!(after.sets[states.0 as usize].contains(&state), "{:?} {}", before, token);
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::mask::{CHARACTERS_BEHIND, Row, RowHere, RunsInside};
+use crate::lexeme::mask::{CHARACTERS_AFTER, Row, RowHere, RunsInside};
 use crate::machine::expansion::{Automaton, IN_BLANKS};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
@@ -163,9 +163,9 @@ impl ContextIndependent {
     }
 
     /// What a search has told of a token within the lexeme of a row, with the place after it, whatever follows the lexeme.
-    pub fn answer(&self, row: &Arc<Row>, token: u32, behind: CursorId) -> Option<bool> {
+    pub fn answer(&self, row: &Arc<Row>, token: u32, after: CursorId) -> Option<bool> {
         let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
-        let key = (token, behind);
+        let key = (token, after);
         if let Some(&known) = row.answers.get(&key) {
             return Some(known);
         }
@@ -176,9 +176,9 @@ impl ContextIndependent {
     }
 
     /// Keeps what a search has told.
-    pub fn add(&mut self, row: &Arc<Row>, token: u32, behind: CursorId, leads_on: bool) {
+    pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, leads_on: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
-        let key = (token, behind);
+        let key = (token, after);
         self.bytes += 16;
         row.answers.insert(key, leads_on);
         if leads_on
@@ -312,14 +312,14 @@ fn as_in_class(
     let vocabulary = encoding.tokens();
     // What tells that a token keeps its end is at most so many characters after it, and the next one for those that do so
     // wherever they stand.
-    let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_BEHIND).map(Some)) else {
+    let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_AFTER).map(Some)) else {
         return Ok(None);
     };
     let most = most.filter(|&most| (most as usize) < vocabulary.trie().max_depth());
     let Some(runs) = lexeme_cache.runs(vocabulary, **character, ByteSet::EMPTY, most.is_some())? else {
         return Ok(None);
     };
-    let within = most.map(|most| (runs.within(Some(most)), runs.within(Some(most + CHARACTERS_BEHIND - 1))));
+    let within = most.map(|most| (runs.within(Some(most)), runs.within(Some(most + CHARACTERS_AFTER - 1))));
     let name = Arc::as_ptr(character) as usize;
     if !sure.classes.contains_key(&name) {
         let all = runs.within(None);

@@ -39,12 +39,12 @@ struct ReadSuffixes {
 
 /// The suffixes that a grammar reads after lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
 /// the grammar stands after the lexeme.
-pub(crate) struct SuffixesBehind(DependencyCaches<usize, ReadSuffixes>);
+pub(crate) struct SuffixesAfter(DependencyCaches<usize, ReadSuffixes>);
 
-impl SuffixesBehind {
+impl SuffixesAfter {
     /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
-    pub fn new(max_bytes: usize, horizon: usize) -> SuffixesBehind {
-        SuffixesBehind(DependencyCaches::new(max_bytes, horizon))
+    pub fn new(max_bytes: usize, horizon: usize) -> SuffixesAfter {
+        SuffixesAfter(DependencyCaches::new(max_bytes, horizon))
     }
 
     /// Bytes of memory held, about.
@@ -86,19 +86,19 @@ impl Run<'_> {
             while node < end {
                 path.truncate(suffixes.depth(node));
                 let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
-                let behind = match alive.contains(suffixes.byte(node)) {
+                let after = match alive.contains(suffixes.byte(node)) {
                     true => self.step(above, suffixes.byte(node))?,
                     false => SetId::EMPTY,
                 };
-                if behind == SetId::EMPTY {
+                if after == SetId::EMPTY {
                     node += suffixes.size(node);
                     continue;
                 }
-                let next = self.next_of(behind)?;
+                let next = self.next_of(after)?;
                 if let Some(suffix) = suffixes.entry_at(node) {
                     read.push(ReadSuffix { node: node as u32, suffix, surely: next.surely });
                 }
-                path.push((behind, next.bytes));
+                path.push((after, next.bytes));
                 node += 1;
             }
         }

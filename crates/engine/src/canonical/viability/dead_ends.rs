@@ -1,7 +1,7 @@
 //! Masks of many tokens: those are found after which nothing leads on, whatever token came before.
 
 use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
-use super::crossing::SuffixesBehind;
+use super::crossing::SuffixesAfter;
 use super::pending::Unverified;
 use super::queries::{EquivalenceCaches, Questions};
 use super::search::Search;
@@ -123,7 +123,7 @@ struct Asked {
     /// Whether no merge joins it with the token before.
     apart: bool,
     /// The place after it.
-    behind: CursorId,
+    after: CursorId,
     /// The longest searches come last: those of blanks, and of tokens that end within a character.
     how_long: u8,
 }
@@ -136,7 +136,7 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         (cursor, before): (&CursorKey, Option<u32>),
-        (in_lexemes, behind): (&mut WhitespaceInLexemes, &mut SuffixesBehind),
+        (in_lexemes, after): (&mut WhitespaceInLexemes, &mut SuffixesAfter),
         AskedMask { fitting, mask, kept }: AskedMask<'_>,
     ) -> Result<DeadEnds, EngineError> {
         let mut known = encoding.known();
@@ -166,7 +166,7 @@ impl Run<'_> {
         }
         for (thread, here) in &rows {
             let leaving_told =
-                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, behind }, &mut unverified)?;
+                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, after }, &mut unverified)?;
             if !leaving_told && unverified.by_groups {
                 unverified.add_outside(here, kept);
             }
@@ -224,22 +224,22 @@ impl Questions<'_, '_> {
             if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
-            let Some(behind) = ways[usize::from(!apart)] else { continue };
-            match self.known(token, behind, rows, sure) {
+            let Some(after) = ways[usize::from(!apart)] else { continue };
+            match self.known(token, after, rows, sure) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),
                 None => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let is_within = last_character(bytes).is_none();
                     let how_long = u8::from(encoding.is_whitespace(token)) + 2 * u8::from(is_within);
-                    asked.push(Asked { token, apart, behind, how_long });
+                    asked.push(Asked { token, apart, after, how_long });
                 }
             }
         }
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
-        for Asked { token, apart, behind, .. } in asked {
-            if !self.ask(token, behind, rows, (sure, kept_blanks))? {
+        for Asked { token, apart, after, .. } in asked {
+            if !self.ask(token, after, rows, (sure, kept_blanks))? {
                 found.add(token, apart);
             }
         }

@@ -21,7 +21,7 @@ use crate::vocabulary::token_set::{BITS, TokenSet};
 #[derive(Default)]
 pub(crate) struct Anywhere {
     sets: Bounded<ByteSet, Arc<TokenSet>>,
-    behind: Behind,
+    after: Behind,
     /// What decides of the tokens of each kind, which have the same sets.
     examples: Vec<Ending>,
     /// By token the number of its kind; the same in the order of shapes, in which they are asked for.
@@ -51,11 +51,11 @@ impl Anywhere {
             return known.clone();
         }
         let size = encoding.tokens().vocab_size();
-        let Anywhere { examples, behind, .. } = &*self;
+        let Anywhere { examples, after, .. } = &*self;
         // As bits at the top of words, so that a word of tokens is gathered by shifts.
         let sure: Vec<u32> = examples
             .iter()
-            .map(|&ending| u32::from(encoding.surely_goes_on_behind(behind, ending, bytes)) << (BITS - 1))
+            .map(|&ending| u32::from(encoding.surely_goes_on_after(after, ending, bytes)) << (BITS - 1))
             .collect();
         let mut tokens = TokenSet::empty(size);
         for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
@@ -87,7 +87,7 @@ impl Anywhere {
         let size = encoding.tokens().vocab_size() as u32;
         let mut numbers = FxHashMap::default();
         for token in 0..size {
-            let ending = encoding.ending(&mut self.behind, token);
+            let ending = encoding.ending(&mut self.after, token);
             let next = self.examples.len() as u32;
             self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
                 self.examples.push(ending);
@@ -103,7 +103,7 @@ impl Anywhere {
         self.sets.memory_bytes()
             + (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
             + self.judged.len() * self.examples.len()
-            + self.behind.memory_bytes()
+            + self.after.memory_bytes()
     }
 }
 
@@ -147,10 +147,10 @@ impl Judged<'_> {
     /// Whether a token surely keeps its end before the bytes of a number.
     #[inline]
     pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
-        let Anywhere { kinds, judged, examples, behind, .. } = &mut *self.anywhere;
+        let Anywhere { kinds, judged, examples, after, .. } = &mut *self.anywhere;
         let kind = kinds[token as usize] as usize;
         let known = &mut judged[number][kind];
-        *known.get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], &self.sets[number]))
+        *known.get_or_insert_with(|| self.encoding.surely_goes_on_after(after, examples[kind], &self.sets[number]))
     }
 
     /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that surely keep their ends
@@ -162,12 +162,12 @@ impl Judged<'_> {
         surely: &mut TokenSet,
         perhaps: &mut TokenSet,
     ) {
-        let Anywhere { in_shapes, judged, examples, behind, .. } = &mut *self.anywhere;
+        let Anywhere { in_shapes, judged, examples, after, .. } = &mut *self.anywhere;
         let (known, bytes) = (&mut judged[number], &self.sets[number]);
         for (&token, &kind) in tokens.iter().zip(&in_shapes[first..]) {
             let kind = kind as usize;
             let sure =
-                *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_behind(behind, examples[kind], bytes));
+                *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_after(after, examples[kind], bytes));
             // There is no order in what is sure, so no branch is taken by it.
             let (word, bit) = ((token / BITS) as usize, token % BITS);
             surely.words_mut()[word] |= u32::from(sure) << bit;
@@ -266,22 +266,22 @@ impl Encoder {
     /// Whether after some of these bytes a token surely keeps its end, wherever it stands.
     #[cfg(test)]
     pub(crate) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
-        let mut behind = Behind::default();
-        let ending = self.ending(&mut behind, token);
-        self.surely_goes_on_behind(&behind, ending, bytes)
+        let mut after = Behind::default();
+        let ending = self.ending(&mut after, token);
+        self.surely_goes_on_after(&after, ending, bytes)
     }
 
-    fn ending(&self, behind: &mut Behind, token: u32) -> Ending {
+    fn ending(&self, after: &mut Behind, token: u32) -> Ending {
         let Some(spelled) = self.tokens().token_bytes(token) else { return Ending::Nothing };
         let merging = self.merging_number(token);
         if last_character(spelled).is_none() {
             return Ending::WithinCharacter { merging };
         }
-        let states = self.pretokenizer.as_ref().map(|pretokenizer| behind.of(pretokenizer, &self.probes, spelled));
+        let states = self.pretokenizer.as_ref().map(|pretokenizer| after.of(pretokenizer, &self.probes, spelled));
         Ending::Character { states, merging }
     }
 
-    fn surely_goes_on_behind(&self, behind: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
+    fn surely_goes_on_after(&self, after: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
         let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
         match ending {
             Ending::Nothing => false,
@@ -289,8 +289,8 @@ impl Encoder {
             Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
             Ending::Character { states: None, merging } => !free(merging).is_empty(),
             Ending::Character { states: Some(states), merging } => {
-                !bytes.intersect(behind.apart(states)).is_empty()
-                    || !free(merging).intersect(behind.plain(states)).is_empty()
+                !bytes.intersect(after.apart(states)).is_empty()
+                    || !free(merging).intersect(after.plain(states)).is_empty()
             }
         }
     }

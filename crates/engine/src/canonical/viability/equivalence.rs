@@ -22,7 +22,7 @@ pub(crate) struct EquivalenceClass {
     /// Bytes before each of which they keep their ends.
     pub sure: ByteSet,
     /// The places after them, where no merge joins them with the token before and where one does.
-    pub behind: [Option<CursorId>; 2],
+    pub after: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
     /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
@@ -36,7 +36,7 @@ impl EquivalenceClass {
         if self.told.get().is_none() {
             let mut all = true;
             for &(_, token) in &self.tokens {
-                for &place in self.behind.iter().flatten() {
+                for &place in self.after.iter().flatten() {
                     all &= answer(token, place)?;
                 }
             }
@@ -57,16 +57,16 @@ impl Equivalence {
         let mut alike = Equivalence { sure: ByteSet::ALL, groups: Vec::new() };
         let mut numbers: FxHashMap<([Option<CursorId>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
-            let behind = places.advance_both(encoding, place, token);
-            let key = (behind, encoding.merging_number(token));
+            let after = places.advance_both(encoding, place, token);
+            let key = (after, encoding.merging_number(token));
             let group = *numbers.entry(key).or_insert_with(|| {
                 let merging = encoding.merging(token);
-                let sure = behind
+                let sure = after
                     .iter()
                     .flatten()
-                    .fold(ByteSet::ALL, |sure, &behind| encoding.sure_bytes(places.cursor(behind), &merging, &sure));
+                    .fold(ByteSet::ALL, |sure, &after| encoding.sure_bytes(places.cursor(after), &merging, &sure));
                 alike.sure = alike.sure.intersect(&sure);
-                alike.groups.push(EquivalenceClass { sure, behind, tokens: Vec::new(), told: OnceLock::new() });
+                alike.groups.push(EquivalenceClass { sure, after, tokens: Vec::new(), told: OnceLock::new() });
                 alike.groups.len() - 1
             });
             alike.groups[group].tokens.push((number, token));

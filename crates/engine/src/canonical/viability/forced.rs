@@ -30,7 +30,7 @@ impl Search<'_> {
         }
         let mut tries = 0;
         let bytes = &text.bytes[..usize::from(text.len)];
-        let found = leads_on(self.encoding, self.places, (token, place), (bytes, &text.behind), &mut tries);
+        let found = leads_on(self.encoding, self.places, (token, place), (bytes, &text.after), &mut tries);
         self.places.forced.insert(key, found, 0);
         Ok(found)
     }
@@ -41,16 +41,16 @@ impl Search<'_> {
             return Ok(known);
         }
         let (next, mut may_end) = self.next_bytes(run, configuration)?;
-        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, behind: next };
+        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, after: next };
         let mut here = configuration;
-        while let Some(byte) = text.behind.single().filter(|_| !may_end && usize::from(text.len) < MAX_BYTES) {
+        while let Some(byte) = text.after.single().filter(|_| !may_end && usize::from(text.len) < MAX_BYTES) {
             here = self.step(run, here, byte)?;
             if here == SetId::EMPTY {
                 break;
             }
             text.bytes[usize::from(text.len)] = byte;
             text.len += 1;
-            (text.behind, may_end) = self.next_bytes(run, here)?;
+            (text.after, may_end) = self.next_bytes(run, here)?;
         }
         let text = (here != SetId::EMPTY).then_some(text);
         self.found.ahead.of(configuration).forced = Some(text);

@@ -55,8 +55,8 @@ impl<'a> Within<'a> {
             return Ok((Some(state), false));
         }
         let [apart, joined] = self.places.advance_both(self.encoding, place, token);
-        for behind in apart.into_iter().chain(joined.filter(|_| joined != apart)) {
-            if !self.goes_on(state, behind, token)? {
+        for after in apart.into_iter().chain(joined.filter(|_| joined != apart)) {
+            if !self.goes_on(state, after, token)? {
                 return Ok((Some(state), false));
             }
         }
@@ -64,23 +64,23 @@ impl<'a> Within<'a> {
     }
 
     /// Whether the lexeme surely goes on in a state, after a token and the place there.
-    fn goes_on(&mut self, state: u32, behind: CursorId, token: u32) -> Result<bool, LimitExceeded> {
-        let key = (state, behind, self.encoding.merging_number(token));
+    fn goes_on(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
+        let key = (state, after, self.encoding.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
         let next = self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-        let sure = self.encoding.sure_bytes(self.places.cursor(behind), &self.encoding.merging(token), next);
-        let goes_on = !sure.is_empty() || self.keeps_end(state, behind, token)?;
+        let sure = self.encoding.sure_bytes(self.places.cursor(after), &self.encoding.merging(token), next);
+        let goes_on = !sure.is_empty() || self.keeps_end(state, after, token)?;
         self.known.insert(key, goes_on);
         Ok(goes_on)
     }
 
-    fn keeps_end(&mut self, state: u32, behind: CursorId, token: u32) -> Result<bool, LimitExceeded> {
+    fn keeps_end(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let (lexeme_cache, dfa) = (RefCell::new(&mut *self.lexeme_cache), self.reader.dfa);
         let keeps = self.encoding.keeps_end(
             self.places,
-            behind,
+            after,
             token,
             state,
             &mut |state| lexeme_cache.borrow_mut().live_bytes(dfa, StateId(state)).copied(),
@@ -164,11 +164,11 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
         }
         lives.push((live, bytes));
     }
-    let behind = |common: &ByteSet| {
+    let after = |common: &ByteSet| {
         let has_all = lives.iter().filter(|(live, _)| live.intersect(common) == *common);
         (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
     };
     // Few tokens keep their ends before all bytes of a state where few may come.
-    let wide = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= WIDE_BYTES).max_by_key(behind);
+    let wide = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= WIDE_BYTES).max_by_key(after);
     Ok(best.1.or_else(wide))
 }

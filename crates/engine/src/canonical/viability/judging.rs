@@ -170,7 +170,7 @@ impl ShapeWalk<'_, '_> {
                 Read::Mixed => {
                     for &node in shapes.places(index) {
                         let above = match shape.kind {
-                            BLANK | OTHER => self.behind_first_bytes(above, node)?,
+                            BLANK | OTHER => self.after_first_bytes(above, node)?,
                             _ => above,
                         };
                         let from = self.steps.place_of(self.lexeme_cache, above.0)?;
@@ -235,7 +235,7 @@ impl ShapeWalk<'_, '_> {
     }
 
     /// The state after the first bytes of the character whose last byte leads to a node.
-    fn behind_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
+    fn after_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
         let before = self.vocabulary.bytes_before(node);
         let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
         before[first..]

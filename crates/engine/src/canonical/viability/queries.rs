@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stencilm_support::SEARCHED;
 
 use super::context_independent::{ContextIndependent, IndependentTokens};
-use super::crossing::{CrossingClasses, SuffixesBehind};
+use super::crossing::{CrossingClasses, SuffixesAfter};
 use super::pending::Unverified;
 use super::search::{Search, TokenEnd};
 use crate::canonical::cursor::by_place::CursorId;
@@ -29,7 +29,7 @@ impl Run<'_> {
     }
 
     /// The configuration after a lexeme that a thread reads, where it has come to a state.
-    fn behind_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
+    fn after_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
         let here = Entry { state, ..thread };
         let tags = expansion.accepts(self.lexeme_cache, state).to_vec();
         let mut threads = Vec::new();
@@ -43,7 +43,7 @@ impl Run<'_> {
     }
 
     /// The configuration after a lexeme that a thread reads, where these residuals of its row have matched.
-    fn behind_lexeme(
+    fn after_lexeme(
         &mut self,
         thread: Entry,
         expansion: &Expansion,
@@ -62,7 +62,7 @@ impl Run<'_> {
 pub(crate) struct EquivalenceCaches<'k> {
     pub sure: &'k ContextIndependent,
     pub leaving: &'k mut CrossingClasses,
-    pub behind: &'k mut SuffixesBehind,
+    pub after: &'k mut SuffixesAfter,
 }
 
 /// The questions that one mask asks.
@@ -106,7 +106,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
-        EquivalenceCaches { sure, leaving: leaving_rows, behind }: EquivalenceCaches<'_>,
+        EquivalenceCaches { sure, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
         unverified: &mut Unverified<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
@@ -127,12 +127,12 @@ impl Questions<'_, '_> {
             for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
                 state = expansion.step(self.run.lexeme_cache, state, byte)?.0;
             }
-            let behind = self.run.behind_state(thread, &expansion, state)?;
-            self.settle_alike(behind, alike, answer, |_, _| true, unverified)?;
+            let after = self.run.after_state(thread, &expansion, state)?;
+            self.settle_alike(after, alike, answer, |_, _| true, unverified)?;
         }
         let row = &here.row;
         let Some(leaving) = row.only_leaving() else { return Ok(false) };
-        let start = self.run.behind_lexeme(thread, &expansion, here, &leaving.residuals)?;
+        let start = self.run.after_lexeme(thread, &expansion, here, &leaving.residuals)?;
         let alive = self.search.next_bytes(self.run, start)?.0;
         let vocabulary = self.encoding.tokens();
         if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
@@ -144,7 +144,7 @@ impl Questions<'_, '_> {
             let alike = leaving.with(self.encoding, self.search.places, None);
             self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), unverified)?;
         }
-        let read = behind.read(self.run, start, (row, crossings))?;
+        let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
             let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
             if alike.keep_ends_before(&suffix.surely) {
@@ -157,8 +157,8 @@ impl Questions<'_, '_> {
             let Some(&(_, one)) = crossings.all_ways(suffix.suffix).first() else { continue };
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = crossings.suffixes().depth(suffix.node as usize);
-            let behind = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_alike(behind, alike, |_, _| None, |way, _| crossings.has_way(way), unverified)?;
+            let after = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
+            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), unverified)?;
         }
         Ok(true)
     }
@@ -167,15 +167,15 @@ impl Questions<'_, '_> {
     /// is told that they lead on.
     fn settle_alike(
         &mut self,
-        behind: SetId,
+        after: SetId,
         alike: &Equivalence,
         answer: impl Fn(u32, CursorId) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
         unverified: &mut Unverified<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
-        let surely = search.sure_bytes(run, behind)?;
-        let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, behind, &alike.sure)?;
+        let surely = search.sure_bytes(run, after)?;
+        let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, after, &alike.sure)?;
         if all && unverified.by_groups {
             return Ok(());
         }
@@ -185,11 +185,11 @@ impl Questions<'_, '_> {
             let told = if all { Some(true) } else { group.told(&answer) };
             let mut leads_on = told == Some(true)
                 || !surely.intersect(&group.sure).is_empty()
-                || (told.is_none() && search.may_come(run, behind, &group.sure)?);
+                || (told.is_none() && search.may_come(run, after, &group.sure)?);
             if !leads_on && told.is_none() && here.clone().any(|token| unverified.asks(token)) {
                 leads_on = true;
-                for &place in group.behind.iter().flatten() {
-                    leads_on &= search.told(run, TokenEnd { configuration: behind, token: one, place })? == Some(true);
+                for &place in group.after.iter().flatten() {
+                    leads_on &= search.told(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
                 }
             }
             unverified.tell(here, leads_on);
@@ -201,11 +201,11 @@ impl Questions<'_, '_> {
     pub fn known(
         &self,
         token: u32,
-        behind: CursorId,
+        after: CursorId,
         rows: &[(Entry, IndependentTokens)],
         sure: &ContextIndependent,
     ) -> Option<bool> {
-        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, behind));
+        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, after));
         match self.threads.len() {
             1 => known.next()?,
             _ => known.any(|known| known == Some(true)).then_some(true),
@@ -216,14 +216,14 @@ impl Questions<'_, '_> {
     pub fn ask(
         &mut self,
         token: u32,
-        behind: CursorId,
+        after: CursorId,
         rows: &[(Entry, IndependentTokens)],
         (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, IndependentTokens { here: RowHere { row, .. }, .. }) in rows {
             let is_only = self.threads.len() == 1;
-            match sure.answer(row, token, behind) {
+            match sure.answer(row, token, after) {
                 Some(true) => return Ok(true),
                 // Another thread may lead on where this one does not.
                 Some(false) if is_only => return Ok(false),
@@ -234,11 +234,11 @@ impl Questions<'_, '_> {
                         false => self.run.stacks.configuration(&mut vec![*thread])?,
                     };
                     self.search.stay_with(Some(*thread));
-                    let found = self.search_behind(alone, token, behind)?;
+                    let found = self.search_after(alone, token, after)?;
                     if self.holds_of_lexeme(*thread, found) {
-                        sure.add(row, token, behind, found != Some(false));
+                        sure.add(row, token, after, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_way(*thread, alone, (token, behind), (row, sure))?;
+                            self.ask_other_way(*thread, alone, (token, after), (row, sure))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -252,9 +252,9 @@ impl Questions<'_, '_> {
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
         let is_far = |blanks: &BeforeWhitespace| blanks.are_far(bytes.len()) && self.encoding.is_whitespace(token);
         if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
-            return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, behind);
+            return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, after);
         }
-        Ok(self.search_behind(here, token, behind)? != Some(false))
+        Ok(self.search_after(here, token, after)? != Some(false))
     }
 
     /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
@@ -274,15 +274,15 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         alone: SetId,
-        (token, behind): (u32, CursorId),
+        (token, after): (u32, CursorId),
         (row, sure): (&Arc<Row>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
         let ways = self.search.places.advance_both(self.encoding, self.place, token);
-        let other = ways.into_iter().flatten().find(|&way| way != behind);
+        let other = ways.into_iter().flatten().find(|&way| way != after);
         let is_asked =
             |&other: &CursorId| self.search.looked_in_all <= SEARCHED && sure.answer(row, token, other).is_none();
         if let Some(other) = other.filter(is_asked) {
-            let found = self.search_behind(alone, token, other)?;
+            let found = self.search_after(alone, token, other)?;
             if self.holds_of_lexeme(thread, found) {
                 sure.add(row, token, other, found != Some(false));
             }
@@ -291,11 +291,11 @@ impl Questions<'_, '_> {
     }
 
     /// Whether something leads on after a token that follows a configuration; `None` where the search was given up.
-    fn search_behind(&mut self, start: SetId, token: u32, behind: CursorId) -> Result<Option<bool>, EngineError> {
+    fn search_after(&mut self, start: SetId, token: u32, after: CursorId) -> Result<Option<bool>, EngineError> {
         if self.search.looked_in_all > SEARCHED {
             return Ok(None);
         }
-        let end = self.search.end_of(self.run, start, token, behind)?;
+        let end = self.search.end_of(self.run, start, token, after)?;
         self.search.leads_on(self.run, end)
     }
 }

@@ -274,14 +274,14 @@ impl<'e> Search<'e> {
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if Switch::CanonicalFollowers.is_on()
-            && trie.nodes_behind(bytes) > MANY
+            && trie.nodes_after(bytes) > MANY
             && let Some(few) = self.few_that_follow((token, place), bytes)
         {
             let mut some_beyond = false;
-            for &(next, behind) in few.iter() {
+            for &(next, after) in few.iter() {
                 let (here, beyond) = self.run_within(run, configuration, next)?;
                 if here != SetId::EMPTY
-                    && self.search(run, TokenEnd { configuration: here, token: next, place: behind }, depth + 1)?
+                    && self.search(run, TokenEnd { configuration: here, token: next, place: after }, depth + 1)?
                 {
                     self.has_left |= beyond;
                     return Ok(true);
@@ -295,8 +295,8 @@ impl<'e> Search<'e> {
         // there is beyond the lexeme.
         let mut path = vec![(configuration, bytes, false)];
         let mut some_beyond = false;
-        for (mut node, behind) in trie.roots(bytes) {
-            while node < behind {
+        for (mut node, after) in trie.roots(bytes) {
+            while node < after {
                 path.truncate(trie.depth(node));
                 let &(above, alive, beyond) = path.last().expect("the path begins with the configuration at the root");
                 if !alive.contains(trie.byte(node)) {

@@ -42,9 +42,9 @@ impl Run<'_> {
             let answers = WhitespaceAnswers::new(blanks);
             for blank in told.open.iter().filter(|blank| token_set::get(mask, blank.token)) {
                 let leads_on = if blanks.are_far(blank.len) {
-                    answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.behind)?
+                    answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.after)?
                 } else {
-                    let end = search.end_of(self, configuration, blank.token, blank.behind)?;
+                    let end = search.end_of(self, configuration, blank.token, blank.after)?;
                     search.leads_on(self, end)? != Some(false)
                 };
                 if leads_on {
@@ -63,20 +63,20 @@ impl Run<'_> {
             {
                 // The slow twin: searched like any other.
                 debug_assert!(match encoding.follow(search.places, place, before, token) {
-                    Some(behind) => {
-                        let end = search.end_of(self, configuration, token, behind)?;
+                    Some(after) => {
+                        let end = search.end_of(self, configuration, token, after)?;
                         search.leads_on(self, end)? != Some(true)
                     }
                     None => true,
                 });
                 continue;
             }
-            let Some(behind) = encoding.follow(search.places, place, before, token) else { continue };
+            let Some(after) = encoding.follow(search.places, place, before, token) else { continue };
             if search.looked_in_all > SEARCHED {
                 kept.push(token);
                 continue;
             }
-            let end = search.end_of(self, configuration, token, behind)?;
+            let end = search.end_of(self, configuration, token, after)?;
             if search.leads_on(self, end)? != Some(false) {
                 kept.push(token);
                 longer = Some(Longer { bytes, end, from: None });
@@ -184,10 +184,10 @@ fn joined(many: &[u32], few: &[u32]) -> Vec<u32> {
     let mut all = Vec::with_capacity(many.len() + few.len());
     let mut rest = many;
     for &token in few {
-        let (before, behind) = rest.split_at(rest.partition_point(|&other| other < token));
+        let (before, after) = rest.split_at(rest.partition_point(|&other| other < token));
         all.extend_from_slice(before);
         all.push(token);
-        rest = behind;
+        rest = after;
     }
     all.extend_from_slice(rest);
     all

@@ -151,8 +151,8 @@ impl Run<'_> {
             if ways[usize::from(apart)].is_some() {
                 found.leave_open(token, [!apart]);
             }
-            let Some(behind) = ways[usize::from(!apart)] else { continue };
-            let end = search.end_of(self, configuration, token, behind)?;
+            let Some(after) = ways[usize::from(!apart)] else { continue };
+            let end = search.end_of(self, configuration, token, after)?;
             if search.looked_in_all <= SEARCHED && search.leads_on(self, end)? == Some(false) {
                 found.add(token, apart);
             }

@@ -170,13 +170,13 @@ impl WhitespaceAnswers {
         search: &mut Search<'_>,
         kept: &mut WhitespaceCache,
         token: u32,
-        behind: CursorId,
+        after: CursorId,
     ) -> Result<bool, EngineError> {
-        let key = (self.next, behind, encoding.merging_number(token));
+        let key = (self.next, after, encoding.merging_number(token));
         if kept.untold.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: behind })?;
+        let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
             kept.untold.insert(key, (), 0);

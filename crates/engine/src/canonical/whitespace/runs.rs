@@ -59,10 +59,10 @@ impl WhitespaceAt {
         let mut numbers: FxHashMap<(CursorId, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut kinds = |&token: &u32| {
-            places.advance_both(encoding, place, token).map(|behind| {
-                let behind = behind?;
-                Some(*numbers.entry((behind, encoding.merging_number(token))).or_insert_with(|| {
-                    examples.push((token, behind));
+            places.advance_both(encoding, place, token).map(|after| {
+                let after = after?;
+                Some(*numbers.entry((after, encoding.merging_number(token))).or_insert_with(|| {
+                    examples.push((token, after));
                     examples.len() as u32 - 1
                 }))
             })
@@ -97,7 +97,7 @@ pub(crate) struct FittingWhitespace {
     pub len: usize,
     /// Whether no merge joins it with the token before, and the place after it.
     apart: bool,
-    pub behind: CursorId,
+    pub after: CursorId,
 }
 
 impl FittingWhitespace {
@@ -106,8 +106,8 @@ impl FittingWhitespace {
         let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
             let apart = encoding.stay_apart(before, token);
-            let (_, behind) = at.examples[kinds[usize::from(!apart)]? as usize];
-            Some(FittingWhitespace { number, token, len, apart, behind })
+            let (_, after) = at.examples[kinds[usize::from(!apart)]? as usize];
+            Some(FittingWhitespace { number, token, len, apart, after })
         };
         encoding.whitespace_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
     }
@@ -234,13 +234,13 @@ impl KnownWay {
         places: &mut Cursors,
         known: &mut KnownWays,
         next: &ByteSet,
-        (token, behind): (u32, CursorId),
+        (token, after): (u32, CursorId),
     ) -> KnownWay {
-        let key = (*next, behind, encoding.merging_number(token));
+        let key = (*next, after, encoding.merging_number(token));
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        let way = KnownWay::new(encoding, places, next, token, behind);
+        let way = KnownWay::new(encoding, places, next, token, after);
         known.insert(key, way, 0);
         way
     }
@@ -254,9 +254,9 @@ impl KnownWay {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, behind: CursorId) -> KnownWay {
-        let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), behind);
-        let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, behind, left);
+    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownWay {
+        let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
+        let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, after, left);
         // Nearly always one more blank is needed, because the last one goes with what follows.
         let needs = match leads_on(1) {
             true if !is_dead_at_last && leads_on(0) => Some(0),
@@ -280,13 +280,13 @@ fn surely_leads_on(
     places: &mut Cursors,
     next: &ByteSet,
     token: u32,
-    behind: CursorId,
+    after: CursorId,
     left: usize,
 ) -> bool {
     let merging = encoding.merging(token);
     let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.sure_bytes(places.cursor(behind), &merging, first).is_empty() {
+    if !encoding.sure_bytes(places.cursor(after), &merging, first).is_empty() {
         return true;
     }
     // After a blank the same may follow again; what follows anything else is not known here.
@@ -299,7 +299,7 @@ fn surely_leads_on(
     };
     let mut step =
         |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_WHITESPACE.contains(&byte)).map(|left| left - 1)));
-    let Ok(keeps) = encoding.keeps_end(places, behind, token, Some(left), &mut bytes, &mut step);
+    let Ok(keeps) = encoding.keeps_end(places, after, token, Some(left), &mut bytes, &mut step);
     keeps == Some(true)
 }
 

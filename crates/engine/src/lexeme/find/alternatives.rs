@@ -13,7 +13,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::Run;
 use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::find::unbounded_runs::{RunsOf, open_run, plain};
-use crate::lexeme::mask::{BYTES_BEHIND, Row};
+use crate::lexeme::mask::{BYTES_AFTER, Row};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
@@ -108,7 +108,7 @@ impl LexemeCache {
         residual: ExprId,
     ) -> Result<Option<Row>, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
-        let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND as usize;
+        let horizon = vocabulary.trie().max_depth() + BYTES_AFTER as usize;
         // Where no text may come in any of them, all together are walked at less cost.
         let is_text = |exprs: &ExprSet, alternative| {
             let ends = |run: Run| matches!(exprs.get(run.tail), Expr::Bytes(_));

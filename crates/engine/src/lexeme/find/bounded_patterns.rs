@@ -15,7 +15,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::{CHARACTERS_BEHIND, Row};
+use crate::lexeme::mask::{CHARACTERS_AFTER, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -72,7 +72,7 @@ impl LexemeCache {
         larger: &Arc<Row>,
     ) -> Result<Option<Arc<Row>>, LimitExceeded> {
         let &Bounded { ref run, max, other, sure, longest } = bounded;
-        if sure >= longest + CHARACTERS_BEHIND {
+        if sure >= longest + CHARACTERS_AFTER {
             return Ok(Some(larger.clone()));
         }
         let Some(crossings) = larger.crossings.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };

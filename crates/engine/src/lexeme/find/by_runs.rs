@@ -9,7 +9,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::order::{Ends, FEW_OF, Inside, MAX_BELOW_ENDS, Start};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
-use crate::lexeme::mask::{BYTES_BEHIND, CHARACTERS_BEHIND, Row};
+use crate::lexeme::mask::{BYTES_AFTER, CHARACTERS_AFTER, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -60,7 +60,7 @@ impl LexemeCache {
         let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
         let trie = vocabulary.trie();
         let known = first.single().filter(|_| one_byte);
-        let known = known.and_then(|byte| self.ways_behind(vocabulary, byte));
+        let known = known.and_then(|byte| self.ways_after(vocabulary, byte));
         let (most, max) = (max, max.filter(|&max| (max as usize) < trie.max_depth()));
         let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte));
@@ -74,35 +74,35 @@ impl LexemeCache {
         let counts = min..=max.unwrap_or(u32::MAX);
         let stops = stops.flat_map(|stops| &stops.nodes).filter(|(_, rounds)| counts.contains(rounds));
         let mut stops: Vec<u32> = stops.map(|&(node, _)| node).collect();
-        let behind_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
-        if !one_byte && behind_stops > vocabulary.shapes().len() / FEW_OF {
+        let after_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
+        if !one_byte && after_stops > vocabulary.shapes().len() / FEW_OF {
             return Ok(None);
         }
         stops.sort_unstable();
         let mut inside = runs.within(max);
         let name = runs.character.clone();
         let mut ends = Ends::default();
-        let behind = self.dfa(&[tail])?;
+        let after = self.dfa(&[tail])?;
         let mut states = vec![0; trie.max_depth() + 1];
         for node in stops {
-            self.read_behind_run(vocabulary, (behind, node), &mut states, &mut inside, &mut ends)?;
+            self.read_after_run(vocabulary, (after, node), &mut states, &mut inside, &mut ends)?;
         }
-        let from = Start { dfa: behind, state: StateId::START, one: true };
+        let from = Start { dfa: after, state: StateId::START, one: true };
         let row = self.row_with(vocabulary, from, Inside::Set(inside), ends);
         Ok(Some(if one_byte { row.with_runs(name, most) } else { row }))
     }
 
     /// Reads what comes after a run from a node of the trie on, with whose byte it begins: the tokens that stay within it, and
     /// where it ends in others.
-    pub(crate) fn read_behind_run(
+    pub(crate) fn read_after_run(
         &mut self,
         vocabulary: &Tokens,
-        (behind, node): (DfaId, u32),
+        (after, node): (DfaId, u32),
         states: &mut [u32],
         inside: &mut TokenSet,
         ends: &mut Ends,
     ) -> Result<(), LimitExceeded> {
-        let (automaton, deriver) = (&mut self.dfas[behind.0 as usize], &mut self.deriver);
+        let (automaton, deriver) = (&mut self.dfas[after.0 as usize], &mut self.deriver);
         let (trie, node) = (vocabulary.trie(), node as usize);
         trie.walk_part(
             (node, node + trie.size(node)),
@@ -128,7 +128,7 @@ impl LexemeCache {
         residual: ExprId,
         from: Start,
     ) -> Result<Option<Row>, LimitExceeded> {
-        let horizon = vocabulary.trie().max_depth() + BYTES_BEHIND as usize;
+        let horizon = vocabulary.trie().max_depth() + BYTES_AFTER as usize;
         let Some(Open { character, counted, completing, ended }) = open_run(&self.deriver.exprs, residual, horizon)
         else {
             return Ok(None);
@@ -183,7 +183,7 @@ impl LexemeCache {
             }
         }
         // At least so many, for no token has more characters than bytes.
-        let most = trie.max_depth() as u32 + CHARACTERS_BEHIND;
+        let most = trie.max_depth() as u32 + CHARACTERS_AFTER;
         Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends).with_runs(name, Some(most))))
     }
 }

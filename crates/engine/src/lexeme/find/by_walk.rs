@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
     /// Whether most tokens begin as what is read from a state may go on.
     fn is_wide(&mut self, state: StateId) -> Result<bool, LimitExceeded> {
         let trie = self.vocabulary.trie();
-        Ok(2 * trie.nodes_behind(*self.automaton.live_bytes(self.deriver, state)?) > trie.len())
+        Ok(2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, state)?) > trie.len())
     }
 }
 

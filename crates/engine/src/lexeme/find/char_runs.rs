@@ -356,7 +356,7 @@ impl Ending {
         let here = stops.iter().filter(|stops| end.contains(stops.byte));
         let mut nodes: Vec<(u32, u32)> = here.flat_map(|stops| &stops.nodes).copied().collect();
         nodes.sort_unstable();
-        let own = || Arc::new(Suffixes::behind(vocabulary, nodes.iter().map(|&(node, _)| node)));
+        let own = || Arc::new(Suffixes::after(vocabulary, nodes.iter().map(|&(node, _)| node)));
         let suffixes = known.unwrap_or_else(own);
         let token = |node: u32| vocabulary.trie().entry_at(node as usize);
         let end = |&(node, characters)| End { node, characters, token: token(node), ways: suffixes.of_node(node) };

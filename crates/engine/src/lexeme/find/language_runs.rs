@@ -42,7 +42,7 @@ impl LexemeCache {
         // With what may follow a member.
         let mut stops = ByteSet::EMPTY;
         for way in &begun.ways {
-            let tail = self.deriver.exprs.concat(way.then, way.behind);
+            let tail = self.deriver.exprs.concat(way.then, way.after);
             if self.deriver.exprs.is_nullable(tail) {
                 return Ok(None);
             }
@@ -96,7 +96,7 @@ impl LexemeCache {
         let mut readers = begun.readers();
         for &node in nodes {
             let exits = known.entry(vocabulary.bytes_before(node));
-            let exits = exits.or_insert_with_key(|before| begun.exits_behind(&mut readers, before));
+            let exits = exits.or_insert_with_key(|before| begun.exits_after(&mut readers, before));
             if exits.is_empty() {
                 continue;
             }
@@ -105,7 +105,7 @@ impl LexemeCache {
             }
             match behind.get_mut(exits).expect("it was just found") {
                 Behind::Plain(dfa) => {
-                    self.read_behind_run(vocabulary, (*dfa, node), &mut states, inside, &mut ends)?;
+                    self.read_after_run(vocabulary, (*dfa, node), &mut states, inside, &mut ends)?;
                 }
                 Behind::Within(beside) => {
                     self.read_within(vocabulary, (beside, node), &mut states, inside, &mut ends)?;
@@ -219,7 +219,7 @@ impl Begun {
     }
 
     /// What may follow a run of bytes, where they are a member.
-    fn exits_behind(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
+    fn exits_after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
         let left = self.after(readers, bytes).unwrap_or(0);
         let ways = readers.iter_mut().zip(&self.exits).enumerate();
         let ways = ways.filter(|(index, _)| left & (1 << index) != 0).map(|(_, way)| way);

@@ -13,7 +13,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
 use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::{BYTES_BEHIND, Row};
+use crate::lexeme::mask::{BYTES_AFTER, Row};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -159,7 +159,7 @@ impl LexemeCache {
         larger: &Arc<Row>,
     ) -> Result<Option<Arc<Row>>, LimitExceeded> {
         let trie = vocabulary.trie();
-        let horizon = u32::try_from(trie.max_depth()).unwrap_or(u32::MAX).saturating_add(BYTES_BEHIND);
+        let horizon = u32::try_from(trie.max_depth()).unwrap_or(u32::MAX).saturating_add(BYTES_AFTER);
         if limited.sure() >= horizon {
             return Ok(Some(larger.clone()));
         }

@@ -128,7 +128,7 @@ impl LexemeCache {
         }
         let trie = vocabulary.trie();
         let is_wide = Switch::LexemeAlternatives.is_on()
-            && trie.nodes_behind(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF;
+            && trie.nodes_after(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF;
         if is_wide && !is_pruned {
             let same = self.without_redundant(residual)?;
             if same != residual {
@@ -192,7 +192,7 @@ impl LexemeCache {
     }
 
     /// The row of the start of an automaton after at most so many blanks.
-    pub fn row_behind_blanks(
+    pub fn row_after_blanks(
         &mut self,
         vocabulary: &Tokens,
         dfa: DfaId,
@@ -210,8 +210,8 @@ impl LexemeCache {
         let mut parts = Vec::new();
         for byte in self.live_bytes(dfa, start)?.intersect(&blanks.complement()).iter() {
             let runs = self.blank_runs(vocabulary, blanks);
-            let behind = runs.behind(byte, Some(most)).iter();
-            parts.extend(behind.map(|&(run, node)| {
+            let after = runs.after(byte, Some(most)).iter();
+            parts.extend(after.map(|&(run, node)| {
                 let node = node as usize;
                 ((node, node + vocabulary.trie().size(node)), run as usize)
             }));
@@ -255,7 +255,7 @@ impl LexemeCache {
         let byte = only_byte_before(vocabulary.trie(), &ends);
         // To sort the ways after a byte takes as long as some hundred small rows.
         let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
-        let shared = byte.and_then(|byte| self.ways_behind(vocabulary, byte));
+        let shared = byte.and_then(|byte| self.ways_after(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
         let states = (0..below.len() as u32).filter(|&state| below[state as usize].is_some());

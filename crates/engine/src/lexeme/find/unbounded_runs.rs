@@ -151,7 +151,7 @@ impl RunsOf<'_> {
 
     /// Whether every match of an expression is a run of the character.
     pub fn hold(mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
-        Ok(self.behind(expr, StateId::START, 0)?.is_some_and(|states| *states == [StateId::START]))
+        Ok(self.after(expr, StateId::START, 0)?.is_some_and(|states| *states == [StateId::START]))
     }
 
     /// The bytes of which one ends every match of an expression after whole characters, where nothing else is ever
@@ -214,8 +214,8 @@ impl RunsOf<'_> {
     ) -> Result<Option<Vec<StateId>>, LimitExceeded> {
         let mut all = Vec::new();
         for &state in states {
-            let Some(behind) = self.behind(expr, state, depth)? else { return Ok(None) };
-            all.extend_from_slice(&behind);
+            let Some(after) = self.after(expr, state, depth)? else { return Ok(None) };
+            all.extend_from_slice(&after);
         }
         all.sort_unstable();
         all.dedup();
@@ -224,7 +224,7 @@ impl RunsOf<'_> {
 
     /// The states after everything that an expression matches from a state, perhaps some more; `None` where something
     /// of it is no run of characters.
-    fn behind(&mut self, expr: ExprId, state: StateId, depth: usize) -> Result<Option<Box<[StateId]>>, LimitExceeded> {
+    fn after(&mut self, expr: ExprId, state: StateId, depth: usize) -> Result<Option<Box<[StateId]>>, LimitExceeded> {
         self.steps += 1;
         if depth > FEW || self.steps > STEPS {
             return Ok(None);
@@ -232,18 +232,18 @@ impl RunsOf<'_> {
         if expr == self.character && state == StateId::START {
             return Ok(Some([state].into()));
         }
-        if let Some(known) = self.lexeme_cache.behind_runs.get(&(self.characters, expr, state)) {
+        if let Some(known) = self.lexeme_cache.after_runs.get(&(self.characters, expr, state)) {
             return Ok(known.clone());
         }
-        let behind = match self.lexeme_cache.deriver.exprs.get(expr).clone() {
+        let after = match self.lexeme_cache.deriver.exprs.get(expr).clone() {
             Expr::Nothing => Some(Vec::new()),
             Expr::Empty => Some(vec![state]),
-            Expr::Bytes(set) => self.behind_bytes(&set, state)?,
+            Expr::Bytes(set) => self.after_bytes(&set, state)?,
             Expr::Or(parts) => {
                 let mut all = Some(Vec::new());
                 for part in parts {
-                    match (self.behind(part, state, depth + 1)?, &mut all) {
-                        (Some(behind), Some(all)) => all.extend_from_slice(&behind),
+                    match (self.after(part, state, depth + 1)?, &mut all) {
+                        (Some(after), Some(all)) => all.extend_from_slice(&after),
                         _ => {
                             all = None;
                             break;
@@ -256,7 +256,7 @@ impl RunsOf<'_> {
                 // Nothing is matched that one part does not match.
                 let mut found = None;
                 for part in parts {
-                    found = self.behind(part, state, depth + 1)?.map(Vec::from);
+                    found = self.after(part, state, depth + 1)?.map(Vec::from);
                     if found.is_some() {
                         break;
                     }
@@ -266,11 +266,11 @@ impl RunsOf<'_> {
             // Any number of its bytes.
             Expr::Language(rest) => {
                 let set = rest.bytes();
-                self.behind_rounds(state, |this, before| this.behind_bytes(&set, before))?
+                self.after_rounds(state, |this, before| this.after_bytes(&set, before))?
             }
             Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => None,
             Expr::Concat { head, mut tail } => {
-                let mut states = self.behind(head, state, depth + 1)?.map(Vec::from);
+                let mut states = self.after(head, state, depth + 1)?.map(Vec::from);
                 while let (Some(before), &Expr::Concat { head, tail: rest }) =
                     (&states, self.lexeme_cache.deriver.exprs.get(tail))
                 {
@@ -283,21 +283,21 @@ impl RunsOf<'_> {
                 }
             }
             Expr::Repeat { body, .. } => {
-                self.behind_rounds(state, |this, before| Ok(this.behind(body, before, depth + 1)?.map(Vec::from)))?
+                self.after_rounds(state, |this, before| Ok(this.after(body, before, depth + 1)?.map(Vec::from)))?
             }
         };
-        let behind = behind.map(|mut states| {
+        let after = after.map(|mut states| {
             states.sort_unstable();
             states.dedup();
             Box::from(states)
         });
-        let owned = behind.as_deref().map_or(0, |states: &[StateId]| memory::of_slice::<StateId>(states.len()));
-        self.lexeme_cache.behind_runs.insert((self.characters, expr, state), behind.clone(), owned);
-        Ok(behind)
+        let owned = after.as_deref().map_or(0, |states: &[StateId]| memory::of_slice::<StateId>(states.len()));
+        self.lexeme_cache.after_runs.insert((self.characters, expr, state), after.clone(), owned);
+        Ok(after)
     }
 
     /// The states after any number of rounds.
-    fn behind_rounds(
+    fn after_rounds(
         &mut self,
         state: StateId,
         mut round: impl FnMut(&mut Self, StateId) -> Result<Option<Vec<StateId>>, LimitExceeded>,
@@ -306,8 +306,8 @@ impl RunsOf<'_> {
         let mut at = 0;
         while let Some(&before) = all.get(at) {
             at += 1;
-            let Some(behind) = round(self, before)? else { return Ok(None) };
-            for next in behind {
+            let Some(after) = round(self, before)? else { return Ok(None) };
+            for next in after {
                 if !all.contains(&next) {
                     all.push(next);
                 }
@@ -317,7 +317,7 @@ impl RunsOf<'_> {
     }
 
     /// The states after one byte of a set. After a whole character is the start.
-    fn behind_bytes(&mut self, set: &ByteSet, state: StateId) -> Result<Option<Vec<StateId>>, LimitExceeded> {
+    fn after_bytes(&mut self, set: &ByteSet, state: StateId) -> Result<Option<Vec<StateId>>, LimitExceeded> {
         let mut all = Vec::new();
         for byte in set.iter() {
             let (next, complete) = self.lexeme_cache.step(self.characters, state, byte)?;

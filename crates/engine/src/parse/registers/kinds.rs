@@ -96,7 +96,7 @@ impl Run<'_> {
     }
 
     /// See [`Meaning::read`].
-    pub(crate) fn register_behind(&mut self, expansion: &Expansion, register: u32, byte: u8) -> u32 {
+    pub(crate) fn register_after(&mut self, expansion: &Expansion, register: u32, byte: u8) -> u32 {
         with_meaning!(self.machine, expansion.frame, meaning => meaning.read(self, expansion, register, byte))
     }
 

@@ -49,8 +49,8 @@ impl Meaning for ObjectRegister {
             }
             MemberChange::Last => {
                 let grammar = run.machine.grammar().clone();
-                let behind = grammar.members(object).free[expansion.class as usize].last.as_deref();
-                run.new_key(object, expansion, old, behind.unwrap_or_default())?;
+                let after = grammar.members(object).free[expansion.class as usize].last.as_deref();
+                run.new_key(object, expansion, old, after.unwrap_or_default())?;
                 // Where part of the key stands after the object, the text may end here or not, and the key goes on to
                 // others in any case.
                 return Some(0);
@@ -97,22 +97,22 @@ impl Meaning for ObjectRegister {
 impl Run<'_> {
     /// The free key that is read, with what stands of it after an object that is cut off; `None` where it is no new one. A
     /// mask takes it for a new one that is not known.
-    fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, behind: &str) -> Option<u32> {
+    fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, after: &str) -> Option<u32> {
         if !self.is_exact() {
-            if behind.is_empty() {
+            if after.is_empty() {
                 self.doubt.seen |= old.seen != NIL;
                 self.doubt.taken |= expansion.has_taken;
             }
             return Some(UNKNOWN_TEXT);
         }
         if let Some(compared) = &mut self.compared {
-            compared.push(match behind {
+            compared.push(match after {
                 "" => Compared::Key { object, class: expansion.class, written: old.text, seen: old.seen },
                 _ => Compared::Other,
             });
         }
         let mut written = self.stacks.text(old.text);
-        written.extend_from_slice(behind.as_bytes());
+        written.extend_from_slice(after.as_bytes());
         let value = json_text::value_of(&written);
         // Nearly always it is a name that is being read, of which nothing is kept.
         if self.machine.is_taken(object, expansion.class, &value) {

@@ -72,12 +72,12 @@ impl Language for ALabels {
     }
 
     fn after(&self, read: &[u8], bytes: &[u8]) -> Option<Box<[u8]>> {
-        let mut reader = Reader::behind(self.turning, read);
+        let mut reader = Reader::after(self.turning, read);
         reader.read(bytes).then(|| reader.text.into_boxed_slice())
     }
 
     fn is_member(&self, read: &[u8]) -> bool {
-        Reader::behind(self.turning, read).is_member()
+        Reader::after(self.turning, read).is_member()
     }
 
     fn shortest(&self, read: &[u8]) -> u32 {
@@ -111,7 +111,7 @@ impl Language for ALabels {
     }
 
     fn reader(&self, read: &[u8]) -> Box<dyn LanguageReader> {
-        Box::new(Reader::behind(self.turning, read))
+        Box::new(Reader::after(self.turning, read))
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn ipv6() -> String {
         ways.push(match 7 - before {
             0 => head,
             1 => format!("{head}{GROUP}"),
-            behind => format!("{head}(?:{GROUP}:){{{}}}{last}", behind - 2),
+            after => format!("{head}(?:{GROUP}:){{{}}}{last}", after - 2),
         });
     }
     format!("(?:{})", ways.join("|"))
@@ -45,9 +45,9 @@ pub(super) fn ipv6() -> String {
 fn plain_label(turning: bool) -> String {
     let digits = if turning { "" } else { "0-9" };
     let rest = |most: u32| format!("(?:{INNER}{{0,{most}}}{END})?");
-    let behind_x =
+    let after_x =
         format!("[A-MO-Za-mo-z0-9]{}|-{INNER}{{0,60}}{END}|[Nn](?:{END}{}|-{END}{})?", rest(60), rest(59), rest(58));
-    format!("(?:[A-WYZa-wyz{digits}]{}|[Xx](?:{behind_x})?)", rest(61))
+    format!("(?:[A-WYZa-wyz{digits}]{}|[Xx](?:{after_x})?)", rest(61))
 }
 
 /// A host name: labels that are plain and labels in Punycode, not too long.

@@ -86,16 +86,16 @@ struct Label {
     inner: Blocks,
     last: Blocks,
     /// What may follow the last block.
-    behind: ExprId,
+    after: ExprId,
     hyphen: ExprId,
 }
 
 impl Label {
     /// The labels; with a character that is asked for, those that have it. It is one that may be first and last.
     fn labels(&self, exprs: &mut ExprSet, asked: Option<ExprId>) -> ExprId {
-        let Label { first, inner, last, behind, hyphen } = *self;
+        let Label { first, inner, last, after, hyphen } = *self;
         let last_blocks = last.all(exprs);
-        let end = exprs.concat(last_blocks, behind);
+        let end = exprs.concat(last_blocks, after);
         let block = inner.all(exprs);
         let block_or_hyphen = exprs.or(&[block, hyphen]);
         let any = exprs.repeat(block_or_hyphen, 0, None);
@@ -111,18 +111,18 @@ impl Label {
             let ways: Vec<ExprId> = ways.iter().map(|way| exprs.concat_all(way)).collect();
             exprs.or(&ways)
         };
-        let behind_one =
-            &[&[single_or_hyphen, third][..], &[last.single, behind], &[several, rest], &[several_last, behind]];
-        let behind_one = ways(exprs, behind_one);
+        let after_one =
+            &[&[single_or_hyphen, third][..], &[last.single, after], &[several, rest], &[several_last, after]];
+        let after_one = ways(exprs, after_one);
         let Some(asked) = asked else {
             let every = first.all(exprs);
             return ways(
                 exprs,
-                &[&[every, behind], &[first.single, behind_one], &[first.pairs, third], &[first.longer, rest]],
+                &[&[every, after], &[first.single, after_one], &[first.pairs, third], &[first.longer, rest]],
             );
         };
-        let then = |exprs: &mut ExprSet, more| exprs.or(&[behind, more]);
-        let (then_one, then_third, then_rest) = (then(exprs, behind_one), then(exprs, third), then(exprs, rest));
+        let then = |exprs: &mut ExprSet, more| exprs.or(&[after, more]);
+        let (then_one, then_third, then_rest) = (then(exprs, after_one), then(exprs, third), then(exprs, rest));
         let rest_asked = exprs.concat_all(&[any, asked, then_rest]);
         let third_asked = ways(exprs, &[&[asked, then_rest], &[block, rest_asked]]);
         let third_asked = exprs.concat(maybe_hyphen, third_asked);
@@ -155,20 +155,20 @@ fn joiners(letters: &str, marks: &str) -> [String; 2] {
 fn left_to_right(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> Vec<ExprId> {
     let letters = Letters::new();
     let Letters { left, marks, .. } = &letters;
-    let [behind_virama, separated] = &joiners(left, marks);
+    let [after_virama, separated] = &joiners(left, marks);
     // A middle dot stands between two l, and a mark of numbers before Greek.
     let catalan = r"l(?:\x{b7}l)+";
     let greek = |letters: &str| [r"\x{375}", r"\x{375}{2,}"].map(|mark| format!(r"{mark}[\p{{Greek}}&&[{letters}]]"));
     let [number, numbers] = &greek(&format!("{left}{marks}"));
     let [last_number, last_numbers] = &greek(left);
     let first = letters.first();
-    let (behind, hyphen) = (if turning { format!("{marks}*") } else { String::new() }, pattern(exprs, strings, "-"));
-    let behind = pattern(exprs, strings, &behind);
+    let (after, hyphen) = (if turning { format!("{marks}*") } else { String::new() }, pattern(exprs, strings, "-"));
+    let after = pattern(exprs, strings, &after);
     let mut label = |dot: &str| {
         let mut blocks = |single: &str, pairs: &[&str], longer: &[&str]| {
             Blocks::parse(exprs, strings, &format!("[{single}]"), pairs, longer)
         };
-        let pairs = &[&**number, behind_virama];
+        let pairs = &[&**number, after_virama];
         let inner = blocks(&format!("{left}{marks}{DIGITS}{dot}"), pairs, &[catalan, numbers, separated]);
         let (first, last) = if turning {
             let last = blocks(&format!("{left}{DIGITS}"), &[last_number], &[catalan, last_numbers, separated]);
@@ -176,7 +176,7 @@ fn left_to_right(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> V
         } else {
             (blocks(&format!("{first}{DIGITS}{dot}"), &[number], &[catalan, numbers, separated]), inner)
         };
-        Label { first, inner, last, behind, hyphen }
+        Label { first, inner, last, after, hyphen }
     };
     // A label with a katakana dot has kana or Han, too.
     let (label, dotted) = (label(""), label(KATAKANA_DOT));
@@ -187,7 +187,7 @@ fn left_to_right(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> V
 /// Labels from right to left, with digits of one kind.
 fn right_to_left(exprs: &mut ExprSet, strings: &mut Strings, digits: &str) -> Vec<ExprId> {
     let Letters { right, marks, .. } = &Letters::new();
-    let [behind_virama, separated] = &joiners(right, marks);
+    let [after_virama, separated] = &joiners(right, marks);
     let quoted = |letters: &str| ["", "{2,}"].map(|count| format!(r"[\p{{Hebrew}}&&[{letters}]][{GERESH}]{count}"));
     let [first_pair, first_longer] = &quoted(right);
     let [pair, longer] = &quoted(&format!("{right}{marks}"));
@@ -196,9 +196,9 @@ fn right_to_left(exprs: &mut ExprSet, strings: &mut Strings, digits: &str) -> Ve
     };
     let label = Label {
         first: blocks(right, &[first_pair], &[first_longer, separated]),
-        inner: blocks(&format!("{right}{marks}{digits}"), &[pair, behind_virama], &[longer, separated]),
+        inner: blocks(&format!("{right}{marks}{digits}"), &[pair, after_virama], &[longer, separated]),
         last: blocks(&format!("{right}{digits}"), &[pair], &[longer, separated]),
-        behind: pattern(exprs, strings, &format!("{marks}*")),
+        after: pattern(exprs, strings, &format!("{marks}*")),
         hyphen: pattern(exprs, strings, "-"),
     };
     vec![label.labels(exprs, None)]

@@ -155,12 +155,12 @@ fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
 }
 
 /// What stands after each of the numbers of two digits from 00 up, digit by digit: a text so far leaves few of them.
-fn numbered(exprs: &mut ExprSet, digits: &[ExprId], behind: &[ExprId]) -> ExprId {
-    let tens: Vec<ExprId> = behind
+fn numbered(exprs: &mut ExprSet, digits: &[ExprId], after: &[ExprId]) -> ExprId {
+    let tens: Vec<ExprId> = after
         .chunks(10)
         .zip(digits)
-        .map(|(behind, &ten)| {
-            let ones: Vec<ExprId> = behind.iter().zip(digits).map(|(&rest, &one)| exprs.concat(one, rest)).collect();
+        .map(|(after, &ten)| {
+            let ones: Vec<ExprId> = after.iter().zip(digits).map(|(&rest, &one)| exprs.concat(one, rest)).collect();
             let ones = exprs.or(&ones);
             exprs.concat(ten, ones)
         })

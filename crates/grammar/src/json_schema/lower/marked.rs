@@ -255,31 +255,31 @@ impl<'a> Lowering<'a> {
             return self.laid_out(ordered, Vec::new(), Vec::new(), (0, None), at);
         }
         let counts = most.min(ordered.len());
-        let mut behind: Vec<NodeId> = (0..=counts as u32)
+        let mut after: Vec<NodeId> = (0..=counts as u32)
             .map(|count| {
                 let left = max.map(|max| max.saturating_sub(count));
                 self.bare_array(Items { min: min.saturating_sub(count), max: left, ..rest.clone() })
             })
             .collect();
         for Argument { node, required } in ordered.into_iter().rev() {
-            let mut before = Vec::with_capacity(behind.len());
+            let mut before = Vec::with_capacity(after.len());
             for count in 0..=counts {
                 let mut ways = Vec::with_capacity(2);
                 let next = if count < counts { Some(count + 1) } else { max.is_none().then_some(counts) };
                 if let Some(next) = next {
-                    ways.push(self.builder.sequence(&[node, behind[next]]));
+                    ways.push(self.builder.sequence(&[node, after[next]]));
                 }
                 if !required {
-                    ways.push(behind[count]);
+                    ways.push(after[count]);
                 }
                 let rule = self.builder.declare_rule("members");
                 let body = self.builder.choice(&ways);
                 self.builder.define_rule(rule, body);
                 before.push(self.builder.node(Node::Rule(rule)));
             }
-            behind = before;
+            after = before;
         }
-        parts.push(behind[0]);
+        parts.push(after[0]);
         Ok(self.builder.sequence(&parts))
     }
 

@@ -301,8 +301,8 @@ mod tests {
     #[test]
     fn values_end_where_they_end() {
         for value in [r#"{"a": ["}", "\"}\\"]}"#, "true", "-1.5e3", r#""x\\""#, "[]", "{}", "[[1], {}]", "[ ]"] {
-            for (before, behind) in [("", ""), ("[", "]"), (" [ ", " ,1]"), ("{\"k\": ", "\n}"), ("[0, {}, ", "]")] {
-                let text = format!("{before}{value}{behind}");
+            for (before, after) in [("", ""), ("[", "]"), (" [ ", " ,1]"), ("{\"k\": ", "\n}"), ("[0, {}, ", "]")] {
+                let text = format!("{before}{value}{after}");
                 let document = parse::parse(&text, &[], text.len()).expect("JSON");
                 let mut spelled = document.inside(document.root()).map(|id| document.spelled(&text, id));
                 assert!(spelled.any(|spelled| spelled == value), "{text}");

@@ -140,7 +140,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn pattern(&mut self, place: usize, pattern: &str) -> Result<ExprId, SyntaxError> {
-        self.pattern_behind(place, pattern, 0)
+        self.pattern_after(place, pattern, 0)
     }
 
     /// A pattern under flags; within a JSON string only the texts of characters that stand there as they are.
@@ -163,7 +163,7 @@ impl Parser<'_> {
             let flags: String = flags.into_iter().collect();
             // A comment of the flag x ends with its line.
             let end = if flags.contains('x') { "\n)" } else { ")" };
-            let flagged = self.pattern_behind(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3);
+            let flagged = self.pattern_after(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3);
             // A bracket that is missing is told at its place by the pattern alone.
             flagged.map_err(|error| self.pattern(place, pattern).err().unwrap_or(error))?
         };
@@ -176,7 +176,7 @@ impl Parser<'_> {
     }
 
     /// A pattern of which `before` characters at its beginning are not in the text.
-    fn pattern_behind(&mut self, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
+    fn pattern_after(&mut self, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         parse_pattern(self.exprs, pattern, &options, &mut Utf8).map_err(|error| {
             let kind = match error.kind {

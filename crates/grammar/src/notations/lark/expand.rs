@@ -238,8 +238,8 @@ impl Expansion<'_, '_> {
     ) -> Result<MadeId, SyntaxError> {
         let place = self.tree.places[body.index()];
         let ending = self.ending(scope, wrapping)?;
-        let (mut body, behind) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
-        if let Some(ending) = behind.filter(|_| wrapping.divides_pattern()) {
+        let (mut body, after) = wrapping.apply(&mut self.tree, self.builder, body, ending, place);
+        if let Some(ending) = after.filter(|_| wrapping.divides_pattern()) {
             let whole = if beside.is_empty() { None } else { Some(self.before_heads_alone(scope, place, beside)?) };
             let ending_mark = wrapping.stop_capture.as_ref().map(|name| Mark::Capture(name.as_str().into()));
             let marks = wrapping.marks().collect();
@@ -264,13 +264,13 @@ impl Expansion<'_, '_> {
                 whole = self.followed(scope, whole);
             }
         }
-        if let Some(mut behind) = behind {
-            behind = self.tree.add(place, Made::Lexeme(behind));
+        if let Some(mut after) = after {
+            after = self.tree.add(place, Made::Lexeme(after));
             if let Some(name) = &wrapping.stop_capture {
                 let mark = Mark::Capture(name.as_str().into());
-                behind = self.tree.add(place, Made::Marked { mark, body: behind });
+                after = self.tree.add(place, Made::Marked { mark, body: after });
             }
-            whole = self.tree.add(place, Made::Sequence(vec![whole, behind]));
+            whole = self.tree.add(place, Made::Sequence(vec![whole, after]));
         }
         if within == Within::Terminal { Ok(self.followed(scope, whole)) } else { Ok(whole) }
     }

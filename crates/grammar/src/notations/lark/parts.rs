@@ -281,9 +281,9 @@ impl Expansion<'_, '_> {
                     groups
                 }
             };
-            for (texts, behind) in groups {
+            for (texts, after) in groups {
                 let texts = self.tree.add(place, Made::Terminal(texts));
-                if behind == ExprId::ANYTHING {
+                if after == ExprId::ANYTHING {
                     choices.push(texts);
                     continue;
                 }
@@ -292,8 +292,8 @@ impl Expansion<'_, '_> {
                                    other one must not contain instead";
                     return Err(SyntaxError::unsupported(place, message));
                 }
-                let behind = self.tree.add(place, Made::Ahead(behind));
-                choices.push(self.tree.add(place, Made::Sequence(vec![texts, behind])));
+                let after = self.tree.add(place, Made::Ahead(after));
+                choices.push(self.tree.add(place, Made::Sequence(vec![texts, after])));
             }
         }
         let whole = self.tree.add(place, Made::Choice(choices));

@@ -133,12 +133,12 @@ impl<'a> Lowering<'a> {
             return Ok(tail);
         }
         if stop_after_first {
-            let behind = match first {
+            let after = match first {
                 Some(first) => first,
                 None => self.builder.choice(&rounds),
             };
-            let behind = self.with_ends(slot, behind);
-            return Ok(if first.is_some() { behind } else { self.builder.choice(&[behind, tail]) });
+            let after = self.with_ends(slot, after);
+            return Ok(if first.is_some() { after } else { self.builder.choice(&[after, tail]) });
         }
         let round = self.builder.choice(&rounds);
         let rounds = self.builder.repeat(round, 0, None);

@@ -70,7 +70,7 @@ fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
 }
 
 /// The state after a text.
-fn behind(lexeme_cache: &mut LexemeCache, dfa: DfaId, text: &[u8]) -> StateId {
+fn after(lexeme_cache: &mut LexemeCache, dfa: DfaId, text: &[u8]) -> StateId {
     let mut state = StateId::START;
     for &byte in text {
         state = lexeme_cache.step(dfa, state, byte).unwrap().0;
@@ -128,7 +128,7 @@ fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
         let dfa = lexeme_cache.dfa(&[expr]).unwrap();
         for text in ["\"", "\"a", "\"a-", "\"1", "\"a1", "\"11111-a", "\" xyz", "\"ab-1xy", "\"\u{E9}\\u00e9", "\"aba "]
         {
-            let state = behind(&mut lexeme_cache, dfa, text.as_bytes());
+            let state = after(&mut lexeme_cache, dfa, text.as_bytes());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             let from = Start { dfa, state, one: true };
             let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
@@ -189,7 +189,7 @@ fn the_row_of_a_bounded_text_is_that_of_a_walk() {
                 "11-1xyzxy",
                 "\u{65E5}\u{672C}-",
             ] {
-                let state = behind(&mut lexeme_cache, dfa, &[b"\"", text.as_bytes()].concat());
+                let state = after(&mut lexeme_cache, dfa, &[b"\"", text.as_bytes()].concat());
                 let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
                 let Some(row) = bounded_row(&mut lexeme_cache, &vocabulary, residual) else { continue };
                 found += 1;
@@ -229,7 +229,7 @@ fn the_row_within_limits_of_length_is_that_of_a_walk() {
         let others = ["a\u{65e5}\u{672c}xyzab", "bbb-111", "ab1abc", "a-1-1-1-1-1", "xyz-b"].map(String::from);
         let texts: Vec<String> = runs.chain(others).collect();
         for text in texts {
-            let state = behind(&mut lexeme_cache, dfa, text.as_bytes());
+            let state = after(&mut lexeme_cache, dfa, text.as_bytes());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             let Some(limited) = lexeme_cache.without_limits(residual).unwrap() else { continue };
             assert!(lexeme_cache.is_simpler(limited.without, residual));
@@ -280,7 +280,7 @@ fn a_row_is_made_from_simpler_ones() {
         for text in
             ["", "a", "aaaaa", "a1-a1-a", "abababa", "aaaab", "aaaa-", "-----", "1-axyz", "\u{65E5}\u{672C}a\u{E9}"]
         {
-            let state = behind(&mut lexeme_cache, dfa, text.as_bytes());
+            let state = after(&mut lexeme_cache, dfa, text.as_bytes());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             if let Some(base) = lexeme_cache.base_of(residual) {
                 let exprs = &lexeme_cache.deriver.exprs;
@@ -337,7 +337,7 @@ fn the_row_of_a_text_without_something_is_that_of_a_walk() {
             "\u{E9}1b\\n",
             "11b",
         ] {
-            let state = behind(&mut lexeme_cache, dfa, &[b"\"", text.as_bytes()].concat());
+            let state = after(&mut lexeme_cache, dfa, &[b"\"", text.as_bytes()].concat());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             match lexeme_cache.usual_of(residual).unwrap() {
                 Some(usual) if usual == residual => {
@@ -380,7 +380,7 @@ impl FoundByAlternatives {
     ) {
         let dfa = lexeme_cache.dfa(&[expr]).unwrap();
         for text in texts {
-            let state = behind(lexeme_cache, dfa, text.as_bytes());
+            let state = after(lexeme_cache, dfa, text.as_bytes());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             let from = Start { dfa, state, one: true };
             let walked = lexeme_cache.row_by_walk(vocabulary, from, usize::MAX).unwrap().unwrap();
@@ -490,7 +490,7 @@ fn the_row_of_patterns_that_end_with_several_bytes_is_that_of_a_walk() {
         let parts = [parsed(exprs, one), parsed(exprs, other)];
         let both = exprs.and(&parts);
         for text in ["", "-", "b", "1"] {
-            let found = rows_behind(&mut lexeme_cache, &vocabulary, both, text).unwrap();
+            let found = rows_after(&mut lexeme_cache, &vocabulary, both, text).unwrap();
             let Some((walked, rows)) = found else { continue };
             for row in rows {
                 assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{one} and {other} behind {text}");
@@ -514,7 +514,7 @@ fn ending() -> impl Strategy<Value = &'static str> {
 type Rows = (Row, Vec<Arc<Row>>);
 
 /// The rows after a text; `None` where nothing is left to be read.
-fn rows_behind(
+fn rows_after(
     lexeme_cache: &mut LexemeCache,
     vocabulary: &Tokens,
     expr: ExprId,
@@ -557,7 +557,7 @@ proptest! {
             .collect();
         let both = exprs.and(&parts);
         // What takes too long to search is no row at all.
-        let Ok(Some((walked, rows))) = rows_behind(&mut lexeme_cache, &vocabulary, both, &text) else { return Ok(()) };
+        let Ok(Some((walked, rows))) = rows_after(&mut lexeme_cache, &vocabulary, both, &text) else { return Ok(()) };
         for row in rows {
             prop_assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{patterns:?} behind {text}");
         }

@@ -84,10 +84,10 @@ pub(super) fn kind(text: &[Character]) -> Option<Kind> {
 fn are_in_context(text: &[Character]) -> bool {
     text.iter().enumerate().filter(|(_, this)| this.is(IN_CONTEXT)).all(|(index, this)| {
         let before = index.checked_sub(1).map(|before| text[before]);
-        let behind = text.get(index + 1).copied();
+        let after = text.get(index + 1).copied();
         match this.character {
-            '\u{b7}' => [before, behind].iter().all(|other| other.is_some_and(|other| other.character == 'l')),
-            '\u{375}' => behind.is_some_and(|behind| behind.is(GREEK)),
+            '\u{b7}' => [before, after].iter().all(|other| other.is_some_and(|other| other.character == 'l')),
+            '\u{375}' => after.is_some_and(|after| after.is(GREEK)),
             '\u{5f3}' | '\u{5f4}' => before.is_some_and(|before| before.is(HEBREW)),
             '\u{200d}' => before.is_some_and(|before| before.is(VIRAMA)),
             '\u{200c}' => before.is_some_and(|before| before.is(VIRAMA)) || joins(text, index),
@@ -132,8 +132,8 @@ fn has_hyphens(text: &[Character]) -> bool {
 fn joins(text: &[Character], index: usize) -> bool {
     let is_seen = |this: &&Character| !this.is(MARK);
     let before = text[..index].iter().rfind(is_seen);
-    let behind = text[index + 1..].iter().find(is_seen);
-    before.is_some_and(|before| before.is(JOINS_AHEAD)) && behind.is_some_and(|behind| behind.is(JOINS_BACK))
+    let after = text[index + 1..].iter().find(is_seen);
+    before.is_some_and(|before| before.is(JOINS_AHEAD)) && after.is_some_and(|after| after.is(JOINS_BACK))
 }
 
 /// At least so many insertions make characters a label.

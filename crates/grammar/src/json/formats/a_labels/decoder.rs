@@ -180,7 +180,7 @@ impl Decoder {
         let places = (0..4.min(self.text.len())).chain([self.text.len()]);
         places.flat_map(|place| letters.clone().map(move |letter| (letter, place))).find_map(|(letter, place)| {
             let mut digits = self.digits_to(letter, place, begun).filter(|digits| digits.len() <= most)?;
-            let rest = self.behind(&digits)?.mended(b"", most - digits.len(), turning)?;
+            let rest = self.after(&digits)?.mended(b"", most - digits.len(), turning)?;
             digits.extend(rest);
             Some(digits)
         })
@@ -226,7 +226,7 @@ impl Decoder {
     }
 
     /// After more digits.
-    pub(super) fn behind(&self, digits: &[u8]) -> Option<Decoder> {
+    pub(super) fn after(&self, digits: &[u8]) -> Option<Decoder> {
         let mut next = self.clone();
         digits.iter().try_for_each(|&digit| next.push(value_of(digit)))?;
         Some(next)

@@ -22,7 +22,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn behind(turning: bool, read: &[u8]) -> Reader {
+    pub(super) fn after(turning: bool, read: &[u8]) -> Reader {
         Reader { turning, text: read.to_vec(), begun: read.len(), decoders: Vec::new(), asked: None }
     }
 
@@ -44,7 +44,7 @@ impl Reader {
             let decoder = match encoded[end - 1] {
                 // What were digits are letters.
                 b'-' => Decoder::read(&encoded[..end]),
-                digit => self.decoders[end - 1].as_ref().and_then(|decoder| decoder.behind(&[digit])),
+                digit => self.decoders[end - 1].as_ref().and_then(|decoder| decoder.after(&[digit])),
             };
             self.decoders.push(decoder);
         }
@@ -102,7 +102,7 @@ impl LanguageReader for Reader {
             None => self.is_open(least, most),
             Some(prefix) => {
                 let Some(most) = most.checked_sub(prefix) else { return false };
-                Reader::behind(self.turning, PREFIX).is_open(least.saturating_sub(prefix), most)
+                Reader::after(self.turning, PREFIX).is_open(least.saturating_sub(prefix), most)
             }
         }
     }

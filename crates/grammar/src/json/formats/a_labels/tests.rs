@@ -36,7 +36,7 @@ fn encoded(text: &str) -> Option<String> {
             // Characters that come later in order are not there yet.
             let before = text.chars().take(place).filter(|&c| c <= letter).count();
             let more = decoder.digits_to(u32::from(letter), before, b"")?;
-            (decoder, digits) = (decoder.behind(&more)?, [digits, more].concat());
+            (decoder, digits) = (decoder.after(&more)?, [digits, more].concat());
         }
     }
     Some(format!("xn--{basic}{hyphen}{}", String::from_utf8(digits).unwrap()))

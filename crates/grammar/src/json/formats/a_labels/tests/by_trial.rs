@@ -69,7 +69,7 @@ fn mended(decoder: &Decoder, begun: &[u8], most: usize, turning: bool) -> Option
     let places = (0..4).chain([decoder.text.len()]).filter(|&place| place <= decoder.text.len());
     places.flat_map(|place| letters.map(|letter| (letter, place))).find_map(|(letter, place)| {
         let mut digits = decoder.digits_to(letter, place, begun)?;
-        let rest = mended(&decoder.behind(&digits)?, b"", most.checked_sub(digits.len())?, turning)?;
+        let rest = mended(&decoder.after(&digits)?, b"", most.checked_sub(digits.len())?, turning)?;
         digits.extend(rest);
         Some(digits)
     })

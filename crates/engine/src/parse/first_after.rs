@@ -12,7 +12,7 @@ use crate::state::stacks::Entry;
 impl Run<'_> {
     /// The bytes with which a thread may go on after some of its lexemes, perhaps some more; `None` where only laying out what
     /// follows tells them.
-    pub(crate) fn first_behind(
+    pub(crate) fn first_after(
         &mut self,
         expansion: &Expansion,
         tags: &[Tag],
@@ -22,7 +22,7 @@ impl Run<'_> {
         let (mut first, mut nullable) = (ByteSet::EMPTY, false);
         for &tag in tags {
             for continuation in &ways[tag as usize] {
-                let Some(begins) = self.machine.begins_behind(continuation) else { return Ok(None) };
+                let Some(begins) = self.machine.begins_after(continuation) else { return Ok(None) };
                 first = first.union(&begins.bytes);
                 nullable |= begins.nullable;
             }
