@@ -38,7 +38,7 @@ impl Quotient<'_, '_> {
             self.builder.define_rule(rule, body);
             if self.builder.node_count() > MAX_NODES {
                 let message = format!(
-                    "the grammar of the hole has more than {MAX_NODES} parts; shorten the text after the hole, or use a \
+                    "the grammar of the hole has more than {MAX_NODES} parts; shorten the text behind the hole, or use a \
                      simpler grammar"
                 );
                 return Err(GrammarError::new(ErrorKind::Limit, "", message));

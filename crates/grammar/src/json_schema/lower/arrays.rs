@@ -33,7 +33,7 @@ const MAX_COUNTED: usize = 10;
 
 /// Why a schema is refused that asks for two equal elements and leaves no room for another one that is.
 const NO_ROOM_TO_REPEAT: &str = "that two elements are equal cannot be asked for where there is a greatest number of them, by maxItems \
-     or since nothing may stand after prefixItems, and they may have any of endlessly many values; leave one of the two out, or \
+     or since nothing may stand behind prefixItems, and they may have any of endlessly many values; leave one of the two out, or \
      list the values of elements in enum";
 
 /// What is asked of an array, with the conditions on how many elements match that are left to be counted.
