@@ -1,6 +1,6 @@
 """An audit of mask engines: masks that are wrong, proved by a validator that is not ours.
 
-For any engine after four calls, any tokenizer and any JSON Schemas, `audit` looks for masks that
+For any engine behind four calls, any tokenizer and any JSON Schemas, `audit` looks for masks that
 allow what nothing completes, and for masks that refuse what could be completed. The engine's own
 verdict proves nothing here, and neither does that of stencilm: the package `jsonschema` decides
 which texts are valid.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """A mask engine after four calls; any class that has them will do.
+    """A mask engine behind four calls; any class that has them will do.
 
     The class is named `module:Class` or `file.py:Class`. It is made with a `TokenizerInfo`, whose
     `decoded_vocab`, `stop_token_ids` and `special_token_ids` say all there is about the tokens.

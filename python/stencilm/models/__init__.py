@@ -1,1 +1,1 @@
-"""Language models after one small protocol; each backend imports its framework in its own file."""
+"""Language models behind one small protocol; each backend imports its framework in its own file."""

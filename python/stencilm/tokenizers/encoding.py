@@ -95,7 +95,7 @@ class Encoder:
         """The tokens that spell exactly `data`, as the tokenizer itself writes them.
 
         None where the tokenizer has no tokens for it: broken UTF-8, or text that it changes; and
-        where it stayed after. Where there never was one, the fewest tokens are its own.
+        where it stayed behind. Where there never was one, the fewest tokens are its own.
 
         Raises:
             TokenizerError: There is no tokenizer, and no tokens spell it.
