@@ -17,7 +17,7 @@ impl Completions {
     /// is known, as of intersections and complements.
     ///
     /// # Errors
-    /// As [`check_time`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn most(&mut self, exprs: &ExprSet, id: ExprId) -> Result<u32, LimitExceeded> {
         if exprs.has_boolean(id) {
             return Ok(u32::MAX);
@@ -45,7 +45,7 @@ impl Completions {
     /// than that, of intersections, too. `known` is what was found before, of any expressions, and all that is found is added.
     ///
     /// # Errors
-    /// As [`check_time`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn longest(exprs: &ExprSet, id: ExprId, known: &mut FxHashMap<ExprId, u32>) -> Result<u32, LimitExceeded> {
         exprs.fold(id, known, |expr, known| match expr {
             Expr::Nothing | Expr::Empty => 0,

@@ -11,7 +11,7 @@ impl ExprSet {
     /// found before, and all that were found are added.
     ///
     /// # Errors
-    /// As [`check_time`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn fold<T: Copy>(
         &self,
         root: ExprId,

@@ -13,7 +13,7 @@ use crate::expr::node::{Expr, ExprId};
 /// So deep below each other parts are looked at.
 const MAX_LEVEL: u32 = 8;
 
-/// An alternative of an expression that begins with what is left of a language: `(rest then & others) behind`.
+/// An alternative of an expression that begins with what is left of a language: `(rest then & others) after`.
 #[derive(Clone)]
 pub struct LanguageWay {
     /// What is left of the language.

@@ -218,7 +218,7 @@ impl ExprSet {
     /// As [`ExprSet::literal`], for texts that may be long.
     ///
     /// # Errors
-    /// As [`check`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn literal_in_time(&mut self, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
         if let Some(long) = self.long_literal(bytes) {
             return Ok(long);

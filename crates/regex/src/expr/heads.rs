@@ -6,7 +6,7 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// One way to begin: the byte is one of `first`; then come `tail` and `behind`.
+/// One way to begin: the byte is one of `first`; then come `tail` and `after`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub first: ByteSet,

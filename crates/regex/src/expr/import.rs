@@ -25,7 +25,7 @@ impl ExprSet {
     /// As [`ExprSet::import`], for expressions that may be large.
     ///
     /// # Errors
-    /// As [`check`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn import_in_time(&mut self, other: &ExprSet, root: ExprId) -> Result<ExprId, LimitExceeded> {
         self.import_while(other, root, &mut Map::default(), check_time)
     }
@@ -34,7 +34,7 @@ impl ExprSet {
     /// root's is added, and those of alternatives and repetitions, which others are likely to hold, too.
     ///
     /// # Errors
-    /// As [`check`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn import_once(
         &mut self,
         other: &ExprSet,

@@ -29,7 +29,7 @@ impl Reversal {
     /// An expression of the set read backwards.
     ///
     /// # Errors
-    /// As [`check`](stencilm_support::check_time).
+    /// As [`stencilm_support::check_time`].
     pub fn of(&mut self, exprs: &mut ExprSet, id: ExprId) -> Result<Reversed, LimitExceeded> {
         if let Some(&known) = self.known.get(&id) {
             return Ok(known);
