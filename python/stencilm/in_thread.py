@@ -16,13 +16,10 @@ async def in_thread(function: Callable[..., T], *arguments: Any, **named: Any) -
     """
     from asyncio import to_thread
 
-    def call() -> tuple[T | None, StopIteration | None]:
+    def call() -> T:
         try:
-            return function(*arguments, **named), None
+            return function(*arguments, **named)
         except StopIteration as stopped:
-            return None, stopped
+            raise RuntimeError("coroutine raised StopIteration") from stopped
 
-    value, stopped = await to_thread(call)
-    if stopped is not None:
-        raise stopped
-    return value  # type: ignore[return-value]  # None only where that is what it returned
+    return await to_thread(call)
