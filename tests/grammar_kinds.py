@@ -108,3 +108,14 @@ def check_text(kind: Kind, text: str) -> None:
     assert kind.reads(text), text
     matcher = stencilm.GrammarMatcher(_BYTES.compile(kind.grammar))
     assert matcher.accept_string(text) and matcher.is_completed(), text
+
+
+def check_model(model: stencilm.Model, kind: Kind, prompt: str) -> None:
+    """Fails where a model writes what is none of the grammar: whole, as a stream, or guided."""
+    for temperature in (0.0, 1.0):
+        options: dict[str, Any] = {"max_tokens": 80, "temperature": temperature, "seed": 1}
+        text = model(prompt, kind.output_type, **options)
+        check_text(kind, text)
+        assert list(model.stream(prompt, kind.output_type, **options))[-1] == text
+    guided = stencilm.guide(model, kind.output_type, prompt, budget=stencilm.Budget(tokens=60))
+    check_text(kind, guided.response)
