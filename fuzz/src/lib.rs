@@ -30,6 +30,7 @@ pub mod target;
 pub mod tokenizers;
 pub mod vocabularies;
 pub mod walks;
+pub mod without;
 pub mod written;
 
 use std::ops::AddAssign;

@@ -8,6 +8,7 @@ use crate::choices::Choices;
 use crate::setting::ask;
 use crate::source::{self, Source};
 use crate::walks::Case;
+use crate::without::Without;
 use crate::{
     Counts, ambiguous, canonical, canonical_twin, deadlines, holes, names, questions, repetitions, sequences, show,
     written,
@@ -27,6 +28,8 @@ pub struct Target {
     check: fn(Grammar, String, &mut Choices<'_>) -> Counts,
     /// Whether the slow twin recurses. The engine must do with the stack that threads usually have.
     recurses: bool,
+    /// Whether some cases do without what may be switched off.
+    layers: bool,
 }
 
 impl Target {
@@ -44,6 +47,7 @@ impl Target {
         let mut counts = Counts { cases: 1, ..Counts::default() };
         if let (Some(grammar), what) = (self.grammar)(&mut choices) {
             counts.grammars = 1;
+            let _without = self.layers.then(|| Without::some(&mut choices));
             counts += (self.check)(grammar, what, &mut choices);
         }
         counts
@@ -51,7 +55,12 @@ impl Target {
 
     /// The grammar that the bytes choose, as text for people.
     pub fn shown(&self, data: &[u8]) -> String {
-        let (grammar, what) = (self.grammar)(&mut Choices::new(data));
+        let mut choices = Choices::new(data);
+        let (grammar, mut what) = (self.grammar)(&mut choices);
+        let without = self.layers.then(|| Without::some(&mut choices).names());
+        if let Some(names) = without.filter(|names| !names.is_empty()) {
+            what += &format!("\nwithout {}", names.join("; "));
+        }
         format!("{what}\n{}", grammar.map_or("no grammar".into(), |grammar| show::grammar(&grammar)))
     }
 
@@ -68,7 +77,7 @@ const fn masks(name: &'static str, about: &'static str, grammar: fn(&mut Choices
         let case = Case::new(Arc::new(grammar), choices, is_json, what);
         case.map_or(Counts::default(), |case| case.walk(choices))
     };
-    Target { name, about, grammar, check, recurses: true }
+    Target { name, about, grammar, check, recurses: true, layers: true }
 }
 
 /// A question about a grammar of any source.
@@ -77,7 +86,7 @@ const fn asks(
     about: &'static str,
     check: fn(Grammar, String, &mut Choices<'_>) -> Counts,
 ) -> Target {
-    Target { name, about, grammar: source::any, check, recurses: false }
+    Target { name, about, grammar: source::any, check, recurses: false, layers: false }
 }
 
 /// All targets.
@@ -97,6 +106,7 @@ pub const TARGETS: &[Target] = &[
         grammar: repetitions::grammar,
         check: repetitions::check,
         recurses: false,
+        layers: true,
     },
     Target {
         name: "ambiguous",
@@ -104,6 +114,7 @@ pub const TARGETS: &[Target] = &[
         grammar: ambiguous::grammar,
         check: ambiguous::check,
         recurses: false,
+        layers: true,
     },
     Target {
         name: "names",
@@ -111,6 +122,7 @@ pub const TARGETS: &[Target] = &[
         grammar: names::grammar,
         check: names::check,
         recurses: false,
+        layers: true,
     },
     asks("canonical", "canonical masks against the encoder", canonical::check),
     Target {
@@ -119,6 +131,7 @@ pub const TARGETS: &[Target] = &[
         grammar: canonical_twin::grammar,
         check: canonical_twin::check,
         recurses: false,
+        layers: false,
     },
     asks("queries", "which tokens and texts fit and why, masks as rows", |g, w, c| ask(g, w, c, questions::queries)),
     asks("completions", "the shortest completion completes", |g, w, c| ask(g, w, c, questions::completions)),
@@ -135,6 +148,7 @@ pub const TARGETS: &[Target] = &[
         grammar: deadlines::grammar,
         check: |g, w, c| ask(g, w, c, deadlines::check),
         recurses: false,
+        layers: false,
     },
     Target {
         name: "holes",
@@ -142,6 +156,7 @@ pub const TARGETS: &[Target] = &[
         grammar: source::any,
         check: holes::check,
         recurses: true,
+        layers: false,
     },
     asks("round-trips", "what prints as EBNF reads back", |g, w, c| ask(g, w, c, written::round_trips)),
     asks("serialization", "what is serialized comes back", |g, w, c| ask(g, w, c, written::serialization)),

@@ -18,6 +18,7 @@ use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
 use crate::lexeme::mask::Row;
 use crate::lexeme::whitespace::{BlankRuns, Blanks, IN_BLANKS};
+use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
 
@@ -286,6 +287,9 @@ impl LexemeCache {
 
     /// A state with the same mask, common to all states that differ only in counts far from their bounds.
     pub fn saturated(&mut self, dfa: DfaId, state: StateId) -> Result<StateId, LimitExceeded> {
+        if !Switch::LexemeClamped.is_on() {
+            return Ok(state);
+        }
         self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
     }
 

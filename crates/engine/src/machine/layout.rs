@@ -24,6 +24,7 @@ use crate::machine::left_corner::{LeftGraph, Rest};
 use crate::machine::marks::Marks;
 use crate::machine::object_facts::ObjectFacts;
 use crate::machine::property_trie::Names;
+use crate::switches::Switch;
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 
 /// The lazily laid out machine of one grammar.
@@ -341,7 +342,7 @@ impl Machine {
     /// The frame that is superfluous right below this one.
     #[inline]
     pub fn absorbed(&self, frame: FrameId) -> Option<FrameId> {
-        self.absorbed[self.unspaced(frame).0 as usize]
+        self.absorbed[self.unspaced(frame).0 as usize].filter(|_| Switch::ParseAbsorbed.is_on())
     }
 
     /// The first expansion of a frame in a phase; the others are linked to it. `None` where nothing can come.

@@ -18,6 +18,7 @@ use crate::mask::value_keys::ShapeId;
 use crate::parse::stepper::{Doubt, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 /// The suffixes that are read.
 struct Found {
@@ -68,7 +69,10 @@ impl Run<'_> {
         doubt: Doubt,
         mut reached: impl FnMut(u32, Doubt),
     ) -> Result<(), EngineError> {
-        if !doubt.element && read_within_values(self, crossings.shared_suffixes(), threads, &mut reached)? {
+        if Switch::MaskValues.is_on()
+            && !doubt.element
+            && read_within_values(self, crossings.shared_suffixes(), threads, &mut reached)?
+        {
             debug_assert!(are_read_alike(self, crossings, threads)?, "a value is read alike in all grammars");
             return Ok(());
         }

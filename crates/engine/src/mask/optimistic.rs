@@ -23,6 +23,7 @@ use crate::mask::draft::{Draft, OptimisticMask};
 use crate::parse::stepper::{Doubt, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -117,7 +118,11 @@ impl Run<'_> {
         expansion: &Expansion,
     ) -> Result<Option<RowHere>, EngineError> {
         let Some(dfa) = expansion.dfa() else { return Ok(None) };
-        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        let in_blanks = thread.state & IN_BLANKS != 0;
+        if in_blanks && !Switch::LexemeWhitespace.is_on() {
+            return Ok(None);
+        }
+        let begins = in_blanks || thread.state == StateId::START.0;
         if begins && self.may_run_out(expansion, thread) {
             return Ok(None);
         }
@@ -191,11 +196,15 @@ impl Run<'_> {
         let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
         for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
             let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
+            let next_nodes = |first| match Switch::MaskFewCrossing.is_on() {
+                true => crossings.next_nodes(trie, first, MANY),
+                false => None,
+            };
             let mut nodes = None;
             if !expansion.free
                 && let Some(first) = self.first_after(expansion, &tags, thread)?
             {
-                nodes = crossings.next_nodes(trie, first, MANY);
+                nodes = next_nodes(first);
                 if nodes.as_ref().is_some_and(Vec::is_empty) {
                     // No token goes on with what may follow, and nothing of that need be laid out.
                     continue;
@@ -220,7 +229,7 @@ impl Run<'_> {
                 for &thread in &threads {
                     first = first.union(&self.first_bytes(thread)?);
                 }
-                nodes = crossings.next_nodes(trie, first, MANY);
+                nodes = next_nodes(first);
             }
             if let Some(nodes) = nodes
                 && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?

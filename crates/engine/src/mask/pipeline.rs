@@ -13,6 +13,7 @@ use crate::mask::cache::{KeptMask, MaskCache};
 use crate::parse::stepper::{Mode, Run};
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -102,7 +103,9 @@ impl Masks {
             true => _ = run.saturate(&mut threads)?,
             false => longer = run.saturate_but_for(&mut threads)?,
         }
-        if let Some(known) = self.known.find_of(run.machine, run.stacks, &threads).cloned() {
+        if Switch::MaskCache.is_on()
+            && let Some(known) = self.known.find_of(run.machine, run.stacks, &threads).cloned()
+        {
             let mut reads = None;
             // Replaying the looks is cheap, but only canonical masks ask.
             if told {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use stencilm_support::{Extension, MANY, Recent};
 
 use crate::lexeme::mask::Row;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// A whole mask.
@@ -46,7 +47,8 @@ impl Bases {
     pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
         let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
         let few = |base: &Arc<Base>| Some((base.clone(), few_differences(words, &base.words)?));
-        let near = self.0.iter().filter(|base| row != 0 && base.row == row).find_map(few);
+        let is_near = |base: &&Arc<Base>| Switch::MaskReference.is_on() && row != 0 && base.row == row;
+        let near = self.0.iter().filter(is_near).find_map(few);
         if let Some((near, flipped)) = near {
             self.0.find(|base| Arc::ptr_eq(base, &near));
             return (near, flipped);

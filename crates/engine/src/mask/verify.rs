@@ -16,6 +16,7 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::Run;
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::state::stacks::{Entry, NIL, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::json_text;
 use crate::vocabulary::tokens::Tokens;
 
@@ -125,7 +126,7 @@ impl Run<'_> {
         for Unverified { token, cause } in unverified {
             let bytes = vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
             let is_new = match cause {
-                VerifyReason::WholeKey { unclear: false } if !within_key => {
+                VerifyReason::WholeKey { unclear: false } if !within_key && Switch::TokenKeys.is_on() => {
                     !self.may_repeat_a_whole_key(vocabulary.whole_keys(), token)
                 }
                 VerifyReason::WholeKey { .. } => !self.may_repeat_a_key(bytes, within_key),

@@ -8,6 +8,7 @@ use crate::machine::expansion::IN_BLANKS;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 
 impl Run<'_> {
     /// A configuration with the same mask, common to all that differ only in counts far from their bounds.
@@ -52,7 +53,8 @@ impl Run<'_> {
         };
         let Some(dfa) = self.automaton_of(*thread) else { return Ok(Vec::new()) };
         let state = StateId(thread.state);
-        if !self.machine.keeps_text()
+        if Switch::MaskUnbounded.is_on()
+            && !self.machine.keeps_text()
             && !self.machine.fork(ExpansionId(thread.head)).free
             && let Some((endless, longer)) = self.lexeme_cache.nearly_endless(dfa, state)?
         {

@@ -8,6 +8,7 @@ use crate::machine::expansion::{Expansion, Ways};
 use crate::machine::frame::FrameId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::Entry;
+use crate::switches::Switch;
 
 impl Run<'_> {
     /// The bytes with which a thread may go on after some of its lexemes, perhaps some more; `None` where only laying out what
@@ -18,6 +19,9 @@ impl Run<'_> {
         tags: &[Tag],
         thread: Entry,
     ) -> Result<Option<ByteSet>, EngineError> {
+        if !Switch::MaskFirstAfter.is_on() {
+            return Ok(None);
+        }
         let Ways::Listed(ways) = &expansion.ways else { return Ok(None) };
         let (mut first, mut nullable) = (ByteSet::EMPTY, false);
         for &tag in tags {

@@ -16,6 +16,7 @@ use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
 use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
 use crate::state::stacks::{Entry, NIL, SetId, Stacks};
+use crate::switches::Switch;
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::Way;
@@ -434,7 +435,7 @@ impl Run<'_> {
             return Ok(found);
         }
         // What is compared with other texts hangs on the byte itself.
-        let key = match self.machine.keeps_text() {
+        let key = match self.machine.keeps_text() || !Switch::ParseStates.is_on() {
             true => None,
             false => Some((configuration, self.states_after(configuration, byte)?)),
         };

@@ -13,6 +13,7 @@ use stencilm_support::SEARCHED;
 use crate::error::EngineError;
 use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::state::unions::Pair;
+use crate::switches::Switch;
 
 /// Entries of which each has its own frame and register, or the union that must be known first.
 type Joined = Result<Vec<Entry>, Pair>;
@@ -22,7 +23,7 @@ impl Stacks {
     /// there is nothing to be joined.
     pub(super) fn merged(&mut self, entries: &[Entry]) -> Result<Option<SetId>, EngineError> {
         let is_alike = |pair: &[Entry]| (pair[0].head, pair[0].register) == (pair[1].head, pair[1].register);
-        if !entries.windows(2).any(is_alike) || !self.unions.are_worth_it() {
+        if !Switch::StateMerged.is_on() || !entries.windows(2).any(is_alike) || !self.unions.are_worth_it() {
             return Ok(None);
         }
         let (sets, known) = (self.num_sets(), self.unions.len());

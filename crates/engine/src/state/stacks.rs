@@ -15,6 +15,7 @@ use crate::state::reads::Reads;
 use crate::state::unions::Unions;
 use crate::state::used_lists::{SeenLists, SeenMark};
 use crate::state::used_strings::{KeptStrings, Strings};
+use crate::switches::Switch;
 
 /// What is known of a set of frames, and of what lies below them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -231,7 +232,7 @@ impl Stacks {
 
     /// The threads that start at a set, where they are known. Those that were, were found by looks at many sets.
     pub fn starts(&mut self, set: SetId) -> Option<&[Entry]> {
-        let known = self.starts.get(&set)?;
+        let known = self.starts.get(&set).filter(|_| Switch::StateStarts.is_on())?;
         self.reads.note_too_many();
         Some(known)
     }

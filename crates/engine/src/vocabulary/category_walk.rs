@@ -3,6 +3,7 @@
 use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
 
+use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
 use crate::vocabulary::category_trie::Shapes;
@@ -121,7 +122,11 @@ fn read_shapes<R: Reader>(
         reader.look()?;
         let shape = shapes.node(index);
         let (above, end) = (path[shape.depth as usize - 1], index + shape.size as usize);
-        match kinds.read(reader, R::state(above), shape.kind)? {
+        let read = match Switch::LexemeCategories.is_on() {
+            true => kinds.read(reader, R::state(above), shape.kind)?,
+            false => Read::Mixed,
+        };
+        match read {
             Read::Dead => {
                 // The last byte of a character never leads on alone.
                 if shape.kind != BLANK && shape.kind != OTHER {

@@ -11,6 +11,7 @@ use stencilm_regex::ByteSet;
 use stencilm_support::{LimitExceeded, check_time_after};
 
 use crate::error::EngineError;
+use crate::switches::Switch;
 use crate::vocabulary::lead_bytes::groups_below;
 use crate::vocabulary::token_set;
 
@@ -137,7 +138,9 @@ impl Trie {
         }
         let mut trie =
             Trie { nodes, lists: Lists::default(), heights, below, roots, by_byte: OnceLock::new(), max_depth };
-        trie.lists = Lists::of(&trie.nodes);
+        if Switch::TrieLists.is_on() {
+            trie.lists = Lists::of(&trie.nodes);
+        }
         trie
     }
 

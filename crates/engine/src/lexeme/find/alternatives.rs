@@ -11,7 +11,8 @@ use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::Run;
-use crate::lexeme::find::order::{Ends, Inside, Start};
+use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Start, Unfinished};
+use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::find::unbounded_runs::{RunsOf, open_run, plain};
 use crate::lexeme::mask::{BYTES_AFTER, Row};
 use crate::vocabulary::token_set::TokenSet;
@@ -25,6 +26,57 @@ struct AnyRun {
     characters: DfaId,
     character: ExprId,
     end: Option<ByteSet>,
+}
+
+/// Finds the row of a wide state as that of the same language without what says nothing.
+pub(crate) struct WithoutRedundant;
+
+impl Finder for WithoutRedundant {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        if this.is_pruned || !lexemes.is_wide_enough(vocabulary, this.from)? {
+            return Ok(None);
+        }
+        let same = lexemes.without_redundant(this.residual)?;
+        let is_same = same == this.residual;
+        Ok((!is_same).then(|| Next::After(Larger { is_same: true, ..Larger::new(same, SameRow) })))
+    }
+}
+
+/// The row of the same language.
+struct SameRow;
+
+impl Rest for SameRow {
+    fn finish(
+        &self,
+        _: &mut LexemeCache,
+        _: &Tokens,
+        _: Unfinished,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        Ok(Some(larger.clone()))
+    }
+}
+
+/// Finds the row of a wide state from those of its alternatives.
+pub(crate) struct ByAlternative;
+
+impl Finder for ByAlternative {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        if !lexemes.is_wide_enough(vocabulary, this.from)? {
+            return Ok(None);
+        }
+        Ok(lexemes.row_of_alternatives(vocabulary, this.residual)?.map(Next::found))
+    }
 }
 
 impl LexemeCache {

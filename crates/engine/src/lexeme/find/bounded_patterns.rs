@@ -14,6 +14,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
+use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
 use crate::lexeme::mask::{CHARACTERS_AFTER, Row};
 use crate::vocabulary::token_set;
@@ -32,6 +33,34 @@ pub(crate) struct Bounded {
     sure: u32,
     /// The most characters that a token begins.
     longest: u32,
+}
+
+/// Finds the row of a pattern with a greatest length from that of the pattern.
+pub(crate) struct BoundedPatterns;
+
+impl Finder for BoundedPatterns {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        let bounded = lexemes.row_of_bounded(vocabulary, this.residual)?;
+        let bounded = bounded.filter(|bounded| lexemes.is_simpler(bounded.other, this.residual));
+        Ok(bounded.map(|bounded| Next::After(Larger::new(bounded.other, bounded))))
+    }
+}
+
+impl Rest for Bounded {
+    fn finish(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        _: Unfinished,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        lexemes.finish_bounded(vocabulary, self, larger)
+    }
 }
 
 impl LexemeCache {

@@ -6,13 +6,15 @@
 //! vocabulary ([`LexemeCache::row_apart`]). And in the middle of what must not occur it is there again after nearly every one:
 //! such a state is near that one, too.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
-use stencilm_support::LimitExceeded;
+use stencilm_support::{LimitExceeded, SEARCHED};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
-use crate::lexeme::find::order::Start;
+use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Start, Unfinished};
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
@@ -34,6 +36,79 @@ const BYTES_OF_CHARACTER: usize = 4;
 /// States of a lexeme and of a larger language after the same text.
 type Pair = (StateId, StateId);
 
+/// Finds the row of a language from that of a larger one without counts and complements, unless a short walk finds it.
+pub(crate) struct ByLarger;
+
+impl Finder for ByLarger {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        let Unfinished { residual, from, .. } = this;
+        let Some(base) = lexemes.base_of(residual) else { return Ok(None) };
+        let dfa = lexemes.dfa(&[base])?;
+        if lexemes.dfas[dfa.0 as usize].is_dead_at_start() {
+            return Ok(None);
+        }
+        let exprs = &lexemes.deriver.exprs;
+        if exprs.complexity(base).0 == exprs.complexity(residual).0 {
+            // What reads any number of the same comes no nearer to one without counts.
+            if lexemes.returns(residual)? {
+                return Ok(None);
+            }
+        } else {
+            match lexemes.usual_of(residual)? {
+                Some(usual) if usual == residual => return Ok(Some(Next::After(Larger::new(base, Apart { base })))),
+                // It leads to itself, so it is the last one of its complexity.
+                Some(usual) if !lexemes.is_simpler(residual, usual) => {
+                    return Ok(Some(Next::After(Larger::new(usual, Near { base: usual }))));
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(match lexemes.row_by_walk(vocabulary, from, SEARCHED)? {
+            Some(row) => Next::found(row),
+            None => Next::After(Larger::new(base, Near { base })),
+        }))
+    }
+}
+
+/// A larger language that differs in few tokens.
+struct Near {
+    base: ExprId,
+}
+
+impl Rest for Near {
+    fn finish(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        Ok(lexemes.row_near(vocabulary, this.from, self.base, larger)?.map(Arc::new))
+    }
+}
+
+/// A larger language that differs after few characters, whatever came before.
+struct Apart {
+    base: ExprId,
+}
+
+impl Rest for Apart {
+    fn finish(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        Ok(lexemes.row_apart(vocabulary, this.from, self.base, larger)?.map(Arc::new))
+    }
+}
+
 impl LexemeCache {
     /// A larger and simpler language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
     /// repetition with a greatest count nearly the same without.
@@ -46,6 +121,11 @@ impl LexemeCache {
             Some(without_complements(exprs, residual, 0)).filter(|&base| base != ExprId::NOTHING)
         };
         base.filter(|&base| self.is_simpler(base, residual))
+    }
+
+    /// Whether some byte leads from a residual back to it.
+    fn returns(&mut self, residual: ExprId) -> Result<bool, LimitExceeded> {
+        Ok(self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual))
     }
 
     /// What is left of a residual after most of its bytes, where the same is left of that after most of its own.

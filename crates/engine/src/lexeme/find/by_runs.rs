@@ -7,12 +7,42 @@ use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
-use crate::lexeme::find::order::{Ends, FEW_OF, Inside, MAX_BELOW_ENDS, Start};
+use crate::lexeme::find::finder::{FEW_OF, Finder, Next, Start, Unfinished};
+use crate::lexeme::find::found::{Ends, Inside, MAX_BELOW_ENDS};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
 use crate::lexeme::mask::{BYTES_AFTER, CHARACTERS_AFTER, Row};
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
+
+/// Finds the row of a run of characters, perhaps counted, before something else.
+pub(crate) struct CharRuns;
+
+impl Finder for CharRuns {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        Ok(lexemes.row_of_run(vocabulary, this.residual)?.map(Next::found))
+    }
+}
+
+/// Finds the row of a text of any characters that can always still become what is asked for.
+pub(crate) struct UnboundedRuns;
+
+impl Finder for UnboundedRuns {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        Ok(lexemes.row_of_open_run(vocabulary, this.residual, this.from)?.map(Next::found))
+    }
+}
 
 impl LexemeCache {
     /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
@@ -59,7 +89,7 @@ impl LexemeCache {
         }
         let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
         let trie = vocabulary.trie();
-        let known = first.single().filter(|_| one_byte);
+        let known = first.single().filter(|_| one_byte && Switch::LexemeSuffixes.is_on());
         let known = known.and_then(|byte| self.ways_after(vocabulary, byte));
         let (most, max) = (max, max.filter(|&max| (max as usize) < trie.max_depth()));
         let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };

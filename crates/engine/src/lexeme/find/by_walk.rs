@@ -4,7 +4,8 @@ use stencilm_regex::{Deriver, Dfa, StateId};
 use stencilm_support::{FEW, LimitExceeded};
 
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::find::order::{Ends, Inside, Start};
+use crate::lexeme::find::finder::Start;
+use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::mask::Row;
 use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;

@@ -9,8 +9,9 @@ use stencilm_regex::{ByteSet, ExprId, LanguageReader, LanguageWay, StateId};
 use stencilm_support::{LimitExceeded, MANY};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::find::finder::{Finder, Next, Start, Unfinished};
+use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::find::limits::{Beside, Limited, Read};
-use crate::lexeme::find::order::{Ends, Inside, Start};
 use crate::lexeme::mask::Row;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
@@ -28,6 +29,20 @@ struct Begun {
     exits: Vec<Vec<ExprId>>,
     /// So many bytes may come for sure, whichever they are.
     sure: usize,
+}
+
+/// Finds the row of what begins with languages that a program tells.
+pub(crate) struct LanguageRuns;
+
+impl Finder for LanguageRuns {
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded> {
+        Ok(lexemes.row_of_language(vocabulary, this.residual)?.map(Next::found))
+    }
 }
 
 impl LexemeCache {

@@ -12,6 +12,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
+use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
 use crate::lexeme::mask::{BYTES_AFTER, Row};
 use crate::vocabulary::token_set;
@@ -47,6 +48,28 @@ impl Limited {
             most: self.most.max(other.most),
             agreement: self.agreement.min(other.agreement),
         })
+    }
+}
+
+/// Finds the row of a text within limits of length from that without them.
+pub(crate) struct LengthLimits;
+
+impl Finder for LengthLimits {
+    fn find(&self, lexemes: &mut LexemeCache, _: &Tokens, this: Unfinished) -> Result<Option<Next>, LimitExceeded> {
+        let limited = lexemes.limited_row(this.residual)?;
+        Ok(limited.map(|limited| Next::After(Larger { is_limited: true, ..Larger::new(limited.without, limited) })))
+    }
+}
+
+impl Rest for Limited {
+    fn finish(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        _: Unfinished,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        lexemes.finish_limited(vocabulary, self, larger)
     }
 }
 

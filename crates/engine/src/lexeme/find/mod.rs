@@ -1,11 +1,12 @@
-//! Finding a lexeme mask: the ways in the order in which they are tried, from the cheapest to the walk that is always right.
+//! Finding a lexeme mask: finders in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
 //! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and mends the
-//! difference ([`by_larger`], [`bounded_patterns`], [`limits`]); alternatives are found one by one ([`alternatives`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests
-//! hold.
+//! difference ([`by_larger`], [`bounded_patterns`], [`limits`]); alternatives are found one by one ([`alternatives`]); what is left
+//! is a walk through the trie ([`by_walk`]). All give the same mask, which property tests hold.
 //!
-//! Entry point: [`order`].
+//! Entry points: [`order`], which lists the finders, and [`finder`], the trait that each of them implements. What they find becomes
+//! a mask in [`found`].
 //!
 //! # Example
 //! The integer of the example is tiny, so the walk finds its mask: it enters the subtrees of `1` and `2` and skips all others.
@@ -16,6 +17,8 @@ pub(crate) mod by_larger;
 pub(crate) mod by_runs;
 pub(crate) mod by_walk;
 pub(crate) mod char_runs;
+pub(crate) mod finder;
+pub(crate) mod found;
 pub(crate) mod language_runs;
 pub(crate) mod limits;
 pub(crate) mod order;

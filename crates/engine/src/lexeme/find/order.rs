@@ -6,23 +6,34 @@
 use std::sync::Arc;
 
 use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
-use stencilm_support::{LOOKED_AT, LimitExceeded, SEARCHED, memory};
+use stencilm_support::{LimitExceeded, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
-use crate::lexeme::crossing::{Crossings, Leaving};
-use crate::lexeme::find::bounded_patterns::Bounded;
-use crate::lexeme::find::limits::Limited;
+use crate::lexeme::find::alternatives::{ByAlternative, WithoutRedundant};
+use crate::lexeme::find::bounded_patterns::BoundedPatterns;
+use crate::lexeme::find::by_larger::ByLarger;
+use crate::lexeme::find::by_runs::{CharRuns, UnboundedRuns};
+use crate::lexeme::find::finder::{Finder, Larger, Next, Start, Unfinished};
+use crate::lexeme::find::language_runs::LanguageRuns;
+use crate::lexeme::find::limits::LengthLimits;
 use crate::lexeme::mask::{Row, RowHere};
 use crate::switches::Switch;
-use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie::Trie;
 
-/// With more nodes to look at than this part of all, a walk that takes characters together is cheaper.
-pub(crate) const FEW_OF: usize = 8;
-
-/// More nodes than this are not looked through for leaving tokens.
-pub(crate) const MAX_BELOW_ENDS: usize = 2 * SEARCHED;
+/// The finders in the order in which they are tried, each with what switches it off: the cheapest first. Until it is known that a
+/// residual is of their kind, all but the last two ask its expression alone. What they do then, they do for the tokens that stop a run of
+/// characters, or for those near a bound; the alternatives are found one by one, and the last one walks a part of the
+/// vocabulary and leaves it. What none of them finds is walked.
+const FINDERS: [(Switch, &dyn Finder); 8] = [
+    (Switch::LexemeBounded, &BoundedPatterns),
+    (Switch::LexemeLimits, &LengthLimits),
+    (Switch::LexemeLanguages, &LanguageRuns),
+    (Switch::LexemeRuns, &CharRuns),
+    (Switch::LexemeUnbounded, &UnboundedRuns),
+    (Switch::LexemeRedundant, &WithoutRedundant),
+    (Switch::LexemeAlternatives, &ByAlternative),
+    (Switch::LexemeNear, &ByLarger),
+];
 
 impl LexemeCache {
     /// The row of a state.
@@ -44,7 +55,7 @@ impl LexemeCache {
         };
         let mut waiting: Vec<(Unfinished, Larger)> = Vec::new();
         let mut current = Unfinished { residual, from, is_pruned: false };
-        let mut next = self.row_of_one(vocabulary, current)?;
+        let mut next = self.find(vocabulary, current, 0)?;
         loop {
             let row = match next {
                 Next::Found(row) => {
@@ -56,9 +67,8 @@ impl LexemeCache {
                     row
                 }
                 Next::After(larger) => {
-                    let expr = larger.expr();
-                    let is_limited = matches!(larger, Larger::Limited(_));
-                    let is_same = matches!(larger, Larger::Same(_));
+                    let expr = larger.expr;
+                    let (is_limited, is_same) = (larger.is_limited, larger.is_same);
                     waiting.push((current, larger));
                     match self.rows.get(&(Box::from([expr]), None)) {
                         Some(known) => known.clone(),
@@ -72,7 +82,7 @@ impl LexemeCache {
                                 from: Start { dfa, state, one: true },
                                 is_pruned: current.is_pruned || is_same,
                             };
-                            next = self.row_of_one(vocabulary, current)?;
+                            next = self.find(vocabulary, current, 0)?;
                             continue;
                         }
                     }
@@ -80,99 +90,27 @@ impl LexemeCache {
             };
             let Some((unfinished, larger)) = waiting.pop() else { return Ok(RowHere { row, tags }) };
             current = unfinished;
-            next = match larger {
-                Larger::Same(_) => Next::Found(row),
-                Larger::Bounded(bounded) => match self.finish_bounded(vocabulary, &bounded, &row)? {
-                    Some(row) => Next::Found(row),
-                    None => self.row_of_unbounded(vocabulary, current)?,
-                },
-                Larger::Limited(limited) => match self.finish_limited(vocabulary, &limited, &row)? {
-                    Some(row) => Next::Found(row),
-                    None => self.row_of_unbounded(vocabulary, current)?,
-                },
-                Larger::Near(base) => match self.row_near(vocabulary, current.from, base, &row)? {
-                    Some(row) => Next::Found(Arc::new(row)),
-                    None => self.row_walked(vocabulary, current.from)?,
-                },
-                Larger::Apart(base) => match self.row_apart(vocabulary, current.from, base, &row)? {
-                    Some(row) => Next::Found(Arc::new(row)),
-                    None => self.row_walked(vocabulary, current.from)?,
-                },
+            next = match larger.rest.finish(self, vocabulary, current, &row)? {
+                Some(row) => Next::Found(row),
+                None => self.find(vocabulary, current, larger.next)?,
             };
         }
     }
 
-    /// The row of a single residual, or a larger language whose row it is made from.
-    fn row_of_one(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
-        match self.row_of_bounded(vocabulary, this.residual)? {
-            Some(bounded) if self.is_simpler(bounded.other, this.residual) => Ok(Next::After(Larger::Bounded(bounded))),
-            _ => match self.limited_row(this.residual)? {
-                Some(limited) => Ok(Next::After(Larger::Limited(limited))),
-                None => self.row_of_unbounded(vocabulary, this),
-            },
-        }
-    }
-
-    /// The same, in the ways that do not ask for a greatest length; the cheapest one first.
-    fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
-        let Unfinished { residual, from, is_pruned } = this;
-        let found = |row| Ok(Next::Found(Arc::new(row)));
-        if let Some(row) = self.row_of_language(vocabulary, residual)? {
-            return found(row);
-        }
-        if let Some(row) = self.row_of_run(vocabulary, residual)? {
-            return found(row);
-        }
-        if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
-            return found(row);
-        }
-        let trie = vocabulary.trie();
-        let is_wide = Switch::LexemeAlternatives.is_on()
-            && trie.nodes_after(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF;
-        if is_wide && !is_pruned {
-            let same = self.without_redundant(residual)?;
-            if same != residual {
-                return Ok(Next::After(Larger::Same(same)));
+    /// The row of a single residual, or a larger language whose row it is made from: of the first finder from this one on that
+    /// knows either.
+    fn find(&mut self, vocabulary: &Tokens, this: Unfinished, first: usize) -> Result<Next, LimitExceeded> {
+        for (number, (switch, finder)) in FINDERS.iter().enumerate().skip(first) {
+            if !switch.is_on() {
+                continue;
+            }
+            match finder.find(self, vocabulary, this)? {
+                Some(Next::After(larger)) => return Ok(Next::After(Larger { next: number + 1, ..larger })),
+                Some(found) => return Ok(found),
+                None => {}
             }
         }
-        if is_wide && let Some(row) = self.row_of_alternatives(vocabulary, residual)? {
-            return found(row);
-        }
-        if !Switch::LexemeNear.is_on() {
-            return self.row_walked(vocabulary, from);
-        }
-        let Some(base) = self.base_of(residual) else { return self.row_walked(vocabulary, from) };
-        let dfa = self.dfa(&[base])?;
-        if self.dfas[dfa.0 as usize].is_dead_at_start() {
-            return self.row_walked(vocabulary, from);
-        }
-        let exprs = &self.deriver.exprs;
-        if exprs.complexity(base).0 == exprs.complexity(residual).0 {
-            // What reads any number of the same comes no nearer to one without counts.
-            if self.returns(residual)? {
-                return self.row_walked(vocabulary, from);
-            }
-        } else {
-            match self.usual_of(residual)? {
-                Some(usual) if usual == residual => return Ok(Next::After(Larger::Apart(base))),
-                // It leads to itself, so it is the last one of its complexity.
-                Some(usual) if !self.is_simpler(residual, usual) => return Ok(Next::After(Larger::Near(usual))),
-                _ => {}
-            }
-        }
-        match self.row_by_walk(vocabulary, from, SEARCHED)? {
-            Some(row) => found(row),
-            None => Ok(Next::After(Larger::Near(base))),
-        }
-    }
-
-    /// Whether some byte leads from a residual back to it.
-    fn returns(&mut self, residual: ExprId) -> Result<bool, LimitExceeded> {
-        Ok(self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual))
-    }
-
-    fn row_walked(&mut self, vocabulary: &Tokens, from: Start) -> Result<Next, LimitExceeded> {
-        let row = self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
+        let row = self.row_by_walk(vocabulary, this.from, usize::MAX)?.expect("a walk without a limit ends");
         Ok(Next::Found(Arc::new(row)))
     }
 
@@ -243,157 +181,6 @@ impl LexemeCache {
         self.in_keys += memory::of_slice::<ExprId>(key.0.len());
         self.rows.insert(key, row.clone());
         row
-    }
-
-    /// The row of these tokens inside of what an automaton reads, and these ends.
-    pub(crate) fn row_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
-        let Ends { nodes: mut ends, below } = ends;
-        // A walk may meet a node twice, where a token without a shape goes on from it.
-        ends.sort_unstable_by_key(|&(node, _)| node);
-        ends.dedup();
-        let total: usize = below.iter().flatten().sum();
-        let byte = only_byte_before(vocabulary.trie(), &ends);
-        // To sort the ways after a byte takes as long as some hundred small rows.
-        let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
-        let shared = byte.and_then(|byte| self.ways_after(vocabulary, byte));
-        let automaton = &self.dfas[from.dfa.0 as usize];
-        let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
-        let states = (0..below.len() as u32).filter(|&state| below[state as usize].is_some());
-        let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
-        endings.sort_unstable();
-        endings.dedup();
-        // The ends by what has matched there; by state that is found at once.
-        let group_of = |state| {
-            let known = endings.binary_search_by(|known| (**known).cmp(accepts(state)));
-            known.expect("all sets that match together are listed")
-        };
-        let groups: Vec<usize> = (0..below.len() as u32)
-            .map(|state| if below[state as usize].is_some() { group_of(StateId(state)) } else { 0 })
-            .collect();
-        let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); endings.len()];
-        let mut below_group = vec![0; endings.len()];
-        ends.iter().for_each(|&(node, state)| nodes[groups[state.0 as usize]].push(node));
-        below.iter().zip(&groups).for_each(|(below, &group)| below_group[group] += below.unwrap_or(0));
-        let trie = vocabulary.trie();
-        // Where text is left nearly everywhere, there may be few places at which what ends it has matched.
-        let mut kept = Vec::with_capacity(endings.len());
-        let mut unkept = Vec::new();
-        for (group, residuals) in endings.into_iter().enumerate() {
-            let leaving = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
-            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(SEARCHED).is_none());
-            if !few {
-                unkept.push(residuals);
-                continue;
-            }
-            let nodes = nodes[group].iter().copied();
-            kept.push(match &shared {
-                Some(shared) => Leaving::by_ways(Crossings::through(&residuals, shared.clone(), nodes)),
-                None => Leaving::through(vocabulary, &residuals, nodes),
-            });
-        }
-        let all = unkept.is_empty();
-        let crossings = (all || !kept.is_empty()).then(|| Arc::new(kept));
-        let row = match inside {
-            Inside::Set(inside) => Row::of_set(inside, crossings, unkept.into()),
-            Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, crossings, unkept.into()),
-        };
-        if all { row.with_ends(ends.into_iter().map(|(node, _)| node).collect::<Vec<_>>()) } else { row }
-    }
-}
-
-/// The byte that leads into all these nodes.
-fn only_byte_before(trie: &Trie, ends: &[(u32, StateId)]) -> Option<u8> {
-    let mut bytes = ends.iter().map(|&(node, _)| trie.byte(node as usize));
-    let first = bytes.next()?;
-    bytes.all(|byte| byte == first).then_some(first)
-}
-
-/// A residual whose row is being made.
-#[derive(Clone, Copy)]
-struct Unfinished {
-    residual: ExprId,
-    /// The state that it is what is left of.
-    from: Start,
-    /// Whether what says nothing was left out already.
-    is_pruned: bool,
-}
-
-/// The larger language whose row another row is made from.
-enum Larger {
-    /// The same, said with less.
-    Same(ExprId),
-    /// The same without a greatest length.
-    Bounded(Bounded),
-    /// The same without limits of length.
-    Limited(Limited),
-    /// One that differs in few tokens.
-    Near(ExprId),
-    /// One from which it differs after few characters, whatever came before.
-    Apart(ExprId),
-}
-
-impl Larger {
-    fn expr(&self) -> ExprId {
-        match *self {
-            Larger::Bounded(ref bounded) => bounded.other,
-            Larger::Limited(ref limited) => limited.without,
-            Larger::Same(expr) | Larger::Near(expr) | Larger::Apart(expr) => expr,
-        }
-    }
-}
-
-/// What is next in making a row.
-enum Next {
-    Found(Arc<Row>),
-    After(Larger),
-}
-
-/// A state to read a lexeme from.
-#[derive(Clone, Copy)]
-pub(crate) struct Start {
-    pub dfa: DfaId,
-    pub state: StateId,
-    /// Whether there is a single residual, so that it goes without saying which one matches.
-    pub one: bool,
-}
-
-/// The tokens inside a lexeme, as they were found.
-pub(crate) enum Inside {
-    Set(TokenSet),
-    Listed(Vec<u32>),
-}
-
-/// The nodes at which a lexeme matches, and the states that it is in there.
-#[derive(Default)]
-pub(crate) struct Ends {
-    nodes: Vec<(u32, StateId)>,
-    /// How many nodes lie below those of each state; `None` where it matches nothing.
-    below: Vec<Option<usize>>,
-}
-
-impl Ends {
-    /// Whether so much lies below the ends in a state that no more of them are listed.
-    pub(crate) fn is_full(&self, state: u32) -> bool {
-        self.below.get(state as usize).is_some_and(|below| below.is_some_and(|below| below > MAX_BELOW_ENDS))
-    }
-
-    /// The nodes, each with the state that matches there, some perhaps twice.
-    #[cfg(test)]
-    pub(crate) fn nodes(&self) -> &[(u32, StateId)] {
-        &self.nodes
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, vocabulary: &Tokens, node: usize, state: StateId) {
-        let index = state.0 as usize;
-        if index >= self.below.len() {
-            self.below.resize(index + 1, None);
-        }
-        let below = self.below[index].get_or_insert(0);
-        if *below <= MAX_BELOW_ENDS {
-            *below += vocabulary.trie().size(node) - 1;
-            self.nodes.push((node as u32, state));
-        }
     }
 }
 

@@ -6,7 +6,9 @@ use stencilm_regex::syntax::{Anchoring, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ExprSet, Limits};
 
 use super::*;
+use crate::vocabulary::token_set::TokenSet;
 use proptest::prelude::*;
+use stencilm_support::SEARCHED;
 
 thread_local! {
     static SMALL: Arc<Tokens> = Arc::new(vocabulary_of(&["a", "b", "1", "-", "\"", "'", "\",", "xyz"], 3));

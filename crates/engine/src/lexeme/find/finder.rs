@@ -1,0 +1,95 @@
+//! One way to find the lexeme mask of a residual, which [`order`](super::order) tries where those before it find nothing.
+
+use std::sync::Arc;
+
+use stencilm_regex::{ExprId, StateId};
+use stencilm_support::LimitExceeded;
+
+use crate::lexeme::cache::{DfaId, LexemeCache};
+use crate::lexeme::mask::Row;
+use crate::vocabulary::tokens::Tokens;
+
+/// With more nodes to look at than this part of all, a walk that takes characters together is cheaper.
+pub(crate) const FEW_OF: usize = 8;
+
+/// A way to find the row of a residual.
+pub(crate) trait Finder: Sync {
+    /// The row, or a larger language whose row it is made from; `None` where the residual is nothing of the kind.
+    fn find(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+    ) -> Result<Option<Next>, LimitExceeded>;
+}
+
+/// What is left to do once the row of a larger language is there.
+pub(crate) trait Rest {
+    /// The row of a residual from that of the larger language; `None` where that does not say enough.
+    fn finish(
+        &self,
+        lexemes: &mut LexemeCache,
+        vocabulary: &Tokens,
+        this: Unfinished,
+        larger: &Arc<Row>,
+    ) -> Result<Option<Arc<Row>>, LimitExceeded>;
+}
+
+/// What is next in making a row.
+pub(crate) enum Next {
+    Found(Arc<Row>),
+    After(Larger),
+}
+
+/// A larger language whose row another row is made from.
+pub(crate) struct Larger {
+    pub expr: ExprId,
+    pub rest: Box<dyn Rest>,
+    /// Whether it is the same language, said with less.
+    pub is_same: bool,
+    /// Whether it is read with others that have lost their limits of length.
+    pub is_limited: bool,
+    /// The finder to go on with where its row does not say enough.
+    pub next: usize,
+}
+
+impl Next {
+    /// A row that is there.
+    pub fn found(row: Row) -> Next {
+        Next::Found(Arc::new(row))
+    }
+}
+
+impl Larger {
+    /// A language from whose row what is left to do makes that of another.
+    pub fn new(expr: ExprId, rest: impl Rest + 'static) -> Larger {
+        Larger { expr, rest: Box::new(rest), is_same: false, is_limited: false, next: 0 }
+    }
+}
+
+/// A residual whose row is being made.
+#[derive(Clone, Copy)]
+pub(crate) struct Unfinished {
+    pub residual: ExprId,
+    /// The state that it is what is left of.
+    pub from: Start,
+    /// Whether what says nothing was left out already.
+    pub is_pruned: bool,
+}
+
+/// A state to read a lexeme from.
+#[derive(Clone, Copy)]
+pub(crate) struct Start {
+    pub dfa: DfaId,
+    pub state: StateId,
+    /// Whether there is a single residual, so that it goes without saying which one matches.
+    pub one: bool,
+}
+
+impl LexemeCache {
+    /// Whether a state reads so many tokens that it pays to look at its expression.
+    pub(crate) fn is_wide_enough(&mut self, vocabulary: &Tokens, from: Start) -> Result<bool, LimitExceeded> {
+        let trie = vocabulary.trie();
+        Ok(trie.nodes_after(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF)
+    }
+}

@@ -1,0 +1,123 @@
+//! What a finder has found, and the row that it makes: the tokens inside of the lexeme, and the nodes of the trie at which it ends.
+
+use std::sync::Arc;
+
+use stencilm_regex::StateId;
+use stencilm_support::{LOOKED_AT, SEARCHED};
+
+use crate::lexeme::cache::LexemeCache;
+use crate::lexeme::crossing::{Crossings, Leaving};
+use crate::lexeme::find::finder::Start;
+use crate::lexeme::mask::Row;
+use crate::switches::Switch;
+use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::tokens::Tokens;
+use crate::vocabulary::trie::Trie;
+
+/// More nodes than this are not looked through for leaving tokens.
+pub(crate) const MAX_BELOW_ENDS: usize = 2 * SEARCHED;
+
+/// The tokens inside a lexeme, as they were found.
+pub(crate) enum Inside {
+    Set(TokenSet),
+    Listed(Vec<u32>),
+}
+
+/// The nodes at which a lexeme matches, and the states that it is in there.
+#[derive(Default)]
+pub(crate) struct Ends {
+    nodes: Vec<(u32, StateId)>,
+    /// How many nodes lie below those of each state; `None` where it matches nothing.
+    below: Vec<Option<usize>>,
+}
+
+impl Ends {
+    /// Whether so much lies below the ends in a state that no more of them are listed.
+    pub(crate) fn is_full(&self, state: u32) -> bool {
+        self.below.get(state as usize).is_some_and(|below| below.is_some_and(|below| below > MAX_BELOW_ENDS))
+    }
+
+    /// The nodes, each with the state that matches there, some perhaps twice.
+    #[cfg(test)]
+    pub(crate) fn nodes(&self) -> &[(u32, StateId)] {
+        &self.nodes
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, vocabulary: &Tokens, node: usize, state: StateId) {
+        let index = state.0 as usize;
+        if index >= self.below.len() {
+            self.below.resize(index + 1, None);
+        }
+        let below = self.below[index].get_or_insert(0);
+        if *below <= MAX_BELOW_ENDS {
+            *below += vocabulary.trie().size(node) - 1;
+            self.nodes.push((node as u32, state));
+        }
+    }
+}
+
+impl LexemeCache {
+    /// The row of these tokens inside of what an automaton reads, and these ends.
+    pub(crate) fn row_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
+        let Ends { nodes: mut ends, below } = ends;
+        // A walk may meet a node twice, where a token without a shape goes on from it.
+        ends.sort_unstable_by_key(|&(node, _)| node);
+        ends.dedup();
+        let total: usize = below.iter().flatten().sum();
+        let byte = only_byte_before(vocabulary.trie(), &ends);
+        // To sort the ways after a byte takes as long as some hundred small rows.
+        let byte = byte.filter(|_| Switch::LexemeSuffixes.is_on());
+        let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
+        let shared = byte.and_then(|byte| self.ways_after(vocabulary, byte));
+        let automaton = &self.dfas[from.dfa.0 as usize];
+        let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
+        let states = (0..below.len() as u32).filter(|&state| below[state as usize].is_some());
+        let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
+        endings.sort_unstable();
+        endings.dedup();
+        // The ends by what has matched there; by state that is found at once.
+        let group_of = |state| {
+            let known = endings.binary_search_by(|known| (**known).cmp(accepts(state)));
+            known.expect("all sets that match together are listed")
+        };
+        let groups: Vec<usize> = (0..below.len() as u32)
+            .map(|state| if below[state as usize].is_some() { group_of(StateId(state)) } else { 0 })
+            .collect();
+        let mut nodes: Vec<Vec<u32>> = vec![Vec::new(); endings.len()];
+        let mut below_group = vec![0; endings.len()];
+        ends.iter().for_each(|&(node, state)| nodes[groups[state.0 as usize]].push(node));
+        below.iter().zip(&groups).for_each(|(below, &group)| below_group[group] += below.unwrap_or(0));
+        let trie = vocabulary.trie();
+        // Where text is left nearly everywhere, there may be few places at which what ends it has matched.
+        let mut kept = Vec::with_capacity(endings.len());
+        let mut unkept = Vec::new();
+        for (group, residuals) in endings.into_iter().enumerate() {
+            let leaving = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
+            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(SEARCHED).is_none());
+            if !few {
+                unkept.push(residuals);
+                continue;
+            }
+            let nodes = nodes[group].iter().copied();
+            kept.push(match &shared {
+                Some(shared) => Leaving::by_ways(Crossings::through(&residuals, shared.clone(), nodes)),
+                None => Leaving::through(vocabulary, &residuals, nodes),
+            });
+        }
+        let all = unkept.is_empty();
+        let crossings = (all || !kept.is_empty()).then(|| Arc::new(kept));
+        let row = match inside {
+            Inside::Set(inside) => Row::of_set(inside, crossings, unkept.into()),
+            Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, crossings, unkept.into()),
+        };
+        if all { row.with_ends(ends.into_iter().map(|(node, _)| node).collect::<Vec<_>>()) } else { row }
+    }
+}
+
+/// The byte that leads into all these nodes.
+fn only_byte_before(trie: &Trie, ends: &[(u32, StateId)]) -> Option<u8> {
+    let mut bytes = ends.iter().map(|&(node, _)| trie.byte(node as usize));
+    let first = bytes.next()?;
+    bytes.all(|byte| byte == first).then_some(first)
+}
