@@ -360,15 +360,15 @@ impl Maker {
 
     fn surface(&mut self, choices: &mut Choices<'_>) -> Surface {
         let exprs = &mut self.builder.exprs;
-        let blank = exprs.literal(b" ");
-        let blanks = match choices.below(3) {
+        let space = exprs.literal(b" ");
+        let spaces = match choices.below(3) {
             0 => ExprId::EMPTY,
-            1 => exprs.repeat(blank, 0, Some(2)),
-            _ => exprs.repeat(blank, 0, None),
+            1 => exprs.repeat(space, 0, Some(2)),
+            _ => exprs.repeat(space, 0, None),
         };
         let mut framed = |left: &[u8], right: &[u8]| {
             let (left, right) = (exprs.literal(left), exprs.literal(right));
-            exprs.concat_all(&[left, blanks, right])
+            exprs.concat_all(&[left, spaces, right])
         };
         Surface {
             empty: framed(b"{", b"}"),

@@ -314,7 +314,7 @@ impl Had {
     }
 }
 
-/// A JSON text by which equal values are found; other texts as they are, without blanks around them. For small numbers.
+/// A JSON text by which equal values are found; other texts as they are, without whitespace around them. For small numbers.
 fn json_value(written: &[u8]) -> String {
     let text = String::from_utf8_lossy(written).trim().to_string();
     match serde_json::from_str::<serde_json::Value>(&text) {

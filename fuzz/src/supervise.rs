@@ -171,7 +171,7 @@ impl Patience {
 /// What a process has spent, all its threads together; `None` where the system does not say.
 fn processor_time(process: u32) -> Option<Duration> {
     let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold blanks; after it these are the 12th and the 13th field.
+    // The name of the program, in parentheses, may hold spaces; after it these are the 12th and the 13th field.
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
     // A hundred a second, on every Linux.

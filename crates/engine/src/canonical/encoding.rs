@@ -38,7 +38,7 @@ pub(crate) struct Known {
     pub places: Cursors,
     pub rows: Rows,
     pub sure: ContextIndependent,
-    pub blanks: WhitespaceCache,
+    pub whitespace: WhitespaceCache,
     pub leaving: CrossingClasses,
     pub anywhere: Anywhere,
     pub search: Found,
@@ -57,8 +57,8 @@ impl Encoding {
         let mut known = lock(&self.known);
         if known.places.are_full() {
             // All of it is kept by place.
-            let Known { places, sure, blanks, leaving, .. } = &mut *known;
-            (*places, *sure, *blanks, *leaving) = Default::default();
+            let Known { places, sure, whitespace, leaving, .. } = &mut *known;
+            (*places, *sure, *whitespace, *leaving) = Default::default();
         }
         known
     }
@@ -85,7 +85,7 @@ impl Encoding {
             + known.places.memory_bytes()
             + known.rows.memory_bytes()
             + known.sure.memory_bytes()
-            + known.blanks.memory_bytes()
+            + known.whitespace.memory_bytes()
             + known.leaving.memory_bytes()
             + known.anywhere.memory_bytes()
     }

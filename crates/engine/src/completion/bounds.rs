@@ -390,7 +390,7 @@ impl Bounds {
             Frame::Left { .. } => NEVER,
             Frame::Text | Frame::Names | Frame::End(_) => 0,
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],
-            Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
+            Frame::WithWhitespace { .. } => unreachable!("the machine gives the frame after the whitespace"),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, shortest_text};
 use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::{ExpansionId, Frame, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
@@ -34,7 +34,7 @@ struct Value {
     canonical: Vec<u8>,
     /// What the text takes.
     most: u64,
-    /// What any of its texts takes, wherever blanks are.
+    /// What any of its texts takes, wherever whitespace is.
     least: u64,
 }
 
@@ -63,11 +63,11 @@ pub(crate) struct Numbers {
 
 /// What the tokens of a vocabulary hold of numbers.
 struct NumberTokens {
-    /// Whether none of them that may stand in an array of numbers holds a digit and something else than blanks before it.
+    /// Whether none of them that may stand in an array of numbers holds a digit and something else than whitespace before it.
     are_apart: bool,
-    /// Whether none of them holds the sign of a number after something else than blanks.
+    /// Whether none of them holds the sign of a number after something else than whitespace.
     are_signs_apart: bool,
-    /// The texts of numbers that are one token, with blanks or without.
+    /// The texts of numbers that are one token, with or without whitespace.
     single: FxHashSet<Vec<u8>>,
     longest: usize,
 }
@@ -291,7 +291,7 @@ impl Numbers {
     ) -> Result<Option<Numbers>, EngineError> {
         let grammar = run.machine.grammar().clone();
         let items = grammar.items(id);
-        if !is_plain(items) || !counts.has_all_bytes || run.machine.do_blanks_decide(run.lexeme_cache)? {
+        if !is_plain(items) || !counts.has_all_bytes || run.machine.does_whitespace_decide(run.lexeme_cache)? {
             return Ok(None);
         }
         let [element] = &items.rest[..] else { return Ok(None) };
@@ -595,13 +595,13 @@ impl Run<'_> {
         let written = self.stacks.since(text, state.start);
         let written = written.trim_ascii_start();
         if written.is_empty() {
-            let begins = thread.state & IN_BLANKS != 0 || thread.state == expansion.start();
+            let begins = thread.state & IN_WHITESPACE != 0 || thread.state == expansion.start();
             let Some(&(_, cheapest)) = unused.most.first().filter(|_| begins) else { return Ok(false) };
             let (most, least) = (unused.most_without(count + 1, None), unused.least_without(count + 1, None));
             plans.push(plan(numbers.values[cheapest as usize].text.clone(), Some(cheapest), most, least));
             return Ok(true);
         }
-        if thread.state & IN_BLANKS != 0 {
+        if thread.state & IN_WHITESPACE != 0 {
             return Ok(false);
         }
         let element = Element { numbers, unused, seen: state.seen, written, residual, count };
@@ -675,7 +675,7 @@ impl Run<'_> {
         let &InArray { thread, state, ref numbers, ref unused } = array;
         let missing = numbers.min.saturating_sub(state.place) as usize;
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-        let begins = thread.state == expansion.start() || thread.state & IN_BLANKS != 0;
+        let begins = thread.state == expansion.start() || thread.state & IN_WHITESPACE != 0;
         for (tag, residual) in self.lexemes(thread) {
             self.find_shortest_text(costs, texts, residual)?;
             let Some(first) = texts.shortest(residual).map(<[u8]>::to_vec) else { return Ok(false) };
@@ -691,7 +691,7 @@ impl Run<'_> {
                 let signs = count.saturating_sub(1) as u64;
                 let of_values = unused.most_without(count, None);
                 let of_signs = numbers.item_tokens.saturating_mul(signs);
-                // The sign under way may have been read, but for blanks.
+                // The sign under way may have been read, but for whitespace.
                 let first_sign = u64::from(begins || closes);
                 let close = u64::from(!closes);
                 plans.push(Plan {

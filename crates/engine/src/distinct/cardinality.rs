@@ -7,13 +7,13 @@ use stencilm_support::{Extension, LimitExceeded, MANY, memory};
 
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::machine::object_facts::most_free;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
-/// Bytes whose repetition need not give ever new values: of numbers, of blanks, of escapes, and of whole containers.
+/// Bytes whose repetition need not give ever new values: of numbers, of whitespace, of escapes, and of whole containers.
 const POOR_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
 
 /// Where what is left of a lexeme stands.
@@ -56,7 +56,7 @@ impl Run<'_> {
             return Ok(false);
         }
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        let begins = thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0;
         let comma = !begins && self.is_within_comma(&expansion, thread)?;
         let mut rich = (begins || comma) && self.is_frame_rich(expansion.frame, thread.register)?;
         match expansion.dfa() {
@@ -177,7 +177,7 @@ impl Run<'_> {
             | Frame::Text
             | Frame::Names
             | Frame::Reference { .. }
-            | Frame::Spaced { .. } => Vec::new(),
+            | Frame::WithWhitespace { .. } => Vec::new(),
         };
         for node in nodes {
             if self.is_node_rich(node, whole)? {

@@ -14,7 +14,7 @@ use crate::distinct::exponents::{Place, WithExponents, values_in_exponent};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
@@ -114,10 +114,10 @@ impl Run<'_> {
         let written = self.stacks.since(text, number.array.start);
         let written = written.trim_ascii_start();
         let seen = self.seen_strings(&[number.array]);
-        let in_blanks = thread.state & IN_BLANKS != 0;
+        let in_whitespace = thread.state & IN_WHITESPACE != 0;
         match written.is_empty() {
-            true if in_blanks || thread.state == StateId::START.0 => self.is_any_number_left(number.dfa, &seen),
-            false if !in_blanks => self.is_number_left(number.dfa, StateId(thread.state), written, &seen),
+            true if in_whitespace || thread.state == StateId::START.0 => self.is_any_number_left(number.dfa, &seen),
+            false if !in_whitespace => self.is_number_left(number.dfa, StateId(thread.state), written, &seen),
             _ => Ok(None),
         }
     }
@@ -170,11 +170,11 @@ impl Run<'_> {
         for token in tokens {
             let bytes = vocabulary.token_bytes(token).expect("a token that was allowed spells bytes");
             let (mut is_left, mut is_unclear) = (false, false);
-            let is_blank_first = bytes.first().is_some_and(u8::is_ascii_whitespace);
+            let is_whitespace_first = bytes.first().is_some_and(u8::is_ascii_whitespace);
             for (index, &thread) in threads.iter().enumerate() {
                 let Some(state) = self.state_after(thread, bytes)? else {
-                    // The blank may end a sign that must have one, and the digits begin the element.
-                    is_unclear |= is_blank_first;
+                    // The space may end a sign that must have one, and the digits begin the element.
+                    is_unclear |= is_whitespace_first;
                     continue;
                 };
                 let moved = Entry { state, ..thread };
@@ -232,7 +232,7 @@ impl Run<'_> {
         if !self.is_pending(expansion.frame, thread.register) {
             return Ok(None);
         }
-        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        let state = if thread.state & IN_WHITESPACE != 0 { StateId::START } else { StateId(thread.state) };
         for &(tag, _) in self.lexeme_cache.residuals(dfa, state) {
             for frames in self.machine.continuations(&expansion, tag).iter() {
                 if !matches!(frames[..], [(behind, _)] if self.machine.unique_items(behind).is_some()) {
@@ -254,7 +254,7 @@ impl Run<'_> {
         written: &[u8],
         seen: &UsedStrings,
     ) -> Result<Option<bool>, EngineError> {
-        debug_assert!(state.0 & IN_BLANKS == 0, "a number has begun");
+        debug_assert!(state.0 & IN_WHITESPACE == 0, "a number has begun");
         let residuals: Vec<ExprId> =
             self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexeme_cache.deriver();

@@ -9,7 +9,7 @@ use stencilm_support::{Extension, LimitExceeded, SEARCHED};
 use crate::distinct::number_counts::CountedElement;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::parse::stepper::Run;
 use crate::state::stacks::Entry;
 use crate::state::used_strings::UsedStrings;
@@ -115,7 +115,7 @@ impl Run<'_> {
 
     /// What is known of a thread within a string that is a whole element, if there are finitely many of its kind.
     fn counted_string(&mut self, thread: Entry, text: u32) -> Result<Option<CountedString>, EngineError> {
-        if thread.state & IN_BLANKS != 0 {
+        if thread.state & IN_WHITESPACE != 0 {
             return Ok(None);
         }
         let Some(CountedElement { dfa, array }) = self.counted_element(thread)? else { return Ok(None) };

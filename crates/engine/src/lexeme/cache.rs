@@ -17,7 +17,7 @@ use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
 use crate::lexeme::mask::Row;
-use crate::lexeme::whitespace::{BlankRuns, Blanks, IN_BLANKS};
+use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace, WhitespaceRuns};
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
 
@@ -25,7 +25,7 @@ use crate::vocabulary::tokens::Tokens;
 /// not a choice between a few.
 pub(crate) const WIDE_BYTES: usize = 10;
 
-/// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
+/// The distinct residuals of a state, ascending; and before them at most so many whitespace bytes of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
 
 /// Lexeme automata and rows of one vocabulary.
@@ -42,7 +42,7 @@ pub struct LexemeCache {
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
-    blank_runs: FxHashMap<ByteSet, BlankRuns>,
+    whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
     /// The ways after a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How the automaton that was walked last reads kinds of characters.
@@ -74,7 +74,7 @@ impl LexemeCache {
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
             completions: Completions::default(),
-            blank_runs: FxHashMap::default(),
+            whitespace_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
             kinds: None,
             in_keys: 0,
@@ -158,7 +158,7 @@ impl LexemeCache {
 
     /// Bytes held by what grows little.
     fn memory_bytes_apart(&self) -> usize {
-        let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
+        let runs: usize = self.whitespace_runs.values().map(WhitespaceRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
         self.extensions.memory_bytes() + runs + kinds
     }
@@ -207,15 +207,15 @@ impl LexemeCache {
         self.deriver.exprs.concat(head, tail)
     }
 
-    /// At most so many blanks.
-    pub fn blanks(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
-        let blank = self.deriver.exprs.bytes(set);
-        self.deriver.exprs.repeat(blank, 0, max)
+    /// At most so many whitespace bytes.
+    pub fn whitespace(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
+        let whitespace = self.deriver.exprs.bytes(set);
+        self.deriver.exprs.repeat(whitespace, 0, max)
     }
 
     /// The runs of these bytes in the vocabulary.
-    pub fn blank_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut BlankRuns {
-        self.blank_runs.entry(set).or_insert_with(|| BlankRuns::new(vocabulary, set))
+    pub fn whitespace_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut WhitespaceRuns {
+        self.whitespace_runs.entry(set).or_insert_with(|| WhitespaceRuns::new(vocabulary, set))
     }
 
     /// The ways after a byte; `None` where they are too many to keep.
@@ -229,8 +229,8 @@ impl LexemeCache {
         ways.clone()
     }
 
-    /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.
-    pub fn split_blanks(&mut self, expr: ExprId) -> Option<(ExprId, Blanks)> {
+    /// An expression that ends in optional whitespace as what comes before it, which is not empty, and the whitespace.
+    pub fn split_whitespace(&mut self, expr: ExprId) -> Option<(ExprId, OptionalWhitespace)> {
         let exprs = &mut self.deriver.exprs;
         let mut spine = Vec::new();
         let mut rest = expr;
@@ -238,17 +238,17 @@ impl LexemeCache {
             spine.push(head);
             rest = tail;
         }
-        let blanks = optional_blanks(exprs, rest)?;
+        let whitespace = optional_whitespace(exprs, rest)?;
         let head = exprs.concat_all(&spine);
-        (!exprs.is_nullable(head)).then_some((head, blanks))
+        (!exprs.is_nullable(head)).then_some((head, whitespace))
     }
 
-    /// An expression that begins with optional blanks as the blanks, and what comes after them, which is not empty.
-    pub fn split_first_blanks(&self, expr: ExprId) -> Option<(Blanks, ExprId)> {
+    /// An expression that begins with optional whitespace as the whitespace, and what comes after it, which is not empty.
+    pub fn split_first_whitespace(&self, expr: ExprId) -> Option<(OptionalWhitespace, ExprId)> {
         let exprs = &self.deriver.exprs;
         let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };
-        let blanks = optional_blanks(exprs, head)?;
-        (!exprs.is_nullable(tail)).then_some((blanks, tail))
+        let whitespace = optional_whitespace(exprs, head)?;
+        (!exprs.is_nullable(tail)).then_some((whitespace, tail))
     }
 
     /// The automaton of these expressions; the tag of an expression is its position.
@@ -346,10 +346,11 @@ impl LexemeCache {
     }
 }
 
-/// At most so many blanks, if the expression is that.
-fn optional_blanks(exprs: &ExprSet, expr: ExprId) -> Option<Blanks> {
+/// At most so many whitespace bytes, if the expression is that.
+fn optional_whitespace(exprs: &ExprSet, expr: ExprId) -> Option<OptionalWhitespace> {
     let Expr::Repeat { body, min: 0, max } = *exprs.get(expr) else { return None };
     let Expr::Bytes(set) = *exprs.get(body) else { return None };
-    let are_blanks = set.iter().all(|byte| b" \t\r\n".contains(&byte)) && max.is_none_or(|max| max < IN_BLANKS);
-    are_blanks.then_some(Blanks { set, max })
+    let is_json_whitespace =
+        set.iter().all(|byte| b" \t\r\n".contains(&byte)) && max.is_none_or(|max| max < IN_WHITESPACE);
+    is_json_whitespace.then_some(OptionalWhitespace { set, max })
 }

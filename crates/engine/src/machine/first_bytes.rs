@@ -41,7 +41,7 @@ impl Machine {
             return None;
         }
         let (before, frame) = match self.frames[whole.0 as usize] {
-            Frame::Spaced { blanks, then } => (blanks.set, self.frames[then.0 as usize]),
+            Frame::WithWhitespace { whitespace, then } => (whitespace.set, self.frames[then.0 as usize]),
             frame => (ByteSet::EMPTY, frame),
         };
         let exprs = self.grammar.exprs();
@@ -74,7 +74,7 @@ impl Machine {
             | Frame::Names
             | Frame::Reference { .. }
             | Frame::Left { .. }
-            | Frame::Spaced { .. } => return None,
+            | Frame::WithWhitespace { .. } => return None,
         };
         // A repetition may end after enough rounds, which its register tells.
         let is_repetition =

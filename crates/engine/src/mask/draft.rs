@@ -32,7 +32,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The same for many: the runs of blanks beside digits are hundreds of tokens.
+    /// The same for many: the runs of whitespace beside digits are hundreds of tokens.
     pub fn allow_all(&mut self, tokens: &[u32]) {
         let Draft { mask, flipped, .. } = self;
         flipped.reserve(tokens.len());

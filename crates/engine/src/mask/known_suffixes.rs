@@ -12,7 +12,7 @@ use stencilm_support::{Bounded, Extension};
 
 use crate::error::EngineError;
 use crate::lexeme::crossing::{Crossings, Suffixes};
-use crate::machine::expansion::Blanks;
+use crate::machine::expansion::OptionalWhitespace;
 use crate::machine::layout::{ExpansionId, Frame};
 use crate::mask::value_keys::ShapeId;
 use crate::parse::stepper::{Doubt, Run};
@@ -30,8 +30,8 @@ struct Found {
 /// What stands between a key and the end of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ValueAfterKey {
-    /// The blanks after the key, which the colon's thread reads.
-    blanks: Option<Blanks>,
+    /// The whitespace after the key, which the colon's thread reads.
+    whitespace: Option<OptionalWhitespace>,
     /// The colon as the lexeme cache knows it.
     colon: ExprId,
     value: ShapeId,
@@ -143,11 +143,11 @@ impl Run<'_> {
         if thread.state != expansion.start() {
             return Ok(None);
         }
-        let blanks = expansion.blanks;
+        let whitespace = expansion.whitespace;
         let Some(value) = self.machine.shape_of(self.lexeme_cache.extensions.get(), value) else { return Ok(None) };
         let colon = self.machine.grammar().members(members).surface.colon;
         let colon = self.machine.lexeme(self.lexeme_cache, colon)?;
-        let name = (Arc::as_ptr(suffixes).addr(), ValueAfterKey { blanks, colon, value });
+        let name = (Arc::as_ptr(suffixes).addr(), ValueAfterKey { whitespace, colon, value });
         if let Some(known) = self.lexeme_cache.extensions.get::<WithinValues>().known.get(&name) {
             return Ok(known.clone());
         }

@@ -17,7 +17,7 @@ use stencilm_support::MANY;
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::draft::{Draft, OptimisticMask};
 use crate::parse::stepper::{Doubt, Run, offers_tokens};
@@ -43,8 +43,8 @@ impl Run<'_> {
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
-        // The runs of blanks before some threads; in the row of a wide thread they are already.
-        let (mut blanks, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
+        // The runs of whitespace before some threads; the row of a dense thread already has them.
+        let (mut whitespace, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -55,10 +55,10 @@ impl Run<'_> {
                 continue;
             }
             let row = self.row_of(vocabulary, thread, &expansion)?;
-            if let Some(before) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-                let runs = self.lexeme_cache.blank_runs(vocabulary, before.set);
-                let rows = if row.is_some() { &mut added } else { &mut blanks };
-                rows.push(runs.row(vocabulary, expansion.blanks_left(thread.state)));
+            if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
+                let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
+                let rows = if row.is_some() { &mut added } else { &mut whitespace };
+                rows.push(runs.row(vocabulary, expansion.whitespace_left(thread.state)));
             }
             let Some(here) = row else {
                 narrow.push((thread, expansion, None));
@@ -73,10 +73,10 @@ impl Run<'_> {
         if let Some((thread, expansion, here)) = greatest {
             self.add_wide((thread, &expansion), &here, &mut draft)?;
         }
-        // Several threads before the same blanks share a row.
-        blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        blanks.retain(|blanks| !added.iter().any(|added| Arc::ptr_eq(added, blanks)));
-        blanks.iter().for_each(|row| draft.add_row(row));
+        // Several threads before the same whitespace share a row.
+        whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        whitespace.retain(|whitespace| !added.iter().any(|added| Arc::ptr_eq(added, whitespace)));
+        whitespace.iter().for_each(|row| draft.add_row(row));
         if draft.row.is_none() {
             draft.mask.fill(0);
         }
@@ -117,14 +117,14 @@ impl Run<'_> {
         expansion: &Expansion,
     ) -> Result<Option<RowHere>, EngineError> {
         let Some(dfa) = expansion.dfa() else { return Ok(None) };
-        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        let begins = thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0;
         if begins && self.may_run_out(expansion, thread) {
             return Ok(None);
         }
-        let here = match expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-            Some(blanks) => {
-                let left = expansion.blanks_left(thread.state);
-                self.lexeme_cache.row_after_blanks(vocabulary, dfa, blanks.set, left)?
+        let here = match expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
+            Some(whitespace) => {
+                let left = expansion.whitespace_left(thread.state);
+                self.lexeme_cache.row_after_whitespace(vocabulary, dfa, whitespace.set, left)?
             }
             None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
                 self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
@@ -152,7 +152,7 @@ impl Run<'_> {
         let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
         draft.add_row(&here.row);
-        if expansion.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
+        if expansion.free && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
             let doubt = |seen| Doubt { seen, taken: expansion.has_taken, ..Doubt::default() };
             if self.stacks.members(thread.register).seen != NIL {
@@ -252,7 +252,7 @@ impl Run<'_> {
     fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
         let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
         // A key that has begun may hold escapes already.
-        let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
+        let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;
         Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
             if !taken.contains(token) {
                 draft.allow(token);

@@ -13,7 +13,7 @@ use stencilm_support::{Extension, FEW, Map, check_time};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
 use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
@@ -485,7 +485,7 @@ impl Run<'_> {
     pub fn is_within_free_key(&self, configuration: SetId) -> bool {
         self.stacks.entries(configuration).iter().any(|&thread| {
             thread != Entry::BOTTOM
-                && thread.state & IN_BLANKS == 0
+                && thread.state & IN_WHITESPACE == 0
                 && self.machine.fork(ExpansionId(thread.head)).free
                 && self.stacks.members(thread.register).text != NIL
         })
@@ -580,7 +580,7 @@ impl Run<'_> {
             return Ok(());
         }
         let mut moved = Entry { state, ..thread };
-        if self.is_exact() && expansion.free && state & IN_BLANKS == 0 {
+        if self.is_exact() && expansion.free && state & IN_WHITESPACE == 0 {
             moved.register = self.register_after(&expansion, thread.register, byte);
         }
         if expansion.uneven && !self.is_exact() {
@@ -616,9 +616,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The lexemes that a thread may still read, without blanks before them.
+    /// The lexemes that a thread may still read, without whitespace before them.
     pub fn lexemes(&mut self, thread: Entry) -> Vec<(Tag, ExprId)> {
-        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        let state = if thread.state & IN_WHITESPACE != 0 { StateId::START } else { StateId(thread.state) };
         match &self.machine.fork(ExpansionId(thread.head)).automaton {
             Automaton::Dfa(dfa) => self.lexeme_cache.residuals(*dfa, state).to_vec(),
             Automaton::Names(names, filter) => {

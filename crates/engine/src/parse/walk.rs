@@ -18,7 +18,7 @@ use stencilm_support::{Extension, LOOKED_AT, MANY, SEARCHED};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Doubt, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
@@ -150,7 +150,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         // The thread whose mask is asked for is in such a state already.
         let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
         let begun = thread.state == StateId::START.0 || expansion.dfa().is_some_and(saturated);
-        let begins = begun || thread.state & IN_BLANKS != 0;
+        let begins = begun || thread.state & IN_WHITESPACE != 0;
         let bare = Entry { state: if begins { StateId::START.0 } else { StateId::DEAD.0 }, ..thread };
         let next = self.scratch.contexts.len() as u32;
         let context = *self.scratch.index.entry((bare, doubt)).or_insert(next);
@@ -246,7 +246,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are nothing but blanks before a lexeme.
+    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are only whitespace before a lexeme.
     pub fn over_tokens(
         &mut self,
         vocabulary: &Tokens,
@@ -266,16 +266,16 @@ impl<'r, 'a> Walk<'r, 'a> {
         for &thread in threads {
             let spot = self.spot(thread, Doubt::default())?;
             let expansion = self.scratch.contexts[spot.context as usize].expansion.clone();
-            let Some(blanks) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
+            let Some(whitespace) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) else {
                 let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
                 self.scratch.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
                 continue;
             };
             let spot = Spot { state: self.scratch.contexts[spot.context as usize].start.0, ..spot };
             let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
-            for byte in first.intersect(&blanks.set.complement()).iter() {
-                let runs = self.run.lexeme_cache.blank_runs(vocabulary, blanks.set);
-                for &(run, node) in runs.after(byte, expansion.blanks_left(thread.state)) {
+            for byte in first.intersect(&whitespace.set.complement()).iter() {
+                let runs = self.run.lexeme_cache.whitespace_runs(vocabulary, whitespace.set);
+                for &(run, node) in runs.after(byte, expansion.whitespace_left(thread.state)) {
                     let nodes = (node as usize, node as usize + trie.size(node as usize));
                     self.scratch.jobs.push(Job { nodes, depth: run as usize, spot });
                 }
@@ -296,9 +296,9 @@ impl<'r, 'a> Walk<'r, 'a> {
             let WalkScratch { contexts, way, ends, .. } = &mut self.scratch;
             let Context { ref expansion, doubt, start, .. } = contexts[job.spot.context as usize];
             let (lexeme_cache, free) = (&mut *self.run.lexeme_cache, expansion.free);
-            // Blanks and names take the general step, everything else is a table.
+            // Whitespace and names take the general step, everything else is a table.
             let dfa = match expansion.automaton {
-                Automaton::Dfa(dfa) if job.spot.state & IN_BLANKS == 0 => Some(dfa),
+                Automaton::Dfa(dfa) if job.spot.state & IN_WHITESPACE == 0 => Some(dfa),
                 _ => None,
             };
             let visit = |entry| reached(entry, doubt);
@@ -534,7 +534,7 @@ impl Reader for OneLexeme<'_> {
     }
 }
 
-/// As [`OneLexeme`], for names, and where blanks come first.
+/// As [`OneLexeme`], for names, and where whitespace comes first.
 struct AnyLexeme<'a> {
     lexeme_cache: &'a mut LexemeCache,
     expansion: &'a Expansion,

@@ -4,7 +4,7 @@ use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
 
 use crate::vocabulary::automaton::Automaton;
-use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::categories::{HIGH, Kinds, OTHER, Read, WHITESPACE};
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
@@ -124,7 +124,7 @@ fn read_shapes<R: Reader>(
         match kinds.read(reader, R::state(above), shape.kind)? {
             Read::Dead => {
                 // The last byte of a character never leads on alone.
-                if shape.kind != BLANK && shape.kind != OTHER {
+                if shape.kind != WHITESPACE && shape.kind != OTHER {
                     reader.refuses(above, shapes.places(index));
                 }
                 found.refuses_all(shapes, index, end);
@@ -133,7 +133,7 @@ fn read_shapes<R: Reader>(
             Read::Mixed => {
                 for &node in shapes.places(index) {
                     check_time()?;
-                    let at = if shape.kind == BLANK || shape.kind == OTHER {
+                    let at = if shape.kind == WHITESPACE || shape.kind == OTHER {
                         after_first_bytes(vocabulary, reader, above, node)?
                     } else {
                         Some(above)

@@ -12,7 +12,7 @@ pub(crate) struct Begun {
     pub quoted: bool,
 }
 
-/// The beginning of a JSON string, with its first quote and any blanks before it.
+/// The beginning of a JSON string, with its first quote and any whitespace before it.
 pub(crate) fn begun(written: &[u8]) -> Begun {
     let written = written.trim_ascii_start();
     let Some(body) = written.strip_prefix(b"\"") else {

@@ -55,7 +55,7 @@ fn texts(compiled: &Arc<CompiledGrammar>) -> Vec<String> {
 #[test]
 fn masks_have_what_the_tokenizer_writes() {
     for (pattern, grammar) in [
-        // After a line break another one may come, which would make one piece of all, or two blanks, which merge.
+        // After a line break another one may come, which would make one piece of all, or two spaces, which merge.
         (LLAMA_3, r#"root ::= [ \n]{0,5}"#),
         (LLAMA_3, r#"root ::= [ \n]{0,3}{0,2} | "  ""#),
         (LLAMA_3, r#"root ::= "\n" " "{0,6}"#),

@@ -389,7 +389,7 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
 
 #[test]
 fn no_separator_is_begun_after_the_last_new_element() {
-    // The comma and the blank are one lexeme, so no element has begun after the comma.
+    // The comma and the space are one lexeme, so no element has begun after the comma.
     for separators in [(", ", ": "), (" ,\t", ":")] {
         let separators = Some((separators.0.to_owned(), separators.1.to_owned()));
         let options = JsonSchemaOptions { any_whitespace: false, separators, ..JsonSchemaOptions::default() };
@@ -745,7 +745,7 @@ fn keys_with_escapes_are_not_written_twice() {
 
 /// After the first value only a comma may come, for the closed object would be a repeat; a line break begins its end.
 #[test]
-fn a_blank_that_closes_a_repeat_is_refused() {
+fn a_space_that_closes_a_repeat_is_refused() {
     let vocabulary = bytes_as_tokens();
     let indented = JsonSchemaOptions { any_whitespace: false, indent: Some(2), ..JsonSchemaOptions::default() };
     let objects = r#"{"type": "array", "uniqueItems": true, "items": {"type": "object", "additionalProperties": {"type": "integer"}}}"#;

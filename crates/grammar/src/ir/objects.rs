@@ -102,11 +102,11 @@ impl ObjectChecks {
         let set = &mut deriver.exprs;
         let (quote, escape, any) = (set.literal(b"\""), set.literal(b"\\"), set.bytes(ByteSet::ALL));
         let plain = set.bytes(ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement());
-        let blank = set.bytes(b" \t\r\n".iter().copied().collect());
+        let whitespace = set.bytes(b" \t\r\n".iter().copied().collect());
         let escaped = set.concat(escape, any);
         let character = set.or(&[plain, escaped]);
-        let (body, blanks) = (set.repeat(character, 0, None), set.repeat(blank, 0, None));
-        let closed = set.concat_all(&[blanks, quote, body, quote, blanks]);
+        let (body, whitespace) = (set.repeat(character, 0, None), set.repeat(whitespace, 0, None));
+        let closed = set.concat_all(&[whitespace, quote, body, quote, whitespace]);
         let not_closed = set.not(closed);
         let open = set.and(&[copy, not_closed]);
         if deriver.is_live(open).map_err(|limit| GrammarError::limit("", limit))? {

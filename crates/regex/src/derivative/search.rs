@@ -151,7 +151,7 @@ impl Deriver {
 
     /// Whether an expression surely matches nothing, because nothing would match without its large counts either. A
     /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
-    /// must not begin with a blank, after a blank.
+    /// must not begin with a space, after a space.
     fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         let loose = self.loosening.apply(&mut self.exprs, id);
         if loose == id || !self.exprs.has_boolean(loose) {

@@ -3,7 +3,7 @@
 use stencilm_regex::{ByteSet, StateId};
 
 use crate::error::EngineError;
-use crate::machine::expansion::{Automaton, IN_BLANKS};
+use crate::machine::expansion::{Automaton, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
@@ -34,9 +34,9 @@ impl Run<'_> {
                 continue;
             }
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            let blanks = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0);
-            let state = if blanks.is_some() { StateId::START.0 } else { thread.state };
-            let blanks = blanks.filter(|_| expansion.blanks_left(thread.state) != Some(0));
+            let whitespace = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0);
+            let state = if whitespace.is_some() { StateId::START.0 } else { thread.state };
+            let whitespace = whitespace.filter(|_| expansion.whitespace_left(thread.state) != Some(0));
             let live = expansion.live_bytes(self.lexeme_cache, state)?;
             next.bytes = next.bytes.union(&live);
             // A thread is there because it can be completed. Only of keys and of elements that must be new it is not sure which
@@ -48,9 +48,9 @@ impl Run<'_> {
                     Automaton::Names(names, filter) => names.bytes_of(filter, StateId(state), &live),
                 });
             }
-            if let Some(blanks) = blanks {
-                next.bytes = next.bytes.union(&blanks.set);
-                next.surely = next.surely.union(&blanks.set);
+            if let Some(whitespace) = whitespace {
+                next.bytes = next.bytes.union(&whitespace.set);
+                next.surely = next.surely.union(&whitespace.set);
             }
             if expansion.free && !expansion.uneven && !self.compares_elements() {
                 endless = Some((expansion, state));

@@ -1,9 +1,9 @@
 //! Where a sequence of tokens stands in the tokenizer's own reading of its text.
 //!
 //! What the tokenizer makes of a text is settled but for its end: whether the last piece goes on, and sometimes where a run
-//! of blanks is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters after the
-//! last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which merges
-//! would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
+//! of whitespace is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters
+//! after the last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which
+//! merges would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -282,8 +282,8 @@ impl Cursor {
         self.feed_on(encoding, character, false) && self.rest_fits(encoding)
     }
 
-    /// Whether what is open fits, where it is sure that the piece ends before it. A run of blanks whose boundaries contradict each
-    /// other would otherwise go on until something else comes, which need not be.
+    /// Whether what is open fits, where it is sure that the piece ends before it. A run of whitespace whose boundaries
+    /// contradict each other would otherwise go on until something else comes, which need not be.
     fn rest_fits(&self, encoding: &Encoder) -> bool {
         if !self.surely_ends() {
             return true;

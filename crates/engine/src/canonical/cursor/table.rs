@@ -307,7 +307,7 @@ pub(crate) mod tests {
     use crate::canonical::encoding::Encoding;
     use crate::vocabulary::tokens::Tokens;
 
-    /// Letters, blanks and a few merges; "ba" and "  b" are never made by merging.
+    /// Letters, spaces and a few merges; "ba" and "  b" are never made by merging.
     pub fn encoding() -> Encoding {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         texts.extend(["ab", "  ", " a", "\n\n", "é", "ba", "  b", "aé"].map(|text| text.as_bytes().to_vec()));

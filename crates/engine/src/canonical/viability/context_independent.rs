@@ -19,7 +19,7 @@ use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::mask::{CHARACTERS_AFTER, Row, RowHere, RunsInside};
-use crate::machine::expansion::{Automaton, IN_BLANKS};
+use crate::machine::expansion::{Automaton, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
@@ -79,7 +79,7 @@ pub(crate) struct AtPlace {
     more: Vec<u32>,
     /// The others, by the state of the lexeme after them.
     pub inside: Vec<Equivalence>,
-    /// And those that have no such state, which are within the blanks before the lexeme.
+    /// And those that have no such state, which are within the whitespace before the lexeme.
     pub rest: Vec<u32>,
 }
 
@@ -139,7 +139,7 @@ impl ContextIndependent {
         state: u32,
         row: &Arc<Row>,
     ) -> Result<(), LimitExceeded> {
-        let runs = row.runs.as_ref().filter(|_| state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on());
+        let runs = row.runs.as_ref().filter(|_| state & IN_WHITESPACE == 0 && Switch::CanonicalClasses.is_on());
         let class = match runs {
             Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, self, runs)?,
             None => None,
@@ -256,7 +256,7 @@ impl Run<'_> {
         for &token in row.others.iter().chain(&open) {
             match within.leads_on(thread.state, place, token)? {
                 (_, true) => more.push(token),
-                (Some(state), false) if state & IN_BLANKS == 0 => {
+                (Some(state), false) if state & IN_WHITESPACE == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
                     if at == left.len() {
                         left.push(Vec::new());
@@ -395,7 +395,7 @@ fn sure_row(
 ) -> Result<LexemeFacts, LimitExceeded> {
     let tokens = all_of(encoding.tokens(), &row);
     let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, tokens)?;
-    others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_whitespace(token));
+    others.retain(|&token| state & IN_WHITESPACE == 0 || !encoding.is_whitespace(token));
     let (at, answers) = Default::default();
     Ok(LexemeFacts { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
 }

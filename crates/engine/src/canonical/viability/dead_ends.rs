@@ -23,7 +23,7 @@ use crate::vocabulary::token_set;
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
     ways: [Vec<u32>; 2],
-    /// Whether both are the same, as of blanks; known once they are sorted.
+    /// Whether both are the same, as for whitespace; known once they are sorted.
     same: bool,
     /// Tokens that were not asked for, each with the way: they did not fit after the token before.
     open: Vec<(u32, bool)>,
@@ -124,7 +124,7 @@ struct Asked {
     apart: bool,
     /// The place after it.
     after: CursorId,
-    /// The longest searches come last: those of blanks, and of tokens that end within a character.
+    /// The longest searches come last: those of whitespace, and of tokens that end within a character.
     how_long: u8,
 }
 
@@ -150,19 +150,20 @@ impl Run<'_> {
             }
         }
         let mut found = DeadEnds::default();
-        let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
+        let Known { places, rows: row_cache, sure, whitespace: whitespace_cache, leaving, search, doubts, .. } =
+            &mut *known;
         let mut search = Search::new(encoding, places, row_cache, search);
-        let blanks = self.before_whitespace(&mut search, in_lexemes, &threads)?;
-        let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, blanks.is_some());
-        if let Some(blanks) = &blanks {
-            let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
+        let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
+        let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, whitespace.is_some());
+        if let Some(whitespace) = &whitespace {
+            let told = whitespace_cache.told_anyway(encoding, search.places, whitespace, place);
             found.ways.clone_from(&told.dead);
             told.open.iter().for_each(|&token| unverified.add_whitespace(token));
         }
-        let mut questions = Questions { run: self, encoding, search, blanks: None, configuration, place, threads };
+        let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
         questions.begin(&rows, kept, &mut unverified);
-        if blanks.is_none() && questions.threads.len() > 1 {
-            questions.settle_whitespace(in_lexemes, kept_blanks, &mut unverified)?;
+        if whitespace.is_none() && questions.threads.len() > 1 {
+            questions.settle_whitespace(in_lexemes, whitespace_cache, &mut unverified)?;
         }
         for (thread, here) in &rows {
             let leaving_told =
@@ -171,29 +172,29 @@ impl Run<'_> {
                 unverified.add_outside(here, kept);
             }
         }
-        if let Some(blanks) = blanks {
-            questions.blanks = Some((blanks, WhitespaceAnswers::new(&blanks)));
+        if let Some(whitespace) = whitespace {
+            questions.whitespace = Some((whitespace, WhitespaceAnswers::new(&whitespace)));
         }
-        questions.ask_unverified(&unverified, before, &rows, (sure, kept_blanks), &mut found)?;
+        questions.ask_unverified(&unverified, before, &rows, (sure, whitespace_cache), &mut found)?;
         found.sort();
         Ok(found)
     }
 }
 
 impl Questions<'_, '_> {
-    /// Settles the tokens of nothing but blanks after which one of several threads leads on anyway.
+    /// Settles the whitespace tokens after which one of several threads has a continuation in any case.
     fn settle_whitespace(
         &mut self,
         in_lexemes: &mut WhitespaceInLexemes,
-        kept_blanks: &mut WhitespaceCache,
+        whitespace_cache: &mut WhitespaceCache,
         unverified: &mut Unverified<'_>,
     ) -> Result<(), EngineError> {
         for thread in self.threads.clone() {
             let Questions { run, search, encoding, place, .. } = &mut *self;
-            let Some(blanks) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
-            let known = kept_blanks.known(encoding, search.places, blanks.next, *place);
-            for (token, blank) in numbered(encoding) {
-                let answers = known.leads_on_anyway(blank, &blanks);
+            let Some(whitespace) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
+            let known = whitespace_cache.known(encoding, search.places, whitespace.next, *place);
+            for (token, numbered_token) in numbered(encoding) {
+                let answers = known.leads_on_anyway(numbered_token, &whitespace);
                 if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
                     unverified.settle(token);
                 }
@@ -208,7 +209,7 @@ impl Questions<'_, '_> {
         unverified: &Unverified<'_>,
         before: Option<u32>,
         rows: &[(Entry, IndependentTokens)],
-        (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
+        (sure, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
         found: &mut DeadEnds,
     ) -> Result<(), EngineError> {
         let encoding = self.encoding;
@@ -239,7 +240,7 @@ impl Questions<'_, '_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
         for Asked { token, apart, after, .. } in asked {
-            if !self.ask(token, after, rows, (sure, kept_blanks))? {
+            if !self.ask(token, after, rows, (sure, whitespace_cache))? {
                 found.add(token, apart);
             }
         }

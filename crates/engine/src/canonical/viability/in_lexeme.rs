@@ -13,7 +13,7 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::{LexemeCache, WIDE_BYTES};
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::{Reader as _, Way};
@@ -51,7 +51,7 @@ impl<'a> Within<'a> {
                 None => return Ok((None, false)),
             }
         }
-        if state & IN_BLANKS != 0 || !Switch::CanonicalAtCursor.is_on() {
+        if state & IN_WHITESPACE != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
         let [apart, joined] = self.places.advance_both(self.encoding, place, token);
@@ -104,7 +104,7 @@ pub(crate) fn sure_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let is_wide = state & IN_BLANKS == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
+    let is_wide = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
     let common = if is_wide && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
@@ -114,7 +114,7 @@ pub(crate) fn sure_within(
     let [mut surely, mut perhaps] = known.take_room(vocabulary.vocab_size());
     let mut steps = Steps::new(reader, known.judge(encoding), common);
     let start = steps.place_of(lexeme_cache, state)?;
-    if state & IN_BLANKS == 0 && Switch::CanonicalCategoryWalk.is_on() {
+    if state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
         let mut walk =
             ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;

@@ -7,9 +7,9 @@ use stencilm_support::LimitExceeded;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Judged;
 use crate::lexeme::cache::LexemeCache;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::vocabulary::automaton::Derived;
-use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::categories::{HIGH, Kinds, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie;
@@ -28,7 +28,7 @@ pub(crate) struct Steps<'a> {
 #[derive(Clone, Copy)]
 struct Met {
     state: u32,
-    /// The number of the set of bytes that may come; `None` among blanks.
+    /// The number of the set of bytes that may come; `None` within whitespace.
     live: Option<usize>,
     /// Whether that is what may come in most states, and whether that and more is.
     is_common: bool,
@@ -48,7 +48,7 @@ impl<'a> Steps<'a> {
             return Ok(known);
         }
         let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0 };
-        if state & IN_BLANKS == 0 {
+        if state & IN_WHITESPACE == 0 {
             let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
             met.live = Some(self.judged.number(&live));
             met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
@@ -71,7 +71,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
-    /// blanks nothing is told.
+    /// whitespace nothing is decided.
     #[inline]
     pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
         let Some(live) = self.states[number as usize].live else { return };
@@ -170,7 +170,7 @@ impl ShapeWalk<'_, '_> {
                 Read::Mixed => {
                     for &node in shapes.places(index) {
                         let above = match shape.kind {
-                            BLANK | OTHER => self.after_first_bytes(above, node)?,
+                            WHITESPACE | OTHER => self.after_first_bytes(above, node)?,
                             _ => above,
                         };
                         let from = self.steps.place_of(self.lexeme_cache, above.0)?;

@@ -13,7 +13,7 @@ pub(crate) struct Unverified<'m> {
     /// The tokens that fit after the token before.
     fitting: &'m [u32],
     doubts: &'m mut Doubts,
-    /// Whether what is known of blanks was added already.
+    /// Whether the whitespace tokens that are decided together were already added.
     whitespace_decided: bool,
     /// Whether groups of alike tokens are added where they are not known to lead on; else all were added before, and those that
     /// do are settled.
@@ -39,14 +39,14 @@ impl<'m> Unverified<'m> {
         }
     }
 
-    /// The same with one of nothing but blanks of which is not known what is known of others.
+    /// The same with one more whitespace token, for which it is not known what is known of others.
     pub fn add_whitespace(&mut self, token: u32) {
         if token_set::get(self.mask, token) {
             self.doubts.add(token);
         }
     }
 
-    /// Adds those of nothing but blanks, unless what is known of them was added.
+    /// Adds the whitespace tokens, unless those that are decided together were added.
     pub fn add_whitespace_tokens(&mut self) {
         if !self.whitespace_decided {
             self.encoding.whitespace_tokens.iter().for_each(|&token| self.add(token));

@@ -15,7 +15,7 @@ use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
 use crate::canonical::whitespace::runs::BeforeWhitespace;
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::{Run, offers_tokens};
@@ -70,7 +70,7 @@ pub(crate) struct Questions<'q, 'r> {
     pub run: &'q mut Run<'r>,
     pub encoding: &'q Encoder,
     pub search: Search<'q>,
-    pub blanks: Option<(BeforeWhitespace, WhitespaceAnswers)>,
+    pub whitespace: Option<(BeforeWhitespace, WhitespaceAnswers)>,
     pub configuration: SetId,
     pub place: CursorId,
     pub threads: Vec<Entry>,
@@ -91,7 +91,7 @@ impl Questions<'_, '_> {
         };
         unverified.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
         only.known.rest.iter().for_each(|&token| unverified.add(token));
-        if thread.state & IN_BLANKS != 0 {
+        if thread.state & IN_WHITESPACE != 0 {
             unverified.add_whitespace_tokens();
         }
         if !unverified.by_groups {
@@ -218,7 +218,7 @@ impl Questions<'_, '_> {
         token: u32,
         after: CursorId,
         rows: &[(Entry, IndependentTokens)],
-        (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
+        (sure, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, IndependentTokens { here: RowHere { row, .. }, .. }) in rows {
@@ -250,9 +250,10 @@ impl Questions<'_, '_> {
         }
         self.search.stay_with(None);
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let is_far = |blanks: &BeforeWhitespace| blanks.are_far(bytes.len()) && self.encoding.is_whitespace(token);
-        if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
-            return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, after);
+        let is_far =
+            |whitespace: &BeforeWhitespace| whitespace.are_far(bytes.len()) && self.encoding.is_whitespace(token);
+        if let Some((_, answers)) = self.whitespace.as_mut().filter(|(whitespace, _)| is_far(whitespace)) {
+            return answers.leads_on(self.run, self.encoding, &mut self.search, whitespace_cache, token, after);
         }
         Ok(self.search_after(here, token, after)? != Some(false))
     }

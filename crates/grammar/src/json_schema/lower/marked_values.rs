@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
                     if self.has_text(scalars, plain)? {
                         let printed = self.builder.exprs.literal(printed.as_bytes());
                         let value = self.builder.lexeme(printed);
-                        ways.push(Way { word, value, end: End::Spaced });
+                        ways.push(Way { word, value, end: End::AfterWhitespace });
                     }
                 }
             }
@@ -134,11 +134,11 @@ impl<'a> Lowering<'a> {
                 let rule = self.builder.declare_rule(self.schemas.place(at));
                 let node = self.builder.node(Node::Rule(rule));
                 self.work.push(Task { rule, node, at, depth: 0, scalars, containers: json, branches });
-                ways.push(Way { word, value: node, end: End::Spaced });
+                ways.push(Way { word, value: node, end: End::AfterWhitespace });
             } else if scalars != ExprId::NOTHING {
                 let node = self.builder.lexeme(scalars);
                 self.reasons.add(node, at, &mut { branches });
-                ways.push(Way { word, value: node, end: End::Spaced });
+                ways.push(Way { word, value: node, end: End::AfterWhitespace });
             } else {
                 missed.extend(branches);
             }
@@ -238,14 +238,14 @@ impl<'a> Lowering<'a> {
             let ways = self.ways(&merged.rest)?;
             rest = self.element(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
         }
-        let blanks = self.marking().blanks;
-        let blanks = self.lexeme(blanks);
+        let whitespace = self.marking().whitespace;
+        let whitespace = self.lexeme(whitespace);
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
         let items =
             Items { prefix, rest, min: merged.min_items, max, contains: Vec::new(), repeats: Repeats::Any, surface };
         let items = self.builder.array(items);
-        Ok((self.builder.sequence(&[blanks, items]), Branch::Possible))
+        Ok((self.builder.sequence(&[whitespace, items]), Branch::Possible))
     }
 
     /// One element, between markers of the name of elements, or without a name.
