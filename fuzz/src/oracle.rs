@@ -29,7 +29,7 @@ impl Text {
 /// Places in a text, one bit each.
 type Ends = u128;
 
-/// The longest text that can be told.
+/// The longest text that can be decided.
 pub const MAX_LEN: usize = 100;
 
 /// Recognises texts of one grammar.
@@ -63,8 +63,8 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to tell, or was cut into tokens and has
-    /// parts with budgets of tokens: which ends these have is not told here.
+    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to decide, or was cut into tokens
+    /// and has parts with budgets of tokens: which ends these have is not decided here.
     pub fn matches(&mut self, text: &Text) -> Option<bool> {
         let has_budgets = || {
             let is_budget = |node: &Node| matches!(node, Node::Marked { mark: Mark::MaxTokens(_), .. });

@@ -141,7 +141,7 @@ fn child(run: &Run, from: u64, time: Duration, counts: &mut Counts) -> (End, u64
     (if is_done && status.success() { End::Done } else { End::Died(status) }, last, failures)
 }
 
-/// How long a process is waited for: by its own processor time where the system tells it, so that a machine that is busy
+/// How long a process is waited for: by its own processor time where the system reports it, so that a machine that is busy
 /// makes no case endless.
 struct Patience {
     process: u32,

@@ -1,4 +1,4 @@
-//! What arrays of different numbers still take, told by counting in place of reading ways.
+//! What arrays of different numbers still take, found by counting instead of reading paths.
 //!
 //! Which numbers such an array does not have yet is known, and what each of them takes. So what is left takes the cheapest of them and the
 //! signs between them: that a token leaves enough shows without reading a way to the end, which has as many parts as elements are missing.
@@ -103,7 +103,7 @@ impl NumberTokens {
     }
 }
 
-/// Whether some bytes may stand in an array of numbers without exponents, as far as each two of them tell.
+/// Whether some bytes may stand in an array of numbers without exponents, as far as each pair of them shows.
 fn may_stand_among_numbers(bytes: &[u8]) -> bool {
     let may_follow = |pair: &[u8]| match (pair[0], pair[1]) {
         (b'-' | b'.', next) => next.is_ascii_digit(),
@@ -202,14 +202,14 @@ pub(crate) struct Plan {
     numbers: Arc<Numbers>,
     unused: Rc<Unused>,
     tail: Option<Rc<Tail>>,
-    /// What it takes; [`NEVER`] where that is not told.
+    /// What it takes; [`NEVER`] where that is not known.
     pub most: u64,
     /// What the text takes at least from there.
     pub least: u64,
 }
 
 impl InArray {
-    /// A way on that begins with a text, after which so many elements come, as far as it is not told otherwise.
+    /// A continuation that begins with a text, after which so many elements come, unless something else is known.
     fn plan(&self, first: Vec<u8>, count: usize) -> Plan {
         Plan {
             first,
@@ -427,8 +427,8 @@ impl Run<'_> {
         self.stacks.known_text(canonical).is_some_and(|text| self.stacks.seen.has(seen, text))
     }
 
-    /// The ways to complete the text from a place within an array of different numbers, one for each thread of which that is told, and
-    /// what it takes at least.
+    /// The ways to complete the text from a place within an array of different numbers, one for each thread of which that is
+    /// known, and what it takes at least.
     pub fn plans(
         &mut self,
         arrays: &mut NumberArrays,
@@ -467,11 +467,11 @@ impl Run<'_> {
             let array = InArray { thread, state, numbers, unused };
             let mut found = Vec::new();
             let frame = self.machine.fork(ExpansionId(thread.head)).frame;
-            let is_told = match self.machine.frame(frame) {
+            let is_decided = match self.machine.frame(frame) {
                 Frame::Item(_) => self.plans_within(&array, text, costs, texts, &mut found)?,
                 _ => self.plans_after(&array, costs, texts, &mut found)?,
             };
-            if !is_told || !array.numbers.is_least {
+            if !is_decided || !array.numbers.is_least {
                 least = 0;
             }
             if found.is_empty() {
@@ -707,7 +707,7 @@ impl Run<'_> {
 }
 
 impl Plan {
-    /// The text, in its parts; `None` where it is not told.
+    /// The text, in its parts; `None` where it is not known.
     pub fn pieces(&self) -> Option<Vec<Piece>> {
         let tail = self.tail.as_ref().filter(|_| self.most != NEVER)?;
         let numbers = &self.numbers;

@@ -102,7 +102,7 @@ impl SharedWay {
             return Ok(None);
         }
         for compared in compared {
-            let is_told = match (compared, after) {
+            let is_decided = match (compared, after) {
                 (Compared::Element { start, end, seen }, Some(after)) => {
                     let on_the_way = run.stacks.since(end, after).len();
                     let element = run.stacks.since(end, start);
@@ -119,7 +119,7 @@ impl SharedWay {
                 }
                 _ => false,
             };
-            if !is_told {
+            if !is_decided {
                 return Ok(None);
             }
         }

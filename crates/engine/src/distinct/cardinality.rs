@@ -119,7 +119,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Whether counters tell that an element may come which the array does not have: wherever one may begin, one is left.
+    /// Whether counters show that an element may come which the array does not have: wherever one may begin, one is left.
     fn are_values_counted(&self, frame: FrameId) -> bool {
         let counted = Repeats::Never { counted: true };
         self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).repeats == counted)
@@ -293,7 +293,7 @@ fn is_number_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, Li
 
 /// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
 /// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
-/// tells nothing.
+/// decides nothing.
 fn is_string_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
 }

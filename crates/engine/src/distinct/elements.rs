@@ -182,7 +182,7 @@ impl Run<'_> {
         (is_whole && arrays == [(expansion.frame, thread.register)]).then_some((expansion.frame, thread.below))
     }
 
-    /// The lexemes of which a text is the next element as a whole, as [`array_of_element`](Run::array_of_element) tells it, each with
+    /// The lexemes of which a text is the next element as a whole, as in [`array_of_element`](Run::array_of_element), each with
     /// its array.
     pub(crate) fn lexemes_of_elements(&mut self, configuration: SetId) -> Vec<(ExprId, (FrameId, SetId))> {
         if !self.machine.keeps_text() {
@@ -366,7 +366,7 @@ impl Run<'_> {
         UsedStrings::new(lists.collect())
     }
 
-    /// What tells tokens that surely end no known element; `None` where the text is not within a plainly written string, or
+    /// What finds tokens that certainly end no known element; `None` where the text is not within a plainly written string, or
     /// an element that begins might have no new value.
     pub(crate) fn strings_seen(&mut self, configuration: SetId) -> Result<Option<StringsSeen>, EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();

@@ -309,7 +309,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Refuses arrays of which it cannot be told that enough different elements are left.
+    /// Refuses arrays of which it cannot be shown that enough different elements are left.
     pub(crate) fn check_unique(&mut self) -> Result<(), EngineError> {
         let grammar = self.machine.grammar().clone();
         for (index, node) in grammar.nodes().iter().enumerate() {

@@ -49,7 +49,7 @@ pub struct LexemeCache {
     pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// Bytes that the keys of automata own, and those of rows.
     pub(crate) in_keys: usize,
-    /// How many bytes there were of what is told at once when the rest was measured, and how many it was.
+    /// How many bytes there were of what is counted at once when the rest was measured, and how many it was.
     measured: (usize, usize),
     /// See [`LexemeCache::memory_bytes_if_grown`].
     progress: ([usize; 3], usize),
@@ -136,10 +136,10 @@ impl LexemeCache {
         Some(self.memory_bytes())
     }
 
-    /// Bytes of memory held. What grows with the work is told at once; the rest is looked through where there is an eighth
+    /// Bytes of memory held. What grows with the work is counted at once; the rest is looked through where there is an eighth
     /// more than at the last time.
     pub fn memory_bytes(&mut self) -> usize {
-        let told = self.deriver.memory_bytes()
+        let measured_at_once = self.deriver.memory_bytes()
             + self.completions.memory_bytes()
             + self.saturation.memory_bytes()
             + self.relaxation.memory_bytes()
@@ -150,10 +150,10 @@ impl LexemeCache {
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
             + self.after_runs.memory_bytes();
-        if told > self.measured.0 + self.measured.0 / 8 {
-            self.measured = (told, self.memory_bytes_apart());
+        if measured_at_once > self.measured.0 + self.measured.0 / 8 {
+            self.measured = (measured_at_once, self.memory_bytes_apart());
         }
-        told + self.measured.1
+        measured_at_once + self.measured.1
     }
 
     /// Bytes held by what grows little.
@@ -295,7 +295,7 @@ impl LexemeCache {
     }
 
     /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
-    /// that one reads. `None` where these are none or not few, or not all that tells the states apart.
+    /// that one reads. `None` where these are none or not few, or not all that distinguishes the states.
     pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
         // A bound that saturation leaves out is further away than any token is long.
         if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
@@ -330,14 +330,14 @@ impl LexemeCache {
 
     /// Whether many bytes lead on, and not each to something else, as where one of many names comes.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        // A language that a program tells reads any letters, and to find the bytes one by one takes long.
+        // A language decided by a program reads any letters, and to find the bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
         if self.residuals(dfa, state).iter().any(begins) {
             return Ok(true);
         }
         let is_wide = self.live_bytes(dfa, state)?.len() >= WIDE_BYTES;
         let exprs = &self.deriver.exprs;
-        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_told_by_first_byte(residual)))
+        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
     }
 
     /// The residual expressions of a state with their tags.

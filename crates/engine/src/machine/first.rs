@@ -92,7 +92,7 @@ impl Search {
         }
     }
 
-    /// Whether the ways are too many, or too long, to be told one by one.
+    /// Whether the alternatives are too many, or too long, to be listed one by one.
     fn is_lost(&self, steps: Steps) -> bool {
         self.links.len(steps) > FEW || self.seen.len() > MANY + MAX_WAYS_PER_PLACE * self.places.len()
     }
@@ -298,7 +298,7 @@ impl Machine {
             Frame::Node(node) => self.piece(node, 0)?,
             _ => return None,
         };
-        // What is known of elements that are compared is told by their expressions.
+        // What is known of elements that are compared is in their expressions.
         let exprs = self.grammar.exprs();
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;

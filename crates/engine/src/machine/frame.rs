@@ -122,7 +122,7 @@ pub enum Register {
 /// One more round than the register of the expansion's own frame says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CountUp {
-    /// The greatest count worth telling apart.
+    /// The greatest count worth distinguishing.
     pub limit: u32,
 }
 

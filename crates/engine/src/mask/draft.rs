@@ -114,7 +114,7 @@ pub(crate) struct OptimisticMask {
     pub row: Option<Arc<Row>>,
     /// The tokens turned over since, in any order; one that was turned back is in it twice.
     pub flipped: Vec<u32>,
-    /// Whether another row was added, so that `flipped` does not tell all.
+    /// Whether another row was added, so that `flipped` is not all.
     pub joined: bool,
     /// The tokens that were turned off, which may have been turned on again: few.
     pub cleared: Vec<u32>,

@@ -78,7 +78,7 @@ impl Run<'_> {
 }
 
 /// Calls `reached` for every suffix that is read by some threads, once or more, with what is in doubt then, where every thread
-/// reads a colon and a value that are kept for all grammars. Says whether it was done; if not, some may have been told.
+/// reads a colon and a value that are kept for all grammars. Says whether it was done; if not, some may have been added.
 fn read_within_values(
     run: &mut Run<'_>,
     suffixes: &Arc<Suffixes>,

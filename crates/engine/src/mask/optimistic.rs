@@ -27,7 +27,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
-    /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
+    /// Writes the mask of a configuration, without stop tokens and as if every additional key were new. Returns the
     /// tokens that are unverified because they end a key after another key of the same token or state; those that end the
     /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
     pub fn optimistic_mask(

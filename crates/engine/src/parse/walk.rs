@@ -68,7 +68,7 @@ pub(crate) struct WalkScratch {
     index: FxHashMap<(Entry, Doubt), u32>,
     after: FxHashMap<Spot, Behind>,
     /// The bytes with which anything goes on after the lexemes that are complete at a spot; `None` where only laying it out
-    /// tells them.
+    /// decides them.
     first_after: FxHashMap<Spot, Option<ByteSet>>,
     followers: Vec<Spot>,
     jobs: Vec<Job>,
@@ -223,7 +223,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are told. Whether it was done: not
+    /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are given. Whether it was done: not
     /// where the ways are too many.
     pub fn below(
         &mut self,

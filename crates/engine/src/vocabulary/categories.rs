@@ -1,4 +1,4 @@
-//! Kinds of characters, and how an automaton reads a character of a kind: patterns seldom tell two of one kind apart.
+//! Kinds of characters, and how an automaton reads a character of a kind: patterns seldom distinguish two of one kind.
 
 use std::sync::LazyLock;
 
@@ -198,7 +198,7 @@ fn add(automaton: &impl Automaton, bytes: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// The bytes of the characters beyond ASCII, by kind, as far as an automaton tells them apart.
+/// The bytes of the characters beyond ASCII, by kind, as far as an automaton distinguishes them.
 fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
     [0, 1].map(|kind| {
         let mut found: Vec<Bytes> = Vec::new();

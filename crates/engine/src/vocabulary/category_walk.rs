@@ -1,4 +1,4 @@
-//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
+//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton distinguishes characters of a kind.
 
 use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
@@ -43,7 +43,7 @@ pub(crate) trait Reader: Automaton {
         Ok(0)
     }
 
-    /// Whether it is to be told where tokens end; then a walk is never as good as where it stood.
+    /// Whether the reader wants to know where tokens end; then a walk is never as good as where it stood.
     fn lists(&self) -> bool {
         false
     }
@@ -158,7 +158,7 @@ fn read_shapes<R: Reader>(
                 same[state] |= u64::from(is_same) << shape.kind;
                 if shape.below & !same[state] == 0 {
                     found.reads_all(shapes, index, end);
-                    // Here is all that a reader is told of that lists.
+                    // Here is all that a reader hears that lists.
                     reader.ends(at, shapes.tokens(index, index + 1));
                     index = end;
                     continue;
@@ -186,7 +186,7 @@ fn read_below<R: Reader>(
     let trie = vocabulary.trie();
     let mut step = |at, byte, node| {
         let Some(next) = reader.byte(at, byte, Some(node))? else { return Ok(None) };
-        // Tokens without shapes are told by themselves.
+        // Tokens without shapes are reported by themselves.
         if reader.lists()
             && let Some(token) = trie.entry_at(node)
             && !vocabulary.shapes().is_ragged(token)

@@ -1,12 +1,12 @@
 //! Characters in 32 groups, so that a walk need not look below a node where all groups lead back to where it is.
 //!
-//! A group is told by the first byte of a character: the kind of a letter, or of what else tokens and patterns treat alike.
+//! A group is given by the first byte of a character: the kind of a letter, or of what else tokens and patterns treat the same.
 //! Characters of several bytes count as whole ones. Sets of groups are bits.
 
 use stencilm_regex::ByteSet;
 
 /// The groups of the characters that begin after each node of a trie, as bits, and `ILL_FORMED` where something is none;
-/// all bits within a character. A node is told as the byte that leads to it and its depth, in depth-first order.
+/// all bits within a character. A node is given as the byte that leads to it and its depth, in depth-first order.
 pub(crate) fn groups_below(nodes: impl ExactSizeIterator<Item = (u8, usize)>) -> Vec<u32> {
     let mut below = vec![0u32; nodes.len()];
     let mut path: Vec<(usize, Option<Rest>, u32)> = Vec::new();
@@ -66,7 +66,7 @@ impl Rest {
         (self.more > 0).then(|| Rest { low: 0x80, high: 0xBF, more: self.more - 1 })
     }
 
-    /// The bits of the first byte that tell the character.
+    /// The bits of the first byte that belong to the character.
     pub fn mask_of_first(self) -> u8 {
         0x1F >> self.more
     }

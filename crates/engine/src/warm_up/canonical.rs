@@ -25,7 +25,7 @@ const TEXTS: [&str; 3] = [
     "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"label\": \"A\"\n    },\n    \"last\"\n  ]\n}",
 ];
 
-/// Members of one type each, as schemas have them: what may begin them is told by their types.
+/// Members of one type each, as schemas have them: what may begin them depends on their types.
 const TYPED: &str = r#"{
     "properties": {
         "s": {"type": "string"},

@@ -91,7 +91,7 @@ fn masks_have_what_the_tokenizer_writes() {
 fn what_is_taken_over_from_another_piece_may_be_refused_within_a_character() {
     // "а" may yet become "абв", which merges never make; the first byte of another letter would be joined with it.
     let mut merges: Vec<(&[u8], &[u8])> = vec![(b"\xd0", b"\xb0"), (b"\xd0\xb0", b"\xd0")];
-    // And so many others that the lexeme tells of most tokens.
+    // And so many others that the lexeme decides most tokens.
     let letters = b"abcdefghijklmnopqrstuvwxyz";
     merges.extend(letters.chunks(1).flat_map(|left| letters.chunks(1).map(move |right| (left, right))));
     let vocabulary = vocabulary(GPT_2, &merges, &["абв"]);

@@ -322,7 +322,7 @@ fn two_elements_are_equal_as_values() {
         &["[]", "[[1,1]]", "[[1,1],[1,1,1]]", "[[1,1],[2,2]]"],
         &["[[1,2]]", "[[1,1],[1,1]]", "[[]]"],
     );
-    // Counters are told as ever.
+    // Counters are read as ever.
     check(
         r#"root ::= %array { repeated; contains c {1,1}; rest c: "7"; rest: [0-6]; }"#,
         &["[1,7,1]", "[7,2,2]"],
@@ -524,7 +524,7 @@ fn masks_after_elements_are_exact(arrays: &[(&str, &[&str])]) {
     }
 }
 
-/// In a large vocabulary the tokens within a string are told from the elements seen.
+/// In a large vocabulary the tokens within a string are decided by the elements seen.
 #[test]
 fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
     masks_after_elements_are_exact(&[
@@ -839,7 +839,7 @@ fn unique_elements_are_counted() {
             }
         }
     }
-    // That they run out is told by counters, or not at all.
+    // That they run out is decided by counters, or not at all.
     let unique = |how: &str| {
         let grammar = format!(
             r#"root ::= %array {{ count {{0,2}}; contains c {{2,}}; contains d {{0,1}}; unique{how}; rest c: "1"; rest c d: "2"; rest d: "3"; }}"#

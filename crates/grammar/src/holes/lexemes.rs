@@ -453,7 +453,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// Whether an expression matches what stands between two places; `None` where that takes too long to tell.
+    /// Whether an expression matches what stands between two places; `None` where that takes too long to decide.
     fn reads(
         &mut self,
         expr: ExprId,

@@ -293,7 +293,7 @@ pub enum Repeats {
     Any,
     /// That no two are.
     Never {
-        /// Whether the counters tell when values run out. Alternatives have no value in common then, and one that the counters
+        /// Whether the counters show when values run out. Alternatives have no value in common then, and one that the counters
         /// allow has a value left that the array does not have.
         counted: bool,
     },

@@ -117,11 +117,11 @@ impl ObjectChecks {
         Ok(())
     }
 
-    /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be told apart.
+    /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be distinguished.
     pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
         let ArraySurface { empty, open, item, close } = items.surface;
         let signs = [empty, open, item, close];
-        // Elements alone are told apart by themselves. Which are equal is told by what stands between them.
+        // Elements alone are distinguished by themselves. Which are equal is decided by what stands between them.
         if signs != [ExprId::EMPTY; 4] || items.compares() {
             self.check_lexemes(exprs, signs.into_iter())?;
         }

@@ -169,7 +169,7 @@ fn combine(dice: &mut Dice, depth: u32, schema: &mut Map<String, Value>) {
     }
 }
 
-/// Branches told apart by the value of a member, in one of the ways that schemas have for it.
+/// Branches distinguished by the value of a member, in one of the ways that schemas have for it.
 fn by_cases(dice: &mut Dice) -> Value {
     let mut schema = self::schema(dice, 1).as_object().cloned().unwrap_or_default();
     let listed = |dice: &mut Dice| match dice.roll(6) {

@@ -52,7 +52,7 @@ impl Shortest {
             let visits = self.visits.entry(expr).or_default();
             if *visits < self.max_visits {
                 *visits += 1;
-                // The bytes of a language that a program tells would be tried one by one.
+                // The bytes of a language decided by a program would be tried one by one.
                 let jumps = deriver.after_languages(expr)?;
                 if !jumps.is_empty() {
                     for (text, rest) in jumps {

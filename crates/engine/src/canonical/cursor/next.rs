@@ -1,4 +1,4 @@
-//! What may come at a configuration, told by its threads alone.
+//! What may come at a configuration, from its threads alone.
 
 use stencilm_regex::{ByteSet, StateId};
 

@@ -183,7 +183,7 @@ impl Cursor {
         self.whole != OFF && self.whole != 0
     }
 
-    /// Whether everything up to here is settled but for what ends here: the state then tells the rest.
+    /// Whether everything up to here is settled but for what ends here: the state then holds the rest.
     pub fn settled(&self) -> Option<u16> {
         (self.has_end && self.open.is_empty() && self.cuts.is_empty() && self.partial.1 == 0 && !self.is_whole)
             .then_some(self.state)

@@ -64,9 +64,9 @@ pub(crate) struct Cursors {
     /// By place after a token, the token, and the bytes that may come.
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
-    pub telling: Bounded<CursorId, Arc<[u32]>>,
+    pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
     /// By place after a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
-    /// not tell.
+    /// not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
 
@@ -79,7 +79,7 @@ impl Cursors {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let by_cursor = self.cursors.len() * (size_of::<Cursor>() + 640) + self.steps.len() * 24;
-        let kept = self.followers.memory_bytes() + self.telling.memory_bytes() + self.shown.memory_bytes();
+        let kept = self.followers.memory_bytes() + self.distinguishing.memory_bytes() + self.shown.memory_bytes();
         by_cursor + kept + self.forced.memory_bytes()
     }
 

@@ -51,7 +51,7 @@ struct LexemeFacts {
     ending: Option<Arc<Ending>>,
     /// What is known at a place.
     at: FxHashMap<CursorId, Arc<AtPlace>>,
-    /// What searches have told, whatever follows the lexeme: by token, and the place after it.
+    /// What searches have decided, whatever follows the lexeme: by token, and the place after it.
     answers: FxHashMap<(u32, CursorId), bool>,
 }
 
@@ -67,7 +67,7 @@ struct RunFacts {
     others: Vec<u32>,
     /// The tokens that surely lead on at a place.
     at: FxHashMap<CursorId, Arc<TokenSet>>,
-    /// Those of which a search has told, as in the answers about rows.
+    /// Those that a search has decided, as in the answers about rows.
     searched: FxHashSet<(u32, CursorId)>,
 }
 
@@ -145,7 +145,7 @@ impl ContextIndependent {
             None => None,
         };
         let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
-        // Near the end of a bounded run a class tells nothing of many tokens: all of the row are judged then.
+        // Near the end of a bounded run a class decides nothing about many tokens: all of the row are judged then.
         let laid_out = match near.filter(|near| near.others.len() <= MANY) {
             Some(near) => near,
             None => sure_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
@@ -162,7 +162,8 @@ impl ContextIndependent {
             && self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
-    /// What a search has told of a token within the lexeme of a row, with the place after it, whatever follows the lexeme.
+    /// What a search has decided about a token within the lexeme of a row, with the place after it, whatever follows the
+    /// lexeme.
     pub fn answer(&self, row: &Arc<Row>, token: u32, after: CursorId) -> Option<bool> {
         let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
         let key = (token, after);
@@ -175,7 +176,7 @@ impl ContextIndependent {
         known.then_some(true)
     }
 
-    /// Keeps what a search has told.
+    /// Keeps what a search has decided.
     pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, leads_on: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
         let key = (token, after);
@@ -310,7 +311,7 @@ fn as_in_class(
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
-    // What tells that a token keeps its end is at most so many characters after it, and the next one for those that do so
+    // What shows that a token keeps its end is at most so many characters after it, and the next one for those that do so
     // wherever they stand.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_AFTER).map(Some)) else {
         return Ok(None);

@@ -58,7 +58,7 @@ impl DeadEnds {
         self.same = self.ways[0] == self.ways[1];
     }
 
-    /// Without what is told of some tokens, which ascend.
+    /// Without what is decided about some tokens, which ascend.
     pub(crate) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
         let is_other = |token: &u32| tokens.binary_search(token).is_err();
         DeadEnds {
@@ -74,8 +74,8 @@ impl DeadEnds {
     }
 
     /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
-    /// where a lexeme tells that it goes on after them, they are not searched.
-    pub fn tells_the_same(
+    /// where a lexeme shows that it goes on after them, they are not searched.
+    pub fn answers_the_same(
         &self,
         others: &DeadEnds,
         encoding: &Encoding,
@@ -113,7 +113,7 @@ pub(crate) struct AskedMask<'m> {
     /// The tokens that fit after the token before.
     pub fitting: &'m [u32],
     pub mask: &'m [u32],
-    /// How it is kept, where that tells all of it.
+    /// How it is kept, where that is all of it.
     pub kept: Option<&'m KeptMask>,
 }
 
@@ -156,9 +156,9 @@ impl Run<'_> {
         let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
         let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, whitespace.is_some());
         if let Some(whitespace) = &whitespace {
-            let told = whitespace_cache.told_anyway(encoding, search.places, whitespace, place);
-            found.ways.clone_from(&told.dead);
-            told.open.iter().for_each(|&token| unverified.add_whitespace(token));
+            let decided = whitespace_cache.decided_anyway(encoding, search.places, whitespace, place);
+            found.ways.clone_from(&decided.dead);
+            decided.open.iter().for_each(|&token| unverified.add_whitespace(token));
         }
         let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
         questions.begin(&rows, kept, &mut unverified);
@@ -166,9 +166,9 @@ impl Run<'_> {
             questions.settle_whitespace(in_lexemes, whitespace_cache, &mut unverified)?;
         }
         for (thread, here) in &rows {
-            let leaving_told =
+            let crossing_decided =
                 questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, after }, &mut unverified)?;
-            if !leaving_told && unverified.by_groups {
+            if !crossing_decided && unverified.by_groups {
                 unverified.add_outside(here, kept);
             }
         }

@@ -1,4 +1,4 @@
-//! Whether a token surely keeps its end: what the next bytes tell of it, without a look at the tokens that come.
+//! Whether a token keeps its end in any context: what the next bytes decide, without a look at the tokens that come.
 //!
 //! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes do so is
 //! laid out by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
@@ -198,8 +198,8 @@ impl Encoder {
         apart.union(&free.intersect(&self.probes.plain[state]))
     }
 
-    /// Whether a token surely keeps its end after the next few characters of some text. What may come is told by `bytes`
-    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
+    /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
+    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
         places: &mut Cursors,

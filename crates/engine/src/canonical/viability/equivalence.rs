@@ -1,4 +1,4 @@
-//! Tokens that are alike: after them the grammar stands at the same place, so that one look at what comes next tells of all.
+//! Equivalent tokens: after them the grammar stands at the same place, so that one look at what comes next decides for all.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ pub(crate) struct Equivalence {
     pub groups: Vec<EquivalenceClass>,
 }
 
-/// Those that are alike to the tokenizer, too, as far as the next characters tell.
+/// Those that are equivalent to the tokenizer, too, as far as the next characters show.
 pub(crate) struct EquivalenceClass {
     /// Bytes before each of which they keep their ends.
     pub sure: ByteSet,
@@ -26,23 +26,23 @@ pub(crate) struct EquivalenceClass {
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
     /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
-    told: OnceLock<bool>,
+    decided: OnceLock<bool>,
 }
 
 impl EquivalenceClass {
-    /// Whether all of them lead on, whatever follows and whatever token stands before: known once searches have told it of each, at
-    /// all places after it.
-    pub fn told(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
-        if self.told.get().is_none() {
+    /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have decided
+    /// each, at all places after it.
+    pub fn decided(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
+        if self.decided.get().is_none() {
             let mut all = true;
             for &(_, token) in &self.tokens {
                 for &place in self.after.iter().flatten() {
                     all &= answer(token, place)?;
                 }
             }
-            self.told.get_or_init(|| all);
+            self.decided.get_or_init(|| all);
         }
-        self.told.get().copied()
+        self.decided.get().copied()
     }
 }
 
@@ -66,7 +66,7 @@ impl Equivalence {
                     .flatten()
                     .fold(ByteSet::ALL, |sure, &after| encoding.sure_bytes(places.cursor(after), &merging, &sure));
                 alike.sure = alike.sure.intersect(&sure);
-                alike.groups.push(EquivalenceClass { sure, after, tokens: Vec::new(), told: OnceLock::new() });
+                alike.groups.push(EquivalenceClass { sure, after, tokens: Vec::new(), decided: OnceLock::new() });
                 alike.groups.len() - 1
             });
             alike.groups[group].tokens.push((number, token));

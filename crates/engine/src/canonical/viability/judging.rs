@@ -70,7 +70,7 @@ impl<'a> Steps<'a> {
         next.map(|next| self.place_of(lexeme_cache, next)).transpose()
     }
 
-    /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
+    /// Adds tokens that end in a state to those that keep their ends in any context, or to the undecided ones. Within
     /// whitespace nothing is decided.
     #[inline]
     pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
@@ -128,7 +128,7 @@ impl trie::Reader for BytesWalk<'_, '_> {
     }
 }
 
-/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme tells characters of a kind apart.
+/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme distinguishes characters of a kind.
 pub(crate) struct ShapeWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub vocabulary: &'w Tokens,

@@ -53,7 +53,7 @@ impl<'m> Unverified<'m> {
         }
     }
 
-    /// Adds all that no row tells of.
+    /// Adds all that no row decides.
     pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r IndependentTokens>) {
         let mut tokens = self.mask.to_vec();
         rows.for_each(|row| row.known.clear_sure(&mut tokens));
@@ -85,7 +85,7 @@ impl<'m> Unverified<'m> {
     }
 
     /// Of some alike tokens it is known that they lead on, or not known.
-    pub fn tell(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
+    pub fn decide(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
         match self.by_groups {
             true if lead_on => {}
             true => tokens.for_each(|token| self.add(token)),

@@ -115,10 +115,10 @@ impl Questions<'_, '_> {
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
         for alike in known.inside.iter() {
             let answer = |token, place| sure.answer(&here.row, token, place);
-            if alike.groups.iter().all(|group| group.told(answer).is_some()) {
+            if alike.groups.iter().all(|group| group.decided(answer).is_some()) {
                 for group in &alike.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
-                    unverified.tell(tokens, group.told(answer) == Some(true));
+                    unverified.decide(tokens, group.decided(answer) == Some(true));
                 }
                 continue;
             }
@@ -163,8 +163,8 @@ impl Questions<'_, '_> {
         Ok(true)
     }
 
-    /// Asks for alike tokens, as far as they are here, what the next characters tell of them after a configuration. Of some it
-    /// is told that they lead on.
+    /// Asks for equivalent tokens, as far as they are here, what the next characters decide after a configuration. Some are
+    /// already decided to be viable.
     fn settle_alike(
         &mut self,
         after: SetId,
@@ -182,17 +182,18 @@ impl Questions<'_, '_> {
         for group in &alike.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
-            let told = if all { Some(true) } else { group.told(&answer) };
-            let mut leads_on = told == Some(true)
+            let decided = if all { Some(true) } else { group.decided(&answer) };
+            let mut leads_on = decided == Some(true)
                 || !surely.intersect(&group.sure).is_empty()
-                || (told.is_none() && search.may_come(run, after, &group.sure)?);
-            if !leads_on && told.is_none() && here.clone().any(|token| unverified.asks(token)) {
+                || (decided.is_none() && search.may_come(run, after, &group.sure)?);
+            if !leads_on && decided.is_none() && here.clone().any(|token| unverified.asks(token)) {
                 leads_on = true;
                 for &place in group.after.iter().flatten() {
-                    leads_on &= search.told(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
+                    leads_on &=
+                        search.decided(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
                 }
             }
-            unverified.tell(here, leads_on);
+            unverified.decide(here, leads_on);
         }
         Ok(())
     }
@@ -212,7 +213,7 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Whether something leads on after a token, at the place after it, of which not all rows tell.
+    /// Whether a token has a continuation, at the place after it, where not all rows decide that.
     pub fn ask(
         &mut self,
         token: u32,

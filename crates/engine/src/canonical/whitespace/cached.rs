@@ -25,15 +25,15 @@ type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 /// What is known of whitespace tokens, by what may follow them and by place.
 #[derive(Default)]
 pub(crate) struct WhitespaceCache {
-    /// Those of which no search tells: by what may follow, the place after a token, and what merges with the token.
-    untold: Bounded<(ByteSet, CursorId, u32), ()>,
+    /// Those that no search decides: by what may follow, the place after a token, and what merges with the token.
+    undecided: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     ways: KnownWays,
     /// By place and token before it, unless that merges with no whitespace.
     fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
-    told: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
+    decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
     /// By sparse row: those of its tokens that are not whitespace. The row is kept so that no other gets its address.
     others: Bounded<usize, (Arc<Row>, Box<[u32]>)>,
@@ -42,12 +42,12 @@ pub(crate) struct WhitespaceCache {
 impl WhitespaceCache {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.untold.memory_bytes()
+        self.undecided.memory_bytes()
             + self.known.memory_bytes()
             + self.ways.memory_bytes()
             + self.fitting.memory_bytes()
             + self.at.memory_bytes()
-            + self.told.memory_bytes()
+            + self.decided.memory_bytes()
             + self.anyway.memory_bytes()
             + self.others.memory_bytes()
     }
@@ -110,7 +110,7 @@ impl WhitespaceCache {
     }
 
     /// What is known of the whitespace tokens at a place, whatever token stands before it.
-    pub fn told_anyway(
+    pub fn decided_anyway(
         &mut self,
         encoding: &Encoder,
         places: &mut Cursors,
@@ -129,7 +129,7 @@ impl WhitespaceCache {
     }
 
     /// What is known of the whitespace tokens that fit a place after a token.
-    pub fn told(
+    pub fn decided(
         &mut self,
         encoding: &Encoder,
         places: &mut Cursors,
@@ -139,13 +139,13 @@ impl WhitespaceCache {
         let before = before.filter(|&before| encoding.may_merge_with_whitespace(before));
         let longest = encoding.tokens().trie().max_depth();
         let key = (whitespace.next, place, before, whitespace.bounds(longest));
-        if let Some(known) = self.told.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
+        if let Some(known) = self.decided.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         let fitting = self.fitting(encoding, places, place, before);
         let known = self.known(encoding, places, whitespace.next, place);
         let found = Arc::new(DecidedWhitespace::of(&fitting, &known, whitespace));
-        self.told.insert(key, found.clone(), found.memory_bytes());
+        self.decided.insert(key, found.clone(), found.memory_bytes());
         found
     }
 }
@@ -173,13 +173,13 @@ impl WhitespaceAnswers {
         after: CursorId,
     ) -> Result<bool, EngineError> {
         let key = (self.next, after, encoding.merging_number(token));
-        if kept.untold.get(&key).is_some() {
+        if kept.undecided.get(&key).is_some() {
             return Ok(true);
         }
         let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
-            kept.untold.insert(key, (), 0);
+            kept.undecided.insert(key, (), 0);
         }
         Ok(found != Some(false))
     }

@@ -121,15 +121,15 @@ impl DecidedWhitespace {
 
     /// What is known of fitting tokens.
     pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
-        let mut told = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
+        let mut decided = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
         for &candidate in fitting {
             match known.leads_on((candidate.number, candidate.len), before, candidate.apart) {
-                Some(true) => told.leading.push(candidate.token),
+                Some(true) => decided.leading.push(candidate.token),
                 Some(false) => {}
-                None => told.open.push(candidate),
+                None => decided.open.push(candidate),
             }
         }
-        told
+        decided
     }
 }
 
@@ -145,19 +145,19 @@ pub(crate) struct DecidedAnyway {
 impl DecidedAnyway {
     /// What is known of tokens.
     pub fn of(encoding: &Encoder, known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedAnyway {
-        let mut told = DecidedAnyway::default();
+        let mut decided = DecidedAnyway::default();
         // More whitespace than may come is in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
         for (token, candidate) in all {
             match known.leads_on_anyway(candidate, before) {
                 Some(answers) => {
-                    let dead = told.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
+                    let dead = decided.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
                     dead.for_each(|(dead, _)| dead.push(token));
                 }
-                None => told.open.push(token),
+                None => decided.open.push(token),
             }
         }
-        told
+        decided
     }
 
     /// Bytes of memory held, about.

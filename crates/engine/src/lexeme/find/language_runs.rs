@@ -1,4 +1,4 @@
-//! Lexemes that begin with what is left of a language that a program tells, as a label of a host name in Punycode.
+//! Lexemes that begin with what is left of a language decided by a program, as a label of a host name in Punycode.
 //!
 //! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program is asked
 //! whether what was read is a member; so it is asked once for each place where a token leaves the text, and what is read after
@@ -16,7 +16,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Ways that are told apart: each is a bit.
+/// Alternatives that are distinguished: each is a bit.
 const MAX_WAYS: usize = u32::BITS as usize;
 
 /// A text that begins with languages, each perhaps within limits of length.
@@ -31,7 +31,7 @@ struct Begun {
 }
 
 impl LexemeCache {
-    /// The row of what begins with languages that a program tells; `None` where it is not that, or where more than a run
+    /// The row of what begins with languages decided by a program; `None` where it is not that, or where more than a run
     /// of bytes may come first.
     pub(crate) fn row_of_language(
         &mut self,

@@ -110,15 +110,15 @@ impl LexemeCache {
     /// The same where the row of the larger language helps.
     pub(crate) fn limited_row(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
-        // What completes a language that a program tells hangs on each of its bytes.
-        let is_told = self.deriver.exprs.language_ways(limited.without).is_some();
+        // What completes a language decided by a program hangs on each of its bytes.
+        let is_decided = self.deriver.exprs.language_ways(limited.without).is_some();
         let is_near = match *limited.limits {
             // Near a single limit a walk of the vocabulary meets few states.
             [_] => limited.sure() < MIN_AGREEMENT,
             // Near one of several there are few texts within it, and perhaps very many without.
             _ => limited.agreement < MIN_AGREEMENT && self.known_unlimited(limited.without).is_none(),
         };
-        Ok((!is_told && !is_near && self.is_simpler(limited.without, residual)).then_some(limited))
+        Ok((!is_decided && !is_near && self.is_simpler(limited.without, residual)).then_some(limited))
     }
 
     /// How many bytes are within a limit in any case, if an expression is one: without its greatest counts it matches
@@ -338,7 +338,7 @@ impl LexemeCache {
     fn has_room(&mut self, rest: ExprId, limits: &[ExprId], agreement: Option<u32>) -> Result<bool, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let shortest = exprs.shortest_at_least(rest);
-        // The last byte is no part of what the limits are of. What a program tells may need more than it knows of.
+        // The last byte is no part of what the limits are of. A language decided by a program may need more than it knows of.
         let has_room = agreement.is_some_and(|agreement| shortest <= agreement.saturating_add(1));
         if has_room && !exprs.has_language(rest) {
             return Ok(true);

@@ -303,7 +303,7 @@ impl<'a> Lowering<'a> {
         Items { prefix: Vec::new(), rest: rest.into(), min: 0, max: None, contains, repeats: Repeats::Any, surface }
     }
 
-    /// A bare array; a plain repetition where nothing in it is told apart.
+    /// A bare array; a plain repetition where nothing in it is distinguished.
     pub(super) fn bare_array(&mut self, items: Items) -> NodeId {
         if !items.contains.is_empty() {
             return self.builder.array(items);
@@ -335,7 +335,7 @@ impl<'a> Lowering<'a> {
         Ok(match self.matches_some(name)? {
             Some(true) => Some(self.builder.live_lexeme(name)),
             Some(false) => None,
-            // Where that is too much to tell, the grammar as a whole is told of it.
+            // Where that is too hard to decide, the grammar as a whole reports it.
             None => Some(self.builder.lexeme(name)),
         })
     }

@@ -167,7 +167,7 @@ impl<'a> Lowering<'a> {
     fn leaves_marker_out(&mut self, text: ExprId) -> Result<bool, GrammarError> {
         let clean = self.marking().clean;
         let left = self.builder.exprs.and(&[text, clean]);
-        // Where that is too much to tell, the grammar as a whole is told of it.
+        // Where that is too hard to decide, the grammar as a whole reports it.
         Ok(self.matches_some(left)? != Some(false))
     }
 
@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
         Ok(self.matches_some(left)? != Some(false))
     }
 
-    /// Whether an expression has a match; `None` where that is too much to tell.
+    /// Whether an expression has a match; `None` where that is too hard to decide.
     pub(super) fn matches_some(&mut self, expr: ExprId) -> Result<Option<bool>, GrammarError> {
         let (checker, copy) = self.checker(expr);
         GrammarError::decided("", || checker.is_live(copy))

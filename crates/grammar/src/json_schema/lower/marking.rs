@@ -46,7 +46,7 @@ pub(crate) struct Marked {
     pub name_escapes: &'static [(char, &'static str)],
     /// The marker around each element where objects and arrays are written between markers, too.
     pub item: Option<&'static str>,
-    /// The words for objects and arrays whose parts are between markers, where that is told from JSON.
+    /// The words for objects and arrays whose parts are between markers, where that is known from JSON.
     pub parts: Option<Parts>,
     /// Other markers that no string holds, as they would be tokens that mean something else.
     pub control: &'static [&'static str],
