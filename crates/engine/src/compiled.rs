@@ -22,7 +22,7 @@ use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;
 use crate::mask::cache::KeptMask;
 use crate::mask::pipeline::{DecidedMask, Masks, PlainMask};
-use crate::parse::stepper::{Doubt, Mode, Run, Scratch};
+use crate::parse::stepper::{Assumptions, Mode, Run, Scratch};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{NIL, SetId, Stacks};
 
@@ -470,7 +470,7 @@ impl Layout {
             mode: Mode::Exact,
             names: NIL,
             text: None,
-            doubt: Doubt::default(),
+            assumed: Assumptions::default(),
             tokens: 0,
             spent_at: None,
             known: None,

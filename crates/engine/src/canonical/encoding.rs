@@ -12,8 +12,8 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::source::EncodingSource;
 use crate::canonical::viability::context_independent::ContextIndependent;
 use crate::canonical::viability::crossing::CrossingClasses;
-use crate::canonical::viability::doubts::Doubts;
 use crate::canonical::viability::ends::Anywhere;
+use crate::canonical::viability::pending_tokens::PendingTokens;
 use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;
@@ -42,7 +42,7 @@ pub(crate) struct Known {
     pub leaving: CrossingClasses,
     pub anywhere: Anywhere,
     pub search: Found,
-    pub doubts: Doubts,
+    pub pending_tokens: PendingTokens,
 }
 
 impl Encoding {

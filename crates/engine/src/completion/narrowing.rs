@@ -749,20 +749,20 @@ impl Run<'_> {
         let others = groups.iter().enumerate().filter(|&(at, _)| Some(at) != most);
         let others: Vec<u32> = others.flat_map(|(_, (_, tokens))| tokens).copied().collect();
         let mut all = Vec::with_capacity(groups.len());
-        for (at, ((place, is_doubtful), tokens)) in groups.into_iter().enumerate() {
+        for (at, ((place, is_unverified), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
             let writes_key = self.writes_free_key(place);
             let spare = if writes_key { NEW_KEY } else { 0 };
             // Where something may not be new, what is cheapest may not be there.
-            let at_most = match endings.bounds.is_exact && !is_doubtful {
+            let at_most = match endings.bounds.is_exact && !is_unverified {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
-                false if !is_doubtful && self.stacks.has_bottom(place) => 0,
+                false if !is_unverified && self.stacks.has_bottom(place) => 0,
                 // What waits says too little of elements that count and keys that must be new.
                 false => endings.bounds.after_a_token(self, &mut costs, place)?.saturating_add(1),
             };
             let hangs_on = match keeps_text || writes_key {
-                _ if is_doubtful => HangsOn::Token,
+                _ if is_unverified => HangsOn::Token,
                 true if self.machine.has_names() => HangsOn::Token,
                 true => HangsOn::Written,
                 false => HangsOn::Nothing,
@@ -795,8 +795,8 @@ impl Run<'_> {
         Some(sets)
     }
 
-    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether that
-    /// is in doubt.
+    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether
+    /// that is unverified.
     #[expect(clippy::type_complexity, reason = "a list of groups, named where it is used")]
     fn tokens_by_place(
         &mut self,
@@ -818,9 +818,9 @@ impl Run<'_> {
             let above = *path.last().expect("the path begins before the first byte") as usize;
             let byte = trie.byte(node);
             if steps[above][usize::from(byte)] == UNKNOWN {
-                let (place, doubt) = places[above];
+                let (place, is_assumed) = places[above];
                 let (here, more) = self.known_step(place, byte)?;
-                let place = (here, doubt || more.is_any());
+                let place = (here, is_assumed || more.is_any());
                 let number = match here {
                     SetId::EMPTY => NOWHERE,
                     _ => *numbers.entry(place).or_insert_with(|| {

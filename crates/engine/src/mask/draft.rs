@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lexeme::mask::Row;
-use crate::parse::stepper::Doubt;
+use crate::parse::stepper::Assumptions;
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
@@ -78,31 +78,31 @@ impl Draft<'_> {
 
     /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
     #[inline]
-    pub fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
-        if doubt.is_any() {
-            self.note_doubtful(token, doubt, within);
+    pub fn note(&mut self, token: u32, assumed: Assumptions, within: bool) {
+        if assumed.is_any() {
+            self.note_assumed(token, assumed, within);
         }
     }
 
-    fn note_doubtful(&mut self, token: u32, doubt: Doubt, within: bool) {
+    fn note_assumed(&mut self, token: u32, assumed: Assumptions, within: bool) {
         if within {
-            if doubt.seen || doubt.whole || doubt.taken {
+            if assumed.seen || assumed.whole || assumed.taken {
                 self.unverified.push(Unverified::begun_key(token));
             }
-        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.whole_keys().are_in(token) {
+        } else if (assumed.seen || assumed.whole || assumed.taken) && self.vocabulary.whole_keys().are_in(token) {
             let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-            if doubt.seen || doubt.whole || escapes() {
+            if assumed.seen || assumed.whole || escapes() {
                 let unclear = self.vocabulary.whole_keys().are_unclear_in(token);
                 self.unverified.push(Unverified { token, cause: VerifyReason::WholeKey { unclear } });
             }
         }
-        if doubt.uneven {
+        if assumed.uneven {
             self.unverified.push(Unverified::begun_key(token));
         }
-        if doubt.element {
+        if assumed.element {
             self.unverified.push(Unverified::element(token));
         }
-        if doubt.repeat {
+        if assumed.repeat {
             self.unverified.push(Unverified::repeat(token));
         }
     }

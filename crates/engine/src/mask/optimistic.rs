@@ -20,7 +20,7 @@ use crate::lexeme::mask::{Row, RowHere};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::draft::{Draft, OptimisticMask};
-use crate::parse::stepper::{Doubt, Run, offers_tokens};
+use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::vocabulary::token_set;
@@ -89,9 +89,9 @@ impl Run<'_> {
             }
         }
         if !plain.is_empty() {
-            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
+            Walk::new(self).over_tokens(vocabulary, &plain, |token, assumed| {
                 draft.allow(token);
-                draft.note(token, doubt, false);
+                draft.note(token, assumed, false);
             })?;
         }
         for (first, others) in vocabulary.duplicates() {
@@ -104,7 +104,7 @@ impl Run<'_> {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
         let Draft { row, flipped, joined, cleared, mut unverified, .. } = draft;
-        // A key that ends a wide row's thread was doubted before it was known with what the token goes on.
+        // A key that ends a dense row's thread was noted as unverified before it was known how the token goes on.
         unverified.retain(|unverified| token_set::get(mask, unverified.token));
         Ok(OptimisticMask { row, flipped, joined, cleared, unverified })
     }
@@ -154,13 +154,13 @@ impl Run<'_> {
         draft.add_row(&here.row);
         if expansion.free && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
-            let doubt = |seen| Doubt { seen, taken: expansion.has_taken, ..Doubt::default() };
+            let assumed = |seen| Assumptions { seen, taken: expansion.has_taken, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
                 let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
-                tokens.for_each(|token| draft.note(token, doubt(true), false));
+                tokens.for_each(|token| draft.note(token, assumed(true), false));
             } else if expansion.has_taken {
                 let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
-                tokens.for_each(|&token| draft.note(token, doubt(false), false));
+                tokens.for_each(|&token| draft.note(token, assumed(false), false));
             }
         }
         for token in ending {
@@ -202,17 +202,17 @@ impl Run<'_> {
                 }
             }
             let mut threads = Vec::new();
-            self.doubt = Doubt::default();
+            self.assumed = Assumptions::default();
             for tag in tags {
                 self.follow(expansion, tag, thread, &mut threads)?;
             }
             // Of the key that ends here more is known elsewhere.
-            let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
+            let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
-            let mut leaves = |token, doubt| {
+            let mut leaves = |token, assumed| {
                 if !taken.contains(token) {
                     draft.allow(token);
-                    draft.note(token, doubt, false);
+                    draft.note(token, assumed, false);
                 }
             };
             if nodes.is_none() {
@@ -223,17 +223,17 @@ impl Run<'_> {
                 nodes = crossings.next_nodes(trie, first, MANY);
             }
             if let Some(nodes) = nodes
-                && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
+                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut leaves)?
             {
                 continue;
             }
             let before = crossings.memory_bytes();
             let known = crossings.crossings(vocabulary);
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
-            let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
+            let leaves = |suffix, assumed| known.tokens(suffix).for_each(|token| leaves(token, assumed));
             match expansion.free {
-                true => self.read_after_key(known, &mut threads, doubt, leaves)?,
-                false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
+                true => self.read_after_key(known, &mut threads, assumed, leaves)?,
+                false => Walk::new(self).over(known.suffixes(), &threads, assumed, leaves)?,
             }
         }
         Ok(())
@@ -253,10 +253,10 @@ impl Run<'_> {
         let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
         // A key that has begun may hold escapes already.
         let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;
-        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
+        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, assumed| {
             if !taken.contains(token) {
                 draft.allow(token);
-                draft.note(token, doubt, within);
+                draft.note(token, assumed, within);
             }
         })?;
         self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);

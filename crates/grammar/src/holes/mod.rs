@@ -7,8 +7,8 @@
 //! works on it as on any other. Whether a text with holes can be completed at all is decided by reading it whole in the same
 //! way.
 //!
-//! What cannot be decided or not be written as a grammar is never guessed: it is carried along as a doubt, and is an error only
-//! where the answer depends on it.
+//! What cannot be decided or not be written as a grammar is never guessed: it is carried along as undecided, and is an error
+//! only where the answer depends on it.
 //!
 //! Entry points: [`questions::Holes`], [`template::Piece`].
 //!

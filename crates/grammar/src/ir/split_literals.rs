@@ -1,7 +1,7 @@
 //! Long texts cut into pieces, so that no automaton is ever made for the whole of one.
 //!
 //! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it. Where a
-//! piece ends is never in doubt, for it has one length, so no text is read in more ways than before. A matcher then takes up
+//! piece ends is always clear, for it has one length, so no text is read in more ways than before. A matcher then takes up
 //! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
 //! sequences where the first byte distinguishes them.
 

@@ -2,7 +2,7 @@
 
 use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
 use super::crossing::SuffixesAfter;
-use super::pending::Unverified;
+use super::pending::Pending;
 use super::queries::{EquivalenceCaches, Questions};
 use super::search::Search;
 use crate::canonical::cursor::by_place::CursorId;
@@ -150,32 +150,33 @@ impl Run<'_> {
             }
         }
         let mut found = DeadEnds::default();
-        let Known { places, rows: row_cache, sure, whitespace: whitespace_cache, leaving, search, doubts, .. } =
-            &mut *known;
+        let Known {
+            places, rows: row_cache, sure, whitespace: whitespace_cache, leaving, search, pending_tokens, ..
+        } = &mut *known;
         let mut search = Search::new(encoding, places, row_cache, search);
         let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
-        let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, whitespace.is_some());
+        let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
         if let Some(whitespace) = &whitespace {
             let decided = whitespace_cache.decided_anyway(encoding, search.places, whitespace, place);
             found.ways.clone_from(&decided.dead);
-            decided.open.iter().for_each(|&token| unverified.add_whitespace(token));
+            decided.open.iter().for_each(|&token| pending.add_whitespace(token));
         }
         let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
-        questions.begin(&rows, kept, &mut unverified);
+        questions.begin(&rows, kept, &mut pending);
         if whitespace.is_none() && questions.threads.len() > 1 {
-            questions.settle_whitespace(in_lexemes, whitespace_cache, &mut unverified)?;
+            questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
         }
         for (thread, here) in &rows {
             let crossing_decided =
-                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, after }, &mut unverified)?;
-            if !crossing_decided && unverified.by_groups {
-                unverified.add_outside(here, kept);
+                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, after }, &mut pending)?;
+            if !crossing_decided && pending.by_groups {
+                pending.add_outside(here, kept);
             }
         }
         if let Some(whitespace) = whitespace {
             questions.whitespace = Some((whitespace, WhitespaceAnswers::new(&whitespace)));
         }
-        questions.ask_unverified(&unverified, before, &rows, (sure, whitespace_cache), &mut found)?;
+        questions.ask_pending(&pending, before, &rows, (sure, whitespace_cache), &mut found)?;
         found.sort();
         Ok(found)
     }
@@ -187,7 +188,7 @@ impl Questions<'_, '_> {
         &mut self,
         in_lexemes: &mut WhitespaceInLexemes,
         whitespace_cache: &mut WhitespaceCache,
-        unverified: &mut Unverified<'_>,
+        pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         for thread in self.threads.clone() {
             let Questions { run, search, encoding, place, .. } = &mut *self;
@@ -196,7 +197,7 @@ impl Questions<'_, '_> {
             for (token, numbered_token) in numbered(encoding) {
                 let answers = known.leads_on_anyway(numbered_token, &whitespace);
                 if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
-                    unverified.settle(token);
+                    pending.settle(token);
                 }
             }
         }
@@ -204,9 +205,9 @@ impl Questions<'_, '_> {
     }
 
     /// Asks for the unverified tokens that fit after the token before, and adds those after which nothing leads on.
-    fn ask_unverified(
+    fn ask_pending(
         &mut self,
-        unverified: &Unverified<'_>,
+        pending: &Pending<'_>,
         before: Option<u32>,
         rows: &[(Entry, IndependentTokens)],
         (sure, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
@@ -215,8 +216,8 @@ impl Questions<'_, '_> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         let mut asked: Vec<Asked> = Vec::new();
-        for token in unverified.iter() {
-            if !unverified.fits(token) {
+        for token in pending.iter() {
+            if !pending.fits(token) {
                 found.leave_open(token, [true, false]);
                 continue;
             }

@@ -6,7 +6,7 @@ use stencilm_support::SEARCHED;
 
 use super::context_independent::{ContextIndependent, IndependentTokens};
 use super::crossing::{CrossingClasses, SuffixesAfter};
-use super::pending::Unverified;
+use super::pending::Pending;
 use super::search::{Search, TokenEnd};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::encoder::facts::Encoder;
@@ -78,7 +78,7 @@ pub(crate) struct Questions<'q, 'r> {
 
 impl Questions<'_, '_> {
     /// Finds the tokens of which it is not known yet whether they lead on.
-    pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, unverified: &mut Unverified<'_>) {
+    pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, pending: &mut Pending<'_>) {
         // Nearly all masks begin with the row of the only thread that has one.
         let beside = match rows {
             [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
@@ -87,16 +87,16 @@ impl Questions<'_, '_> {
         // Groups after a lexeme have one of those that spell the same.
         let has_all = self.encoding.tokens().duplicates().is_empty() && Switch::CanonicalGroups.is_on();
         let Some((thread, only)) = beside.filter(|_| has_all) else {
-            return unverified.add_all(rows.iter().map(|(_, row)| row));
+            return pending.add_all(rows.iter().map(|(_, row)| row));
         };
-        unverified.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
-        only.known.rest.iter().for_each(|&token| unverified.add(token));
+        pending.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
+        only.known.rest.iter().for_each(|&token| pending.add(token));
         if thread.state & IN_WHITESPACE != 0 {
-            unverified.add_whitespace_tokens();
+            pending.add_whitespace_tokens();
         }
-        if !unverified.by_groups {
-            unverified.add_inside(only);
-            unverified.add_outside(only, kept);
+        if !pending.by_groups {
+            pending.add_inside(only);
+            pending.add_outside(only, kept);
         }
     }
 
@@ -107,7 +107,7 @@ impl Questions<'_, '_> {
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
         EquivalenceCaches { sure, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
-        unverified: &mut Unverified<'_>,
+        pending: &mut Pending<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
             return Ok(false);
@@ -118,7 +118,7 @@ impl Questions<'_, '_> {
             if alike.groups.iter().all(|group| group.decided(answer).is_some()) {
                 for group in &alike.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
-                    unverified.decide(tokens, group.decided(answer) == Some(true));
+                    pending.decide(tokens, group.decided(answer) == Some(true));
                 }
                 continue;
             }
@@ -128,7 +128,7 @@ impl Questions<'_, '_> {
                 state = expansion.step(self.run.lexeme_cache, state, byte)?.0;
             }
             let after = self.run.after_state(thread, &expansion, state)?;
-            self.settle_alike(after, alike, answer, |_, _| true, unverified)?;
+            self.settle_alike(after, alike, answer, |_, _| true, pending)?;
         }
         let row = &here.row;
         let Some(leaving) = row.only_leaving() else { return Ok(false) };
@@ -142,15 +142,15 @@ impl Questions<'_, '_> {
         let mut leaving = leaving_rows.here(row, crossings, self.place);
         if let Some(ending) = ending {
             let alike = leaving.with(self.encoding, self.search.places, None);
-            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), unverified)?;
+            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), pending)?;
         }
         let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
             let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
             if alike.keep_ends_before(&suffix.surely) {
-                if !unverified.by_groups {
+                if !pending.by_groups {
                     let ways = alike.groups.iter().flat_map(|group| &group.tokens);
-                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| unverified.settle(token));
+                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| pending.settle(token));
                 }
                 continue;
             }
@@ -158,7 +158,7 @@ impl Questions<'_, '_> {
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = crossings.suffixes().depth(suffix.node as usize);
             let after = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), unverified)?;
+            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), pending)?;
         }
         Ok(true)
     }
@@ -171,12 +171,12 @@ impl Questions<'_, '_> {
         alike: &Equivalence,
         answer: impl Fn(u32, CursorId) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
-        unverified: &mut Unverified<'_>,
+        pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
         let surely = search.sure_bytes(run, after)?;
         let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, after, &alike.sure)?;
-        if all && unverified.by_groups {
+        if all && pending.by_groups {
             return Ok(());
         }
         for group in &alike.groups {
@@ -186,14 +186,14 @@ impl Questions<'_, '_> {
             let mut leads_on = decided == Some(true)
                 || !surely.intersect(&group.sure).is_empty()
                 || (decided.is_none() && search.may_come(run, after, &group.sure)?);
-            if !leads_on && decided.is_none() && here.clone().any(|token| unverified.asks(token)) {
+            if !leads_on && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
                 leads_on = true;
                 for &place in group.after.iter().flatten() {
                     leads_on &=
                         search.decided(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
                 }
             }
-            unverified.decide(here, leads_on);
+            pending.decide(here, leads_on);
         }
         Ok(())
     }
