@@ -99,7 +99,7 @@ pub(crate) fn read<R: Reader>(
     let tokens = if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
     let mut found = Found { tokens, wide };
     read_shapes(vocabulary, kinds, reader, start, &mut found)?;
-    read_ragged(vocabulary, reader, start, &mut found)?;
+    read_non_utf8(vocabulary, reader, start, &mut found)?;
     Ok(found.tokens)
 }
 
@@ -189,7 +189,7 @@ fn read_below<R: Reader>(
         // Tokens without shapes are reported by themselves.
         if reader.lists()
             && let Some(token) = trie.entry_at(node)
-            && !vocabulary.shapes().is_ragged(token)
+            && !vocabulary.shapes().is_non_utf8(token)
         {
             reader.ends(next, &[token]);
         }
@@ -217,20 +217,20 @@ fn after_first_bytes<R: Reader>(
 }
 
 /// Reads the tokens that have no shapes.
-fn read_ragged<R: Reader>(
+fn read_non_utf8<R: Reader>(
     vocabulary: &Tokens,
     reader: &mut R,
     start: R::At,
     found: &mut Found,
 ) -> Result<(), R::Stopped> {
-    let (ragged, trie) = (vocabulary.shapes().ragged(), vocabulary.trie());
-    let token = |index: usize| trie.entry_at(ragged[index].node as usize).filter(|_| !ragged[index].has_shape);
+    let (non_utf8, trie) = (vocabulary.shapes().non_utf8(), vocabulary.trie());
+    let token = |index: usize| trie.entry_at(non_utf8[index].node as usize).filter(|_| !non_utf8[index].has_shape);
     let mut path = vec![start; trie.max_depth() + 1];
     let mut index = 0;
-    while index < ragged.len() {
-        let (node, end) = (ragged[index].node as usize, ragged[index].end as usize);
+    while index < non_utf8.len() {
+        let (node, end) = (non_utf8[index].node as usize, non_utf8[index].end as usize);
         let depth = trie.depth(node);
-        let made_of = (!ragged[index].has_shape).then_some(node);
+        let made_of = (!non_utf8[index].has_shape).then_some(node);
         let Some(at) = reader.byte(path[depth - 1], trie.byte(node), made_of)? else {
             (index..end).for_each(|index| found.refuses(token(index).as_slice()));
             index = end;

@@ -148,7 +148,7 @@ impl ShapeWalk<'_, '_> {
         let walked = self.over(&mut kinds, start, most);
         self.lexeme_cache.kinds = Some((dfa, kinds));
         walked?;
-        self.over_ragged(start)
+        self.over_non_utf8(start)
     }
 
     /// Judges those that have shapes, and some of the others.
@@ -244,11 +244,11 @@ impl ShapeWalk<'_, '_> {
     }
 
     /// Judges the tokens that have no shapes.
-    fn over_ragged(&mut self, start: StateId) -> Result<(), LimitExceeded> {
-        let (ragged, trie) = (self.vocabulary.shapes().ragged(), self.vocabulary.trie());
+    fn over_non_utf8(&mut self, start: StateId) -> Result<(), LimitExceeded> {
+        let (non_utf8, trie) = (self.vocabulary.shapes().non_utf8(), self.vocabulary.trie());
         let mut states = vec![self.steps.place_of(self.lexeme_cache, start.0)?; trie.max_depth() + 1];
         let mut at = 0;
-        while let Some(here) = ragged.get(at) {
+        while let Some(here) = non_utf8.get(at) {
             let depth = trie.depth(here.node as usize);
             let Some(next) = self.steps.step(self.lexeme_cache, states[depth - 1], trie.byte(here.node as usize))?
             else {
