@@ -37,7 +37,7 @@ impl Deref for Encoding {
 pub(crate) struct Known {
     pub places: Cursors,
     pub rows: Rows,
-    pub sure: ContextIndependent,
+    pub context_independent: ContextIndependent,
     pub whitespace: WhitespaceCache,
     pub leaving: CrossingClasses,
     pub anywhere: Anywhere,
@@ -57,8 +57,8 @@ impl Encoding {
         let mut known = lock(&self.known);
         if known.places.are_full() {
             // All of it is kept by place.
-            let Known { places, sure, whitespace, leaving, .. } = &mut *known;
-            (*places, *sure, *whitespace, *leaving) = Default::default();
+            let Known { places, context_independent, whitespace, leaving, .. } = &mut *known;
+            (*places, *context_independent, *whitespace, *leaving) = Default::default();
         }
         known
     }
@@ -84,7 +84,7 @@ impl Encoding {
         self.encoder.memory_bytes()
             + known.places.memory_bytes()
             + known.rows.memory_bytes()
-            + known.sure.memory_bytes()
+            + known.context_independent.memory_bytes()
             + known.whitespace.memory_bytes()
             + known.leaving.memory_bytes()
             + known.anywhere.memory_bytes()

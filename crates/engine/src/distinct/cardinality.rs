@@ -43,7 +43,7 @@ impl Extension for Richness {
 }
 
 impl Run<'_> {
-    /// Whether endlessly many values of every element that a thread is within can surely still be completed, where the text
+    /// Whether infinitely many values of every element that a thread is within can certainly still be completed, where the text
     /// is within a string or not.
     pub(crate) fn is_safe(&mut self, thread: Entry, string: Quoting) -> Result<bool, EngineError> {
         if thread == Entry::BOTTOM {
@@ -129,7 +129,7 @@ impl Run<'_> {
         self.machine.unique_items(frame).is_some() && self.stacks.items(register).seen != NIL
     }
 
-    /// Whether what waits at a frame surely holds something rich, if one wants it to.
+    /// Whether what waits at a frame can be made to hold something of infinite cardinality.
     pub(crate) fn is_frame_rich(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
         let grammar = self.machine.grammar().clone();
         // Those of members and elements are whole values.

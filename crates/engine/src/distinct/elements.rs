@@ -532,14 +532,14 @@ struct ElementsUnderWay {
     /// The text of the configuration.
     text: u32,
     pending: Vec<ItemsState>,
-    /// How long something rich surely stays in each.
+    /// How long each certainly keeps infinitely many values.
     lasting: Lasting,
     /// See [`Machine::does_whitespace_decide`].
     does_whitespace_decide: bool,
 }
 
 impl ElementsUnderWay {
-    /// Whether something rich surely stays in each after these bytes.
+    /// Whether each certainly keeps infinitely many values after these bytes.
     fn outlasts(&self, bytes: &[u8]) -> bool {
         self.lasting.outlasts(bytes)
             && !(self.does_whitespace_decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)))
@@ -561,7 +561,7 @@ impl StringsSeen {
         StringsSeen { open, next, seen }
     }
 
-    /// Whether every element that goes on with these bytes, or begins in them, surely is a new one: it has a string that no
+    /// Whether every element that goes on with these bytes, or begins in them, is certainly a new one: it has a string that no
     /// element has that was seen, and no two of them have the same.
     pub fn are_not_in(&self, bytes: &[u8]) -> bool {
         let goes_on = !bytes.iter().any(|byte| b"\"\\".contains(byte));

@@ -15,7 +15,7 @@ use crate::state::stacks::{Entry, NIL};
 /// What a search looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// A thread of which something new can surely be made.
+    /// A thread of which something new can certainly be made.
     Safe,
     /// The end of the text.
     End,

@@ -431,7 +431,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         threads: &[Entry],
         reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<Vec<u32>, EngineError> {
-        let sure = Assumptions { later: true, ..Assumptions::default() };
+        let no_assumption = Assumptions { later: true, ..Assumptions::default() };
         let mut is_reached = vec![false; trie.len()];
         let run = &mut *self.run;
         run.stacks.thin = true;
@@ -444,7 +444,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     is_reached[node] = next != SetId::EMPTY && !assumed.is_any();
                     Ok::<_, EngineError>(is_reached[node].then_some(next))
                 },
-                |entry, _| reached(entry, sure),
+                |entry, _| reached(entry, no_assumption),
             )
         });
         run.stacks.thin = false;

@@ -75,8 +75,8 @@ impl Recogniser<'_> {
         let is_known = elements.values.contains(&value);
         let repeated = (items.must_repeat() && (is_undecided || is_known)).then(|| {
             let met = Elements { values: Box::default(), has_repeat: true, ..elements.clone() };
-            let is_sure = is_known && !is_unknown;
-            (self.arrays.id(met), if is_sure { at } else { at.undecided() })
+            let is_certain = is_known && !is_unknown;
+            (self.arrays.id(met), if is_certain { at } else { at.undecided() })
         });
         if !is_known {
             elements.values = [&elements.values[..], &[value]].concat().into();

@@ -185,7 +185,7 @@ fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
 /// So many rounds are looked whether everything is alive: as deep as what is required nests in most grammars.
 const ROUNDS: usize = 8;
 
-/// Whether every single node surely matches some text, by looking at each after those before it, in a few rounds: that is
+/// Whether every single node certainly matches some text, by looking at each after those before it, in a few rounds: that is
 /// decided of most grammars, and then nothing is dead.
 fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, GrammarError> {
     let mut alive = vec![false; grammar.nodes.len()];
@@ -221,7 +221,7 @@ fn in_time() -> Result<(), GrammarError> {
     check_time().map_err(|limit| GrammarError::limit("", limit))
 }
 
-/// Whether a node surely matches some text if these do.
+/// Whether a node certainly matches some text if these do.
 fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     let is_alive = |node: NodeId| alive[node.0 as usize];
     match node {

@@ -21,7 +21,7 @@ pub struct Shortest {
     steps: Vec<(u32, u8)>,
     visits: FxHashMap<ExprId, u32>,
     /// So often an expression is gone on from, with so many of the bytes that lead to the same place. With 1 only the first
-    /// text is sure to be the shortest possible.
+    /// text is certain to be the shortest possible.
     max_visits: u32,
     max_steps: usize,
 }

@@ -149,7 +149,7 @@ impl Deriver {
         Ok(Some(true))
     }
 
-    /// Whether an expression surely matches nothing, because nothing would match without its large counts either. A
+    /// Whether an expression certainly matches nothing, because nothing would match without its large counts either. A
     /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
     /// must not begin with a space, after a space.
     fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {

@@ -21,7 +21,7 @@ struct Bytes {
     all: ByteSet,
     /// Sets of which every match has at least one byte, those first that say the most.
     needs: Vec<Need>,
-    /// Whether there is surely no match.
+    /// Whether there is certainly no match.
     dead: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Whether an expression surely matches nothing.
+    /// Whether an expression certainly matches nothing.
     pub fn contradict(&mut self, exprs: &ExprSet, id: ExprId) -> bool {
         let mut work = vec![id];
         while let Some(&id) = work.last() {

@@ -17,7 +17,7 @@ use crate::canonical::encoder::facts::Encoder;
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
 
-/// Added to a place after a byte of ASCII where a boundary that is probed surely stands there.
+/// Added to a place after a byte of ASCII where a boundary that is probed certainly stands there.
 const STANDS: u32 = 1 << 31;
 
 /// In place of a place: not known yet.
@@ -274,7 +274,7 @@ impl Cursors {
         self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, apart)
     }
 
-    /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary surely stands
+    /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary certainly stands
     /// there whatever follows; `None` where it cannot.
     pub fn reads(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<(CursorId, bool)> {
         let row = self.probed[place.0 as usize].as_ref();

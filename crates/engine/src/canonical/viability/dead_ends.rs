@@ -144,14 +144,26 @@ impl Run<'_> {
         let mut rows: Vec<(Entry, IndependentTokens)> = Vec::new();
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
-            let Known { places, sure, anywhere, .. } = &mut *known;
-            if let Some(sure) = self.sure_tokens(encoding, Kept { places, sure, anywhere }, thread, place)? {
-                rows.push((thread, sure));
+            let Known { places, context_independent, anywhere, .. } = &mut *known;
+            if let Some(found) = self.context_independent_tokens(
+                encoding,
+                Kept { places, context_independent, anywhere },
+                thread,
+                place,
+            )? {
+                rows.push((thread, found));
             }
         }
         let mut found = DeadEnds::default();
         let Known {
-            places, rows: row_cache, sure, whitespace: whitespace_cache, leaving, search, pending_tokens, ..
+            places,
+            rows: row_cache,
+            context_independent,
+            whitespace: whitespace_cache,
+            leaving,
+            search,
+            pending_tokens,
+            ..
         } = &mut *known;
         let mut search = Search::new(encoding, places, row_cache, search);
         let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
@@ -167,8 +179,12 @@ impl Run<'_> {
             questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
         }
         for (thread, here) in &rows {
-            let crossing_decided =
-                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, after }, &mut pending)?;
+            let crossing_decided = questions.ask_alike(
+                *thread,
+                here,
+                EquivalenceCaches { context_independent, leaving, after },
+                &mut pending,
+            )?;
             if !crossing_decided && pending.by_groups {
                 pending.add_outside(here, kept);
             }
@@ -176,7 +192,7 @@ impl Run<'_> {
         if let Some(whitespace) = whitespace {
             questions.whitespace = Some((whitespace, WhitespaceAnswers::new(&whitespace)));
         }
-        questions.ask_pending(&pending, before, &rows, (sure, whitespace_cache), &mut found)?;
+        questions.ask_pending(&pending, before, &rows, (context_independent, whitespace_cache), &mut found)?;
         found.sort();
         Ok(found)
     }
@@ -210,7 +226,7 @@ impl Questions<'_, '_> {
         pending: &Pending<'_>,
         before: Option<u32>,
         rows: &[(Entry, IndependentTokens)],
-        (sure, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
+        (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
         found: &mut DeadEnds,
     ) -> Result<(), EngineError> {
         let encoding = self.encoding;
@@ -227,7 +243,7 @@ impl Questions<'_, '_> {
                 found.leave_open(token, [!apart]);
             }
             let Some(after) = ways[usize::from(!apart)] else { continue };
-            match self.known(token, after, rows, sure) {
+            match self.known(token, after, rows, context_independent) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),
                 None => {
@@ -241,7 +257,7 @@ impl Questions<'_, '_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
         for Asked { token, apart, after, .. } in asked {
-            if !self.ask(token, after, rows, (sure, whitespace_cache))? {
+            if !self.ask(token, after, rows, (context_independent, whitespace_cache))? {
                 found.add(token, apart);
             }
         }

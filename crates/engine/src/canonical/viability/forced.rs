@@ -70,7 +70,7 @@ fn leads_on(
     let first = *text.first()?;
     let merging = encoding.merging(token);
     let cursor = places.cursor(place);
-    if !encoding.sure_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
+    if !encoding.settling_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
         || shows_end(encoding, places, place, token, text)
     {
         return Some(true);

@@ -73,18 +73,18 @@ impl<'a> Steps<'a> {
     /// Adds tokens that end in a state to those that keep their ends in any context, or to the undecided ones. Within
     /// whitespace nothing is decided.
     #[inline]
-    pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
+    pub fn judge(&mut self, number: u32, tokens: &[u32], always: &mut TokenSet, perhaps: &mut TokenSet) {
         let Some(live) = self.states[number as usize].live else { return };
         for &token in tokens {
-            let set = if self.judged.is_sure(live, token) { &mut *surely } else { &mut *perhaps };
+            let set = if self.judged.always_keeps_end(live, token) { &mut *always } else { &mut *perhaps };
             set.insert(token);
         }
     }
 
     /// The same for tokens that stand side by side in the order of shapes, from a place on.
-    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), surely: &mut TokenSet, perhaps: &mut TokenSet) {
+    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), always: &mut TokenSet, perhaps: &mut TokenSet) {
         let Some(live) = self.states[number as usize].live else { return };
-        self.judged.sort_shapes(live, tokens, surely, perhaps);
+        self.judged.sort_shapes(live, tokens, always, perhaps);
     }
 
     /// The bytes that lead on from a state.
@@ -108,7 +108,7 @@ pub(crate) struct BytesWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub trie: &'w Trie,
     pub steps: &'w mut Steps<'s>,
-    pub surely: &'w mut TokenSet,
+    pub always: &'w mut TokenSet,
     pub perhaps: &'w mut TokenSet,
 }
 
@@ -122,7 +122,7 @@ impl trie::Reader for BytesWalk<'_, '_> {
     fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
         let next = self.steps.step(self.lexeme_cache, state, byte)?;
         if let (Some(next), Some(token)) = (next, self.trie.entry_at(node as usize)) {
-            self.steps.judge(next, &[token], self.surely, self.perhaps);
+            self.steps.judge(next, &[token], self.always, self.perhaps);
         }
         Ok(next)
     }
@@ -133,7 +133,7 @@ pub(crate) struct ShapeWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub vocabulary: &'w Tokens,
     pub steps: &'w mut Steps<'s>,
-    pub surely: &'w mut TokenSet,
+    pub always: &'w mut TokenSet,
     pub perhaps: &'w mut TokenSet,
 }
 
@@ -211,12 +211,12 @@ impl ShapeWalk<'_, '_> {
                         Met { is_common: true, .. } => {}
                         Met { has_common: true, .. } => {
                             for token in tokens.iter().filter(|&&token| !most.contains(token)) {
-                                self.steps.judge(number, &[*token], self.surely, self.perhaps);
+                                self.steps.judge(number, &[*token], self.always, self.perhaps);
                             }
                         }
                         _ => {
                             let tokens = (shapes.first_token(index), tokens);
-                            self.steps.judge_shapes(number, tokens, self.surely, self.perhaps);
+                            self.steps.judge_shapes(number, tokens, self.always, self.perhaps);
                         }
                     }
                     states[shape.depth as usize] = next;
@@ -230,7 +230,7 @@ impl ShapeWalk<'_, '_> {
     fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
         let Some(next) = self.steps.step(self.lexeme_cache, from, byte)? else { return Ok(None) };
         let token = self.vocabulary.trie().entry_at(node);
-        self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+        self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
         Ok(Some((next, self.steps.loops(next))))
     }
 
@@ -256,7 +256,7 @@ impl ShapeWalk<'_, '_> {
                 continue;
             };
             let token = trie.entry_at(here.node as usize).filter(|_| !here.has_shape);
-            self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+            self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
             states[depth] = next;
             at += 1;
         }
@@ -274,7 +274,7 @@ mod tests {
     use crate::canonical::encoder::source::EncodingSource;
     use crate::canonical::encoding::Encoding;
     use crate::canonical::viability::ends::Anywhere;
-    use crate::canonical::viability::in_lexeme::sure_within;
+    use crate::canonical::viability::in_lexeme::independent_within;
 
     const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
 
@@ -362,15 +362,15 @@ mod tests {
                 let Some(end) = run(&mut lexeme_cache, start, encoding.tokens().token_bytes(token).unwrap()) else { continue };
                 tokens.insert(token);
                 let live = *lexeme_cache.live_bytes(reader.dfa, StateId(end)).unwrap();
-                if encoding.surely_goes_on_anywhere(token, &live) {
+                if encoding.keeps_end_anywhere(token, &live) {
                     expected.insert(token);
                 }
             }
             let mut known = Anywhere::default();
-            let (sure, others) =
-                sure_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
-            prop_assert_eq!(sure.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
-            prop_assert_eq!(others.len() + sure.len(), tokens.len());
+            let (independent, others) =
+                independent_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
+            prop_assert_eq!(independent.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
+            prop_assert_eq!(others.len() + independent.len(), tokens.len());
         }
     }
 }

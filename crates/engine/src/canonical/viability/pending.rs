@@ -56,7 +56,7 @@ impl<'m> Pending<'m> {
     /// Adds all that no row decides.
     pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r IndependentTokens>) {
         let mut tokens = self.mask.to_vec();
-        rows.for_each(|row| row.known.clear_sure(&mut tokens));
+        rows.for_each(|row| row.known.clear_independent(&mut tokens));
         token_set::iter(&tokens).for_each(|token| self.add(token));
     }
 

@@ -60,7 +60,7 @@ impl Run<'_> {
 
 /// What is kept of tokens that are alike.
 pub(crate) struct EquivalenceCaches<'k> {
-    pub sure: &'k ContextIndependent,
+    pub context_independent: &'k ContextIndependent,
     pub leaving: &'k mut CrossingClasses,
     pub after: &'k mut SuffixesAfter,
 }
@@ -106,7 +106,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
-        EquivalenceCaches { sure, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
+        EquivalenceCaches { context_independent, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
         pending: &mut Pending<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
@@ -114,7 +114,7 @@ impl Questions<'_, '_> {
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
         for alike in known.inside.iter() {
-            let answer = |token, place| sure.answer(&here.row, token, place);
+            let answer = |token, place| context_independent.answer(&here.row, token, place);
             if alike.groups.iter().all(|group| group.decided(answer).is_some()) {
                 for group in &alike.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
@@ -147,7 +147,7 @@ impl Questions<'_, '_> {
         let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
             let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
-            if alike.keep_ends_before(&suffix.surely) {
+            if alike.keep_ends_before(&suffix.certain) {
                 if !pending.by_groups {
                     let ways = alike.groups.iter().flat_map(|group| &group.tokens);
                     ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| pending.settle(token));
@@ -174,8 +174,8 @@ impl Questions<'_, '_> {
         pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
-        let surely = search.sure_bytes(run, after)?;
-        let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, after, &alike.sure)?;
+        let settling = search.settling_bytes(run, after)?;
+        let all = !settling.intersect(&alike.settling).is_empty() || search.may_come(run, after, &alike.settling)?;
         if all && pending.by_groups {
             return Ok(());
         }
@@ -184,8 +184,8 @@ impl Questions<'_, '_> {
             let Some(&(_, one)) = group.tokens.first() else { continue };
             let decided = if all { Some(true) } else { group.decided(&answer) };
             let mut leads_on = decided == Some(true)
-                || !surely.intersect(&group.sure).is_empty()
-                || (decided.is_none() && search.may_come(run, after, &group.sure)?);
+                || !settling.intersect(&group.settling).is_empty()
+                || (decided.is_none() && search.may_come(run, after, &group.settling)?);
             if !leads_on && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
                 leads_on = true;
                 for &place in group.after.iter().flatten() {
@@ -204,9 +204,9 @@ impl Questions<'_, '_> {
         token: u32,
         after: CursorId,
         rows: &[(Entry, IndependentTokens)],
-        sure: &ContextIndependent,
+        context_independent: &ContextIndependent,
     ) -> Option<bool> {
-        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, after));
+        let mut known = rows.iter().map(|(_, row)| context_independent.answer(&row.here.row, token, after));
         match self.threads.len() {
             1 => known.next()?,
             _ => known.any(|known| known == Some(true)).then_some(true),
@@ -219,17 +219,17 @@ impl Questions<'_, '_> {
         token: u32,
         after: CursorId,
         rows: &[(Entry, IndependentTokens)],
-        (sure, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
+        (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, IndependentTokens { here: RowHere { row, .. }, .. }) in rows {
             let is_only = self.threads.len() == 1;
-            match sure.answer(row, token, after) {
+            match context_independent.answer(row, token, after) {
                 Some(true) => return Ok(true),
                 // Another thread may lead on where this one does not.
                 Some(false) if is_only => return Ok(false),
                 Some(false) => {}
-                None if sure.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
+                None if context_independent.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
                     let alone = match is_only {
                         true => here,
                         false => self.run.stacks.configuration(&mut vec![*thread])?,
@@ -237,9 +237,9 @@ impl Questions<'_, '_> {
                     self.search.stay_with(Some(*thread));
                     let found = self.search_after(alone, token, after)?;
                     if self.holds_of_lexeme(*thread, found) {
-                        sure.add(row, token, after, found != Some(false));
+                        context_independent.add(row, token, after, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_way(*thread, alone, (token, after), (row, sure))?;
+                            self.ask_other_way(*thread, alone, (token, after), (row, context_independent))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -277,16 +277,17 @@ impl Questions<'_, '_> {
         thread: Entry,
         alone: SetId,
         (token, after): (u32, CursorId),
-        (row, sure): (&Arc<Row>, &mut ContextIndependent),
+        (row, context_independent): (&Arc<Row>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
         let ways = self.search.places.advance_both(self.encoding, self.place, token);
         let other = ways.into_iter().flatten().find(|&way| way != after);
-        let is_asked =
-            |&other: &CursorId| self.search.looked_in_all <= SEARCHED && sure.answer(row, token, other).is_none();
+        let is_asked = |&other: &CursorId| {
+            self.search.looked_in_all <= SEARCHED && context_independent.answer(row, token, other).is_none()
+        };
         if let Some(other) = other.filter(is_asked) {
             let found = self.search_after(alone, token, other)?;
             if self.holds_of_lexeme(thread, found) {
-                sure.add(row, token, other, found != Some(false));
+                context_independent.add(row, token, other, found != Some(false));
             }
         }
         Ok(())

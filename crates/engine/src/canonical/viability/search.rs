@@ -128,8 +128,8 @@ impl<'e> Search<'e> {
     fn search_here(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
         let next = *self.found.ahead.next(run, end.configuration)?;
         let merging = self.encoding.merging(end.token);
-        let sure = self.encoding.sure_bytes(self.places.cursor(end.place), &merging, &next.surely);
-        if !sure.is_empty() {
+        let settling = self.encoding.settling_bytes(self.places.cursor(end.place), &merging, &next.certain);
+        if !settling.is_empty() {
             return Ok(true);
         }
         // Within a lexeme it counts whether something beyond it was looked at.
@@ -197,7 +197,9 @@ impl<'e> Search<'e> {
         if may_end && !self.places.may_end(self.encoding, end.place) {
             return Ok(false);
         }
-        if self.encoding.sure_bytes(self.places.cursor(end.place), &self.encoding.merging(end.token), &bytes) == bytes {
+        if self.encoding.settling_bytes(self.places.cursor(end.place), &self.encoding.merging(end.token), &bytes)
+            == bytes
+        {
             return Ok(true);
         }
         // What a text that comes in any case decides holds for all that goes on with it.
@@ -206,8 +208,8 @@ impl<'e> Search<'e> {
 
     /// Whether some of these bytes, and something after it, may come.
     pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
-        let Next { bytes: next, surely, .. } = *self.found.ahead.next(run, configuration)?;
-        if !surely.intersect(bytes).is_empty() {
+        let Next { bytes: next, certain, .. } = *self.found.ahead.next(run, configuration)?;
+        if !certain.intersect(bytes).is_empty() {
             return Ok(true);
         }
         for byte in next.intersect(bytes).iter() {
@@ -226,13 +228,13 @@ impl<'e> Search<'e> {
     /// The same, and whether characters were looked at that come after the lexemes of the configuration.
     fn decided_in_lexeme(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<(Option<bool>, bool), EngineError> {
         let (encoding, TokenEnd { configuration, token, place }) = (self.encoding, end);
-        let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
+        let Next { bytes, certain, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
             return Ok((Some(true), false));
         }
         let merging = encoding.merging(token);
-        let settling = encoding.sure_bytes(self.places.cursor(place), &merging, &bytes);
-        if !settling.intersect(&surely).is_empty() {
+        let settling = encoding.settling_bytes(self.places.cursor(place), &merging, &bytes);
+        if !settling.intersect(&certain).is_empty() {
             return Ok((Some(true), false));
         }
         for byte in settling.iter() {
@@ -372,9 +374,9 @@ impl<'e> Search<'e> {
         Ok((bytes, may_end))
     }
 
-    /// The bytes that surely lead on.
-    pub fn sure_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
-        Ok(self.found.ahead.next(run, configuration)?.surely)
+    /// The bytes that are certainly live.
+    pub fn settling_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
+        Ok(self.found.ahead.next(run, configuration)?.certain)
     }
 
     /// The configuration after a byte.

@@ -60,7 +60,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let same = self.stacks.configuration(&mut starts)?;
-        // Of the others it is not sure that they may come.
+        // Whether the others may come is not certain.
         let mut next = json_whitespace();
         for byte in without_whitespace(&search.next_bytes(self, same)?.0).iter() {
             if search.may_come(self, same, &ByteSet::of(byte))? {

@@ -256,7 +256,7 @@ impl KnownWay {
 
     fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownWay {
         let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
-        let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, after, left);
+        let mut leads_on = |left: usize| is_always_viable(encoding, places, next, token, after, left);
         // Nearly always one more character is needed, because the last one goes with what follows.
         let needs = match leads_on(1) {
             true if !is_dead_at_last && leads_on(0) => Some(0),
@@ -276,7 +276,7 @@ pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
 
 /// Whether a whitespace token has a continuation where these bytes, whitespace among them, may follow: so much whitespace at
 /// most.
-fn surely_leads_on(
+fn is_always_viable(
     encoding: &Encoder,
     places: &mut Cursors,
     next: &ByteSet,
@@ -287,7 +287,7 @@ fn surely_leads_on(
     let merging = encoding.merging(token);
     let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.sure_bytes(places.cursor(after), &merging, first).is_empty() {
+    if !encoding.settling_bytes(places.cursor(after), &merging, first).is_empty() {
         return true;
     }
     // After whitespace the same may follow again; what follows anything else is not known here.
