@@ -163,7 +163,7 @@ fn continuations(compiled: &Arc<CompiledGrammar>) -> Result<(Continuations, bool
     let vocabulary = compiled.vocabulary();
     let stop = vocabulary.stop_token_ids()[0];
     let mut continuations = Continuations::new();
-    // The shortest first. Every byte is a token, so a mask tells which bytes may come.
+    // The shortest first. Every byte is a token, so a mask says which bytes may come.
     let mut work = VecDeque::from([(GrammarMatcher::new(compiled.clone(), &MatcherOptions::default())?, Vec::new())]);
     let mut beginnings = 0;
     while let Some((mut matcher, text)) = work.pop_front() {

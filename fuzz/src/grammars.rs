@@ -53,7 +53,7 @@ pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
     let [number, string, letters] = ["-?[0-9](\\.[0-9]{1,2})?(e[0-9])?", r#""(a|\\u0061|b|\\n|é){0,2}""#, "\"[ab]*\""]
         .map(|pattern| maker.pattern(pattern));
     maker.values.extend([number, string, letters]);
-    // Without arrays, whose elements may have to differ, more can be told of an object before it is read.
+    // Without arrays, whose elements may have to differ, more can be known of an object before it is read.
     let objects_only = choices.chance(4);
     for _ in 0..1 + choices.below(3) {
         let is_object = objects_only || choices.chance(2);
@@ -360,15 +360,15 @@ impl Maker {
 
     fn surface(&mut self, choices: &mut Choices<'_>) -> Surface {
         let exprs = &mut self.builder.exprs;
-        let blank = exprs.literal(b" ");
-        let blanks = match choices.below(3) {
+        let space = exprs.literal(b" ");
+        let spaces = match choices.below(3) {
             0 => ExprId::EMPTY,
-            1 => exprs.repeat(blank, 0, Some(2)),
-            _ => exprs.repeat(blank, 0, None),
+            1 => exprs.repeat(space, 0, Some(2)),
+            _ => exprs.repeat(space, 0, None),
         };
         let mut framed = |left: &[u8], right: &[u8]| {
             let (left, right) = (exprs.literal(left), exprs.literal(right));
-            exprs.concat_all(&[left, blanks, right])
+            exprs.concat_all(&[left, spaces, right])
         };
         Surface {
             empty: framed(b"{", b"}"),

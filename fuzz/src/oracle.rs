@@ -29,7 +29,7 @@ impl Text {
 /// Places in a text, one bit each.
 type Ends = u128;
 
-/// The longest text that can be told.
+/// The longest text that can be decided.
 pub const MAX_LEN: usize = 100;
 
 /// Recognises texts of one grammar.
@@ -63,8 +63,8 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to tell, or was cut into tokens and has
-    /// parts with budgets of tokens: which ends these have is not told here.
+    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to decide, or was cut into tokens
+    /// and has parts with budgets of tokens: which ends these have is not decided here.
     pub fn matches(&mut self, text: &Text) -> Option<bool> {
         let has_budgets = || {
             let is_budget = |node: &Node| matches!(node, Node::Marked { mark: Mark::MaxTokens(_), .. });
@@ -314,7 +314,7 @@ impl Had {
     }
 }
 
-/// A JSON text by which equal values are found; other texts as they are, without blanks around them. For small numbers.
+/// A JSON text by which equal values are found; other texts as they are, without whitespace around them. For small numbers.
 fn json_value(written: &[u8]) -> String {
     let text = String::from_utf8_lossy(written).trim().to_string();
     match serde_json::from_str::<serde_json::Value>(&text) {

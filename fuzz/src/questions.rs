@@ -225,7 +225,7 @@ pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     let forced = matcher.forced_bytes()?;
     let tried = forced_by_trying(&matcher)?;
     let beginning = &forced[..forced.len().min(TRIED)];
-    // Bytes tell nothing of the single tokens that may come in their place.
+    // Bytes say nothing of the single tokens that may come in their place.
     assert!(tried.starts_with(beginning), "{forced:?} and {tried:?}: {what}");
     assert!(setting.has_token_nodes() || beginning == tried, "{forced:?} and {tried:?}: {what}");
     let text = matcher.forced_text()?;

@@ -141,7 +141,7 @@ fn child(run: &Run, from: u64, time: Duration, counts: &mut Counts) -> (End, u64
     (if is_done && status.success() { End::Done } else { End::Died(status) }, last, failures)
 }
 
-/// How long a process is waited for: by its own processor time where the system tells it, so that a machine that is busy
+/// How long a process is waited for: by its own processor time where the system reports it, so that a machine that is busy
 /// makes no case endless.
 struct Patience {
     process: u32,
@@ -171,7 +171,7 @@ impl Patience {
 /// What a process has spent, all its threads together; `None` where the system does not say.
 fn processor_time(process: u32) -> Option<Duration> {
     let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold blanks; after it these are the 12th and the 13th field.
+    // The name of the program, in parentheses, may hold spaces; after it these are the 12th and the 13th field.
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
     // A hundred a second, on every Linux.

@@ -1,6 +1,6 @@
-//! One process of a run: it works through cases by number, tells its parent where it is, and makes panics small itself.
+//! One process of a run: it works through cases by number, reports to its parent where it is, and makes panics small itself.
 //!
-//! What it tells are lines: `case N` before each, `counts ...` now and then, `failure FILE` with the message after it.
+//! What it reports are lines: `case N` before each, `counts ...` now and then, `failure FILE` with the message after it.
 
 use std::io::{self, Write};
 use std::panic;
@@ -50,28 +50,28 @@ pub fn run_case(target: &Target, data: &[u8]) -> Counts {
 pub fn work(work: &Work) {
     panic::set_hook(Box::new(|info| *LAST_PANIC.lock().expect("only the hook writes") = info.to_string()));
     let begun = Instant::now();
-    let (mut counts, mut told) = (Counts::default(), Instant::now());
+    let (mut counts, mut reported) = (Counts::default(), Instant::now());
     let mut failures: Vec<String> = Vec::new();
     for number in work.from..work.to.min(work.from + MAX_CASES) {
         if begun.elapsed() >= work.time || failures.len() >= MAX_FAILURES {
             break;
         }
-        tell(&format!("case {number}"));
+        report(&format!("case {number}"));
         let data = case_bytes(work.seed, number);
         match panic::catch_unwind(|| run_case(work.target, &data)) {
             Ok(more) => counts += more,
             Err(_) => failed(work, number, &data, &mut failures),
         }
-        if told.elapsed() > Duration::from_millis(500) {
-            tell(&counts.line());
-            (counts, told) = (Counts::default(), Instant::now());
+        if reported.elapsed() > Duration::from_millis(500) {
+            report(&counts.line());
+            (counts, reported) = (Counts::default(), Instant::now());
         }
     }
-    tell(&counts.line());
-    tell("done");
+    report(&counts.line());
+    report("done");
 }
 
-fn tell(line: &str) {
+fn report(line: &str) {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).expect("the parent reads");
 }
@@ -95,7 +95,7 @@ fn failed(work: &Work, number: u64, data: &[u8], failures: &mut Vec<String>) {
     let begun = Instant::now();
     let small = minimize(data, 3_000, |candidate| {
         // The parent takes silence for a case without an end.
-        tell(&format!("case {number}"));
+        report(&format!("case {number}"));
         begun.elapsed() < Duration::from_secs(60)
             && panic::catch_unwind(|| run_case(work.target, candidate)).is_err()
             && kind_of(&last_panic()) == kind
@@ -104,7 +104,7 @@ fn failed(work: &Work, number: u64, data: &[u8], failures: &mut Vec<String>) {
     let message = last_panic();
     let path = work.out.join(format!("{}-{}-{number}-panic.bin", work.target.name, work.seed));
     save(work.target, &path, &small, &message);
-    tell(&format!("failure {}", path.display()));
+    report(&format!("failure {}", path.display()));
 }
 
 /// Keeps a case, and beside it what it is and why it failed.

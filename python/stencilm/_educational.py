@@ -254,7 +254,7 @@ SCALARS = {
 
 
 def json_schema(schema: Mapping[str, Any]) -> Expr:
-    """The texts of `Grammar.from_json_schema` with no blanks to choose, strict, digits spelling."""
+    """The texts of `Grammar.from_json_schema` in one fixed layout, strict, digits spelling."""
     rules: dict[str, Rule] = {}
 
     def read(part: Mapping[str, Any]) -> Expr:

@@ -22,7 +22,7 @@ use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;
 use crate::mask::cache::KeptMask;
 use crate::mask::pipeline::{DecidedMask, Masks, PlainMask};
-use crate::parse::stepper::{Doubt, Mode, Run, Scratch};
+use crate::parse::stepper::{Assumptions, Mode, Run, Scratch};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{NIL, SetId, Stacks};
 
@@ -470,7 +470,7 @@ impl Layout {
             mode: Mode::Exact,
             names: NIL,
             text: None,
-            doubt: Doubt::default(),
+            assumed: Assumptions::default(),
             tokens: 0,
             spent_at: None,
             known: None,
@@ -496,16 +496,16 @@ impl Layout {
         })
     }
 
-    /// Writes the mask of a configuration, without stop tokens, from the cache where it is known; with `told` it says what
+    /// Writes the mask of a configuration, without stop tokens, from the cache where it is known; with `report` it says what
     /// a mask depends on. What the computation adds to `stacks` stays there.
     pub(crate) fn plain_mask(
         &self,
         stacks: &mut Stacks,
         configuration: SetId,
         mask: &mut [u32],
-        told: bool,
+        report: bool,
     ) -> Result<PlainMask, EngineError> {
-        Ok(self.decide_mask(stacks, configuration, mask, told)?.finish(mask))
+        Ok(self.decide_mask(stacks, configuration, mask, report)?.finish(mask))
     }
 
     /// The same before it is written; see [`Masks::decide`].
@@ -514,10 +514,10 @@ impl Layout {
         stacks: &mut Stacks,
         configuration: SetId,
         mask: &mut [u32],
-        told: bool,
+        report: bool,
     ) -> Result<DecidedMask, EngineError> {
         let mut masks = lock(&self.masks);
-        self.with(stacks, |run| masks.decide(run, &self.vocabulary, configuration, mask, told))
+        self.with(stacks, |run| masks.decide(run, &self.vocabulary, configuration, mask, report))
     }
 }
 

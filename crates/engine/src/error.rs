@@ -28,13 +28,13 @@ pub enum EngineError {
          allow more values"
     )]
     TooFewValues(u32),
-    /// Telling whether a new element is left takes too long.
+    /// Deciding whether a new element is left takes too long.
     #[error(
         "telling whether an element can still differ from those before it took more than {0} steps; allow elements of which \
          there are endlessly many, or fewer elements"
     )]
     UniqueTooCostly(usize),
-    /// Telling whether a new key is left takes too long.
+    /// Deciding whether a new key is left takes too long.
     #[error(
         "telling whether a key can still differ from those that the object has took more than {0} steps; allow keys of \
          which there are endlessly many, or fewer members"

@@ -10,7 +10,7 @@ pub struct Limits {
     pub grammar_expressions: usize,
     /// The greatest number of expressions derived in one operation, such as one mask.
     pub derived_expressions: usize,
-    /// The greatest number of expressions visited to tell whether an intersection or a complement matches anything.
+    /// The greatest number of expressions visited to decide whether an intersection or a complement matches anything.
     pub search_steps: usize,
     /// The greatest number of states of one automaton, which belongs to the lexemes that may come at one place.
     pub automaton_states: usize,

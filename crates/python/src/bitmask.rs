@@ -44,7 +44,7 @@ impl<'py> Rows<'py> {
             return Rows::of_buffer(buffer, words);
         }
         // A tensor of torch, seen as an array of numpy, is several times faster to reach than through DLPack. (Others'
-        // `numpy()` may be a copy. A tensor of another device refuses, and is told why below.)
+        // `numpy()` may be a copy. A tensor of another device refuses, and the reason comes below.)
         if is_torch_tensor(bitmask)
             && let Ok(array) = bitmask.call_method0("numpy")
             && let Ok(buffer) = PyBuffer::<i32>::get(&array)

@@ -378,11 +378,11 @@ impl Matcher {
     /// Whether each is a literal, and its text.
     fn _candidates(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(bool, String)>> {
         let candidates = self.with(py, |inner| inner.candidates(limit))?;
-        let told = candidates.into_iter().map(|candidate| match candidate {
+        let converted = candidates.into_iter().map(|candidate| match candidate {
             Candidate::Literal(text) => (true, text),
             Candidate::Pattern(pattern) => (false, pattern),
         });
-        Ok(told.collect())
+        Ok(converted.collect())
     }
 
     /// A shortest text that completes what was accepted; empty where it is complete. Changes nothing.

@@ -24,7 +24,7 @@ pub const RECENT: usize = 8;
 /// So many are tried one by one, each with work of its own; so deep below each other things are looked for.
 pub const FEW: usize = 64;
 
-/// So many are listed, kept or told apart for one thing.
+/// So many are listed, kept or distinguished for one thing.
 pub const MANY: usize = 500;
 
 /// So many places are looked at where there is a cheap way without. Scratch that has more is made anew for the next operation: to

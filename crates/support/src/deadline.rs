@@ -116,27 +116,27 @@ struct Clock {
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
     static LEFT: Cell<u32> = const { Cell::new(0) };
-    /// With what the operation was told to end last, within the part that [`unless_ended`] runs.
-    static TOLD: Cell<Option<LimitExceeded>> = const { Cell::new(None) };
+    /// What last ended the operation, within the part that [`unless_ended`] runs.
+    static ENDED: Cell<Option<LimitExceeded>> = const { Cell::new(None) };
 }
 
-/// Puts back what was there before, the watch and what it has told, also where the operation panics.
+/// Puts back what was there before, the watch and what it has reported, also where the operation panics.
 struct Restore {
     watch: Option<Watch>,
-    told: Option<LimitExceeded>,
+    ended: Option<LimitExceeded>,
 }
 
 impl Restore {
     /// Sets this watch in the place of the one that is there.
     fn instead_of(watch: Option<Watch>) -> Restore {
-        Restore { watch: WATCH.with(|place| std::mem::replace(&mut *place.borrow_mut(), watch)), told: TOLD.get() }
+        Restore { watch: WATCH.with(|place| std::mem::replace(&mut *place.borrow_mut(), watch)), ended: ENDED.get() }
     }
 }
 
 impl Drop for Restore {
     fn drop(&mut self) {
         WATCH.with(|watch| *watch.borrow_mut() = self.watch.take());
-        TOLD.set(self.told);
+        ENDED.set(self.ended);
     }
 }
 
@@ -240,20 +240,21 @@ pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
     operation()
 }
 
-/// Runs a part of an operation that goes on where the part fails. An end is told once, and another error may stand in its place by
-/// then, or none: so it is not the result that says whether the operation is to end, but whether it was told so within the part.
+/// Runs a part of an operation that goes on where the part fails. An end is reported once, and another error may stand in its
+/// place by then, or none: so it is not the result that says whether the operation is to end, but whether an end was reported
+/// within the part.
 ///
 /// # Errors
-/// What it was told, as in [`check_time`].
+/// What ended it, as in [`check_time`].
 pub fn unless_ended<T>(part: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
-    let before = TOLD.replace(None);
+    let before = ENDED.replace(None);
     let found = part();
-    let told = TOLD.get();
-    TOLD.set(told.or(before));
-    told.map_or(Ok(found), Err)
+    let ended = ENDED.get();
+    ENDED.set(ended.or(before));
+    ended.map_or(Ok(found), Err)
 }
 
-/// What a search has found; `None` where it could not be told, for it came to a bound of its own.
+/// What a search has found; `None` where it came to a bound of its own before it could decide.
 ///
 /// # Errors
 /// Where the operation is to end: that says nothing of what was searched for.
@@ -306,7 +307,7 @@ fn look(at_once: bool) -> Result<(), LimitExceeded> {
     };
     WATCH.with(|place| *place.borrow_mut() = Some(watch));
     if let Err(limit) = answer {
-        TOLD.set(Some(limit));
+        ENDED.set(Some(limit));
     }
     answer
 }
@@ -423,31 +424,31 @@ mod tests {
         assert_eq!(watch(false).over(|| checks(10 * CHECKS)), Ok(()));
     }
 
-    /// A watch that tells an end at one look alone.
-    fn told_once(look: usize) -> Watch {
+    /// A watch that reports an end at one check alone.
+    fn ended_once(look: usize) -> Watch {
         let looks = std::sync::atomic::AtomicUsize::new(0);
         Watch::new(60_000, None).giving_way(Arc::new(move || looks.fetch_add(1, Ordering::Relaxed) == look))
     }
 
     #[test]
-    fn an_end_that_is_told_once_is_known_of_a_part_that_swallowed_it() {
+    fn an_end_reported_once_is_known_of_a_part_that_swallowed_it() {
         let deaf = || (0..4).filter(|_| check_time_now().is_err()).count();
-        let part = |look| told_once(look).over(|| (unless_ended(deaf), unless_ended(deaf)));
+        let part = |look| ended_once(look).over(|| (unless_ended(deaf), unless_ended(deaf)));
         let ended = Err(LimitExceeded::Interrupted);
         assert_eq!([3, 4, 8].map(part), [(ended, Ok(0)), (Ok(0), ended), (Ok(0), Ok(0))]);
         // The part around it knows, and so does not who comes later.
         let around = || unless_ended(|| (unless_ended(deaf), unless_ended(deaf)).1);
-        assert_eq!(told_once(2).over(|| (around(), around())), (ended.map(|_: usize| Ok(0)), Ok(Ok(0))));
-        assert_eq!(unless_ended(|| told_once(0).over(deaf)), Ok(1), "the end of what has a watch of its own");
-        assert_eq!(told_once(0).over(|| unless_ended(|| unwatched(deaf))), Ok(0));
+        assert_eq!(ended_once(2).over(|| (around(), around())), (ended.map(|_: usize| Ok(0)), Ok(Ok(0))));
+        assert_eq!(unless_ended(|| ended_once(0).over(deaf)), Ok(1), "the end of what has a watch of its own");
+        assert_eq!(ended_once(0).over(|| unless_ended(|| unwatched(deaf))), Ok(0));
     }
 
     #[test]
     fn a_bound_of_its_own_is_no_end() {
-        let search = |found: Result<u8, LimitExceeded>| told_once(0).over(|| decided(|| check_time_now().and(found)));
+        let search = |found: Result<u8, LimitExceeded>| ended_once(0).over(|| decided(|| check_time_now().and(found)));
         assert_eq!(search(Ok(1)), Err(LimitExceeded::Interrupted));
         let own = || decided(|| Err::<u8, _>(LimitExceeded::Search(1)));
-        assert_eq!(told_once(0).over(own), Ok(None));
+        assert_eq!(ended_once(0).over(own), Ok(None));
         assert_eq!(decided(|| Ok::<_, LimitExceeded>(1)), Ok(Some(1)));
     }
 

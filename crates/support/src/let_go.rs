@@ -148,13 +148,13 @@ mod tests {
     use super::*;
 
     /// Says where it is dropped, once it may be.
-    struct Told {
+    struct Reporting {
         name: usize,
         may: Option<Receiver<()>>,
         dropped: Sender<(usize, ThreadId)>,
     }
 
-    impl Drop for Told {
+    impl Drop for Reporting {
         fn drop(&mut self) {
             if let Some(may) = &self.may {
                 may.recv().expect("told that it may be dropped");
@@ -170,8 +170,8 @@ mod tests {
         let here = thread::current().id();
         for _ in 0..3 {
             let (go_on, may) = channel();
-            let (dropped, told) = channel();
-            let thing = |name, may| Box::new(Told { name, may, dropped: dropped.clone() });
+            let (dropped, dropped_names) = channel();
+            let thing = |name, may| Box::new(Reporting { name, may, dropped: dropped.clone() });
             thread.let_go(thing(0, Some(may)), 3 * MOST_WAITING);
             while thread.queue().at_work == 0 {
                 std::thread::yield_now();
@@ -179,15 +179,15 @@ mod tests {
             thread.let_go(thing(1, None), MOST_WAITING / 2);
             thread.let_go(thing(2, None), MOST_WAITING / 2);
             assert_eq!(thread.queue().held(), 4 * MOST_WAITING);
-            assert!(told.try_recv().is_err());
+            assert!(dropped_names.try_recv().is_err());
 
             // No more may wait: this is dropped at once.
             thread.let_go(thing(3, None), 1);
-            assert_eq!(told.try_recv(), Ok((3, here)));
+            assert_eq!(dropped_names.try_recv(), Ok((3, here)));
 
             go_on.send(()).expect("the thread waits");
             for expected in 0..3 {
-                let (name, by) = told.recv().expect("all are dropped");
+                let (name, by) = dropped_names.recv().expect("all are dropped");
                 assert_eq!(name, expected);
                 assert_ne!(by, here);
             }
@@ -208,8 +208,8 @@ mod tests {
         let child = thread_of(2, &last);
         assert!(!ptr::eq(parent, child) && ptr::eq(child, thread_of(2, &last)));
 
-        let (dropped, told) = channel();
-        child.let_go(Box::new(Told { name: 7, may: None, dropped }), MOST_WAITING);
-        assert_eq!(told.recv().expect("it is dropped").0, 7);
+        let (dropped, dropped_names) = channel();
+        child.let_go(Box::new(Reporting { name: 7, may: None, dropped }), MOST_WAITING);
+        assert_eq!(dropped_names.recv().expect("it is dropped").0, 7);
     }
 }

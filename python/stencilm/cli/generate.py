@@ -87,13 +87,13 @@ def generate(
         ),
     ] = "auto",
     compact: Annotated[
-        bool, typer.Option("--compact", help="Write no blank between the parts of JSON.")
+        bool, typer.Option("--compact", help="Write no whitespace between the parts of JSON.")
     ] = False,
     indent: Annotated[
         int | None, typer.Option(help="Write JSON with this indent, one entry on a line.")
     ] = None,
     max_whitespace: Annotated[
-        int | None, typer.Option(help="The most blanks in a row between the parts of JSON.")
+        int | None, typer.Option(help="The longest run of whitespace between the parts of JSON.")
     ] = None,
     escapes: Annotated[
         str,

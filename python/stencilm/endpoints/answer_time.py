@@ -1,7 +1,7 @@
 """How long an answer is read: what the timeout of a client does not bound.
 
 One idea: a client's timeout is for each read, so an endpoint that goes on sending something, be it
-blanks, reasoning or comments, is never late for it. An answer has a time of its own, after which
+spaces, reasoning or comments, is never late for it. An answer has a time of its own, after which
 what has come is all of it.
 """
 

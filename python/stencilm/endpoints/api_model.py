@@ -178,7 +178,7 @@ class _Reading:
     def take(self, read: Callable[[Any], Piece], part: Any) -> tuple[bool, str]:
         """Take one more part: whether it is of use to read on, and what is new of the text.
 
-        What is new is empty while blanks may come again that were held back.
+        What is new is empty while whitespace that was held back may come again.
 
         Raises:
             ResponseFailed: It is no part of an answer, or the answer has no end.
@@ -279,7 +279,7 @@ class _Reading:
         return has_other and getattr(error, "status_code", None) in _UNSUPPORTED
 
     def _rest(self) -> str:
-        """The text after the prefix: blanks that were held back may come again."""
+        """The text after the prefix: whitespace that was held back may come again."""
         held = self.request.held_back
         if self.request.is_wrapped:
             return unwrapped(self.text)

@@ -34,7 +34,7 @@ class Request:
         route: Which resource of the client.
         means: What the call is called in traces.
         arguments: The arguments of the call.
-        held_back: Blanks at the end of the prefix that were not sent; an answer may begin with
+        held_back: Whitespace at the end of the prefix that was not sent; an answer may begin with
             them.
         options: What may be chosen, where the answer is a label.
         is_rest: The answer goes on after the prefix; else it may be the whole text.
@@ -334,7 +334,7 @@ def _going_on(
         ]
         return _chat(ask, model, capabilities, messages, means, more=more, limit=limit,
                      is_rest="logit_bias" in more)  # fmt: skip
-    # Neither templates nor older models of Anthropic keep blanks at the end of a message.
+    # Neither templates nor older models of Anthropic keep whitespace at the end of a message.
     sent = ask.prefix.rstrip()
     last: dict[str, Any] = {"role": "assistant", "content": sent}
     if how == "prefix":

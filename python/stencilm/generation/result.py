@@ -105,7 +105,7 @@ class Generation(Shown, Generic[T]):
         filled: The stretches of the text that no model wrote, in order.
         refused: What was written before, and what the type's own validators refused; the model was
             told why each time.
-        reasoning: What the model wrote before the text to reason, without markers and the blanks
+        reasoning: What the model wrote before the text to reason, without markers and whitespace
             around it; None where it was not asked to. In the draft mode the draft.
         guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
             corrections, and what it cost.

@@ -53,7 +53,7 @@ Formats: TypeAlias = Literal["enforced", "annotation"]
 OnUnsupported: TypeAlias = Literal["error", "relax"]
 
 DEFAULT_MAX_WHITESPACE = 64
-_BLANKS = " \t\n\r"
+_WHITESPACE = " \t\n\r"
 _MAX_COUNT = 2**32 - 1
 
 
@@ -77,9 +77,9 @@ class SchemaOptions(TypedDict, total=False):
     """The options with which a JSON Schema is read, wherever one is taken.
 
     Attributes:
-        any_whitespace: Allow blanks wherever JSON does. Where False the one layout is that of
+        any_whitespace: Allow whitespace wherever JSON does. Where False the one layout is that of
             `json.dumps` with `indent` and `separators`. Default True.
-        compact: Write no blank at all: short for `any_whitespace=False, separators=(",", ":")`.
+        compact: Write no whitespace: short for `any_whitespace=False, separators=(",", ":")`.
             Default False.
         indent: How many spaces a level is indented; None for a single line. Without effect
             while any_whitespace is True. Default None.
@@ -88,7 +88,7 @@ class SchemaOptions(TypedDict, total=False):
             is True. Default None.
         strict_mode: Close objects and tuples that do not say whether they are open. Where
             False undeclared properties are allowed, as the specification says. Default False.
-        max_whitespace: The longest run of blanks, so that a model cannot run away in them;
+        max_whitespace: The longest run of whitespace, so that a model cannot run away in it;
             None for no bound. Default 64.
         property_order: "declared" writes known properties in the order of the schema, "any"
             in every order. Default "declared".
@@ -493,7 +493,7 @@ def _checked_separators(value: Any) -> tuple[str, str] | None:
         raise TypeError(f"separators is {value!r}, but must be two strings such as (',', ': ')")
     between_items, after_key = value
     for part, mark in ((between_items, ","), (after_key, ":")):
-        if part.strip(_BLANKS) != mark:
+        if part.strip(_WHITESPACE) != mark:
             raise ValueError(
                 f"separators holds {part!r}, but must hold {mark!r} there, with blanks around it "
                 "at most"

@@ -103,9 +103,9 @@ class JSONSchemaFormat(_Value):
         json_schema: The schema, as a dict or a bool.
         style: "json", or how a family of models writes the arguments of a call.
         any_order: Properties in any order; in some styles at most 32 of them.
-        any_whitespace: Blanks wherever they may stand.
+        any_whitespace: Whitespace wherever it may stand.
         strict_mode: Close objects that do not say whether they are open.
-        max_whitespace: The longest run of blanks; None for no bound. It may also be given as
+        max_whitespace: The longest run of whitespace; None for no bound. It may also be given as
             `max_whitespace_cnt`, the name that engines use, where None leaves the default.
         excludes: Texts that must not come within a string or a name of the value, as they are
             written: in JSON between the quotes.

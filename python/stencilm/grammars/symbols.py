@@ -19,7 +19,7 @@ from stencilm.shown import in_a_line
 class SymbolTable:
     """A set of names, any one of which may stand where a grammar says `%symbols("...")`.
 
-    Tables of equal names are equal. A name is any text of at least one character, with blanks and
+    Tables of equal names are equal. A name is any text of at least one character, with spaces and
     quotes if it has them. A grammar is made with its tables, so it does not follow later changes.
 
     Args:

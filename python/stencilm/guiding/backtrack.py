@@ -57,7 +57,7 @@ def readable(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates as a model would read them.
 
     A pattern that begins with few known words is these (`(?:LIKE|IN)[ ]+` is `LIKE` and `IN`), and
-    blanks stand only where there is nothing else.
+    whitespace stands only where there is nothing else.
     """
     found: dict[Candidate, None] = {}
     for candidate in candidates:
@@ -76,7 +76,7 @@ def shown_candidate(candidate: Candidate) -> str:
 def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
     """The text among the candidates that shares the longest beginning with what was rejected.
 
-    Blanks, quotes and the case of letters do not count; None where not even one letter is shared.
+    Whitespace, quotes and case do not count; None where not even one letter is shared.
     """
     wanted = _bare(rejected.decode("utf-8", "replace"))
     best, longest = None, 0

@@ -27,7 +27,7 @@ _BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
 _NUMBER_BEGUN = re.compile(r"(?<![\w.+-])(?:-\d*|\d+)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?\Z")
 _MORE_OF_NUMBER = re.compile(r"\d|\.(?!0+(?!\w|\.\d))\d|[eE][-+]?\d")
 _WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BLANKS = re.compile(r"\s*")
+_WHITESPACE = re.compile(r"\s*")
 _RUN_STOP = re.compile(r"[}\]\n,]|\s/[/*]|\s#")
 _LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # of a string that began without one
 _COMMENT = re.compile(r"\s*/[/*]|\s+#")
@@ -248,7 +248,7 @@ def _key(text: str, at: int) -> tuple[Scalar, int]:
 
 def _ends(text: str, at: int, scalar: Scalar, parent: Elements | Members) -> bool:
     """Whether a value that was read up to a place ends there: what follows is no part of it."""
-    behind = _BLANKS.match(text, at)
+    behind = _WHITESPACE.match(text, at)
     place = at if behind is None else behind.end()
     following = text[place : place + 1]
     if scalar.kind != "string" and _LATE_QUOTE.match(text, at):

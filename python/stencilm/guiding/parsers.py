@@ -74,7 +74,7 @@ def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Can
 
     Returns:
         The beginning, and up to 16 candidates: `Literal` for a text, `Pattern` for what has many.
-        What begins with a known text, such as a keyword and the blank after it, is that text.
+        What begins with a known text, such as a keyword and the space after it, is that text.
 
     Examples:
         >>> import stencilm

@@ -46,13 +46,13 @@ def without_repetition(
     return best
 
 
-def forced_blanks(matcher: GrammarMatcher, draft: bytes) -> bytes:
-    """Blanks that must come and that a dead draft left out; none where that does not help."""
-    blanks = matcher.find_jump_forward_string().encode()
-    if not blanks or blanks.strip():
+def forced_whitespace(matcher: GrammarMatcher, draft: bytes) -> bytes:
+    """Whitespace that must come and that a dead draft left out; none where that does not help."""
+    whitespace = matcher.find_jump_forward_string().encode()
+    if not whitespace or whitespace.strip():
         return b""
-    after = fitting(matcher, blanks + draft)
-    return blanks if after - len(blanks) > fitting(matcher, draft) else b""
+    after = fitting(matcher, whitespace + draft)
+    return whitespace if after - len(whitespace) > fitting(matcher, draft) else b""
 
 
 def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:

@@ -220,7 +220,7 @@ class _Piece:
         before: The piece before; None for what stands for the beginning.
         text: The piece.
         number: How many pieces there are before it.
-        blanks: The blanks that the grammar has after it, where that is known.
+        whitespace: The whitespace that the grammar has after it, where that is known.
         comma: The comma after it, where that is known.
         fits: Whether a member of the object that goes on after it may come next, where known.
     """
@@ -228,7 +228,7 @@ class _Piece:
     before: _Piece | None
     text: bytes
     number: int
-    blanks: bytes | None = None
+    whitespace: bytes | None = None
     comma: _Piece | None = None
     fits: dict[int, bool] = field(default_factory=dict)
 
@@ -287,12 +287,12 @@ class _Cursor:
         self._path.append(behind)
         return None if is_whole and _must_go_on(matcher) else behind
 
-    def blanks(self, piece: _Piece) -> bytes:
-        """The blanks that the grammar has after a piece."""
-        if piece.blanks is None:
+    def whitespace(self, piece: _Piece) -> bytes:
+        """The whitespace that the grammar has after a piece."""
+        if piece.whitespace is None:
             forced = self.at(piece).find_jump_forward_string().encode()
-            piece.blanks = forced[: len(forced) - len(forced.lstrip(_SPACE))]
-        return piece.blanks
+            piece.whitespace = forced[: len(forced) - len(forced.lstrip(_SPACE))]
+        return piece.whitespace
 
     def _back(self, count: int) -> None:
         if count:
@@ -351,7 +351,7 @@ class _Rewriter:
         last: bytes | None = None,
         is_whole: bool = False,
     ) -> _State | None:
-        """The state after a token, with whatever blanks the text or the grammar has before it."""
+        """The state after a token, with the whitespace of the text or the grammar before it."""
         if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
@@ -362,18 +362,21 @@ class _Rewriter:
         return None
 
     def _spaced(self, state: _State, token: bytes) -> list[bytes]:
-        """A token with the blanks that may come before it."""
+        """A token with the whitespace that may come before it."""
         written, at = self.written, state.length
         if at < len(written):
             begin = at
             while begin < len(written) and written[begin] in _SPACE:
                 begin += 1
             text = written[at:begin] + token
-            # Blanks that end the text so far may go on.
+            # Whitespace that ends the text so far may go on.
             return [text] if written.startswith(text[: len(written) - at], at) else []
-        blanks = self.cursor.blanks(state.pieces)
+        whitespace = self.cursor.whitespace(state.pieces)
         is_apart = state.comes_behind in (b",", b":")
-        return [*([blanks + token] if blanks else [b" " + token] if is_apart else []), token]
+        return [
+            *([whitespace + token] if whitespace else [b" " + token] if is_apart else []),
+            token,
+        ]
 
     def _moved(self, state: _State, piece: _Piece, token: bytes, kept: int) -> _State:
         length = state.length + len(piece.text)

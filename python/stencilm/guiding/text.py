@@ -45,7 +45,7 @@ from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
 from stencilm.guiding.loose_json import number_cut, unclear_from
 from stencilm.guiding.reading import (
     fitting,
-    forced_blanks,
+    forced_whitespace,
     start_of_text,
     until_stop,
     without_repetition,
@@ -379,9 +379,9 @@ class TextGuide:
         # Who says the same again and is cut again has not ended it.
         says_more = bool(draft) or (self._answers_as_a_whole() and not is_empty)
         verdict = self._matcher.longest_valid_prefix(draft)
-        if verdict.status == "dead" and (blanks := forced_blanks(self._matcher, draft)):
-            self._accept(blanks)
-            yield Forced(token_ids=(), text=blanks)
+        if verdict.status == "dead" and (whitespace := forced_whitespace(self._matcher, draft)):
+            self._accept(whitespace)
+            yield Forced(token_ids=(), text=whitespace)
             verdict = self._matcher.longest_valid_prefix(draft)
         if verdict.status == "dead" and self._corrections < self._options.max_grammar_corrections:
             found = self._reread(whole, draft)
@@ -600,9 +600,9 @@ class TextGuide:
         return tokens if 0 < len(tokens) <= MAX_BIASED_TOKENS else ()
 
     def _write_forced(self) -> Generator[Event, None, None]:
-        """Write what the grammar leaves no choice about, without blanks at its end.
+        """Write what the grammar leaves no choice about, without whitespace at its end.
 
-        Models go on better after a word than after a blank, which belongs to the next token.
+        Models go on better after a word than after a space, which belongs to the next token.
         """
         text = self._matcher.find_jump_forward_string().encode()
         if len(text) < _WHOLE_RUN:  # more may be forced after a run of the greatest length

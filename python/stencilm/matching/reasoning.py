@@ -323,7 +323,7 @@ class ReasoningMatcher:
 
     @property
     def reasoning(self) -> str:
-        """The text of the reasoning, without markers and the blanks around it."""
+        """The text of the reasoning, without markers and the whitespace around it."""
         drawn = [
             token_id
             for token_id, before, after in zip(

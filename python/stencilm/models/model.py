@@ -236,8 +236,8 @@ class Model(TypedModel):
         length_penalty = finite("length_penalty", length_penalty)
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
-        blanks = whitespace_budget if output.is_json else None
-        matcher = _new_matcher(compiled, self.tokenizer_info, whitespace_budget=blanks)
+        whitespace = whitespace_budget if output.is_json else None
+        matcher = _new_matcher(compiled, self.tokenizer_info, whitespace_budget=whitespace)
         if not output.accepts_cut_text:
             matcher, _ = closing_within(matcher, max_tokens)
         found = beam_search(
@@ -299,7 +299,7 @@ class Model(TypedModel):
         Raises:
             ModelError: The type has more than 1,000 texts.
         """
-        # One text for each value: no blanks, no escapes but those that must be, plain integers.
+        # One text for each value: no whitespace, only necessary escapes, plain integers.
         layout: SchemaOptions = {"compact": True, "escapes": "minimal", "spelling": "digits"}
         written = laid_out(output_type, layout)
         output, compiled = self._prepare(written, limits)
@@ -469,13 +469,13 @@ class Model(TypedModel):
         given = _known(options)
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
-        blanks = given.whitespace_budget if output.is_json else None
+        whitespace = given.whitespace_budget if output.is_json else None
         drafter = new_drafter(given.draft, self.tokenizer_info)
         decodings = []
         for job in jobs:
             prompt_ids, matcher = begin(
                 self.backend,
-                _new_matcher(compiled, self.tokenizer_info, whitespace_budget=blanks),
+                _new_matcher(compiled, self.tokenizer_info, whitespace_budget=whitespace),
                 checked_prompt(job.prompt),
                 given.reasoning,
                 max_tokens,

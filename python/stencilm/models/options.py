@@ -33,10 +33,10 @@ class TextLayout(TypedDict, total=False):
     What a `JsonSchema` says itself goes before these.
 
     Attributes:
-        compact: Write no blank between the parts of JSON. Default False.
+        compact: Write no whitespace between the parts of JSON. Default False.
         indent: Write JSON as `json.dumps` does with this indent.
-        max_whitespace: The most blanks in a row, where the layout is free; None for no bound. 64
-            where none is given.
+        max_whitespace: The longest run of whitespace, where the layout is free; None for no bound.
+            64 where none is given.
         escapes: "minimal" escapes only what JSON needs escaped; "any", the default, allows more.
     """
 

@@ -15,7 +15,7 @@ from stencilm.tokenizers.merging import OwnEncoding
 from stencilm.tokenizers.segment import Segmenter
 from stencilm.tokenizers.source import Codec, encode_with
 
-# Several, because a sentinel may merge with what follows: "\n" with blanks, "a" with letters.
+# Several, because a sentinel may merge with what follows: "\n" with whitespace, "a" with letters.
 _SENTINELS = ("\n", "\x02", ".", "a", "1")
 _BROKEN = re.compile("([\udc80-\udcff]+)")
 

@@ -36,7 +36,7 @@ class TokenizerFacts:
         lossy: Kinds of text that encoding does not bring back (a normaliser lower-cases, drops or
             joins characters, or the vocabulary lacks them). Masks do not depend on encoding;
             `tokenize_bytes` works around it.
-        cleans_up_spaces: The tokenizer's own `decode` drops blanks before punctuation unless it is
+        cleans_up_spaces: The tokenizer's own `decode` drops spaces before punctuation unless it is
             told `clean_up_tokenization_spaces=False`.
         decode_shows_bytes: The tokenizer's own `decode` writes byte tokens out as `<0x0A>`; use
             `TokenizerInfo.decode_str`.

@@ -116,7 +116,7 @@ def spelling_of_decoder(tokenizer: Any, *, label: str) -> Spelling:
     if not parts:
         return Spelling(
             word_prefix=""
-        )  # the library joins tokens by blanks where there is no decoder
+        )  # the library joins tokens by spaces where there is no decoder
     if "ByteLevel" in kinds:
         return Spelling(alphabet="byte_level")
     if kinds == ["WordPiece"]:

@@ -73,7 +73,7 @@ class WrapperCodec:
         return [int(token_id) for token_id in ids]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones included, blanks as they are.
+        """The text of tokens, special ones included, spaces as they are.
 
         Raises:
             TokenizerError: The tokenizer's own code fails.

@@ -400,7 +400,7 @@ class TokenizerInfo:
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
     def dbg_tokens(self, ids: Iterable[int]) -> str:
-        """Tokens for people: `Hello‧ world‧<|eot_id|>`, blanks escaped, holes as `<[id]>`.
+        """Tokens for people: `Hello‧ world‧<|eot_id|>`, whitespace escaped, holes as `<[id]>`.
 
         Raises:
             TokenizerError: An id is out of range.

@@ -9,8 +9,8 @@ to `p` alone, because a token does not depend on those after it. So the tokens t
 cases are the common beginning of its tokens for each possible `p`, and these places are few: from
 there to the end must be the beginning of a longer token.
 
-One exception: pre-tokenizers split the last of a run of blanks off where something else follows
-(`\s+(?!\S)`). After a blank that is a second case.
+One exception: pre-tokenizers split the last of a run of whitespace off where something else follows
+(`\s+(?!\S)`). After whitespace that is a second case.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class JointTokenizer:
                         seen.add(earlier)
                         places.append((earlier, None))
                 continue
-            # Before the first byte stands nothing, also after blanks that are tokens of their own
+            # Before the first byte stands nothing, also after spaces that are tokens of their own
             # only because something follows.
             for found in behind.cases(start) or ([[]] if start == 0 and shared else []):
                 if shared is None:
@@ -193,10 +193,10 @@ class _Behind:
         """
         found = self._encode(place)
         cases = [] if found is None else [found]
-        last = self._last_blank(place)
+        last = self._last_space(place)
         if last is not None and (before := self._encode(last)) is not None:
-            blank = self._encoder.own_tokens(self._data[last:place])
-            cases.append([] if blank is None else before + blank)
+            space = self._encoder.own_tokens(self._data[last:place])
+            cases.append([] if space is None else before + space)
         return cases
 
     def can_go_on(self, place: int, found: list[int], spanning: list[int]) -> bool:
@@ -204,7 +204,7 @@ class _Behind:
         for token_id in spanning:
             token = self._tokens[token_id] or b""
             behind = self._encoder.own_tokens(self._text + self._data[:place] + token)
-            # What ends within a character cannot be tried, and of blanks it is not told yet.
+            # What ends within a character cannot be tried, and whitespace is not decided yet.
             if (
                 behind is None
                 or behind == [*self._context, *found, token_id]
@@ -219,7 +219,7 @@ class _Behind:
 
     def _encode(self, place: int) -> list[int] | None:
         """The tokens up to a place; None where none ends with the context."""
-        if place in self._ends and self._last_blank(place) is None:
+        if place in self._ends and self._last_space(place) is None:
             return self._whole[: self._ends[place]]
         try:
             ids = self._encoder.own_tokens(self._text + self._data[:place])
@@ -237,8 +237,8 @@ class _Behind:
             self._ends = {end: at for at, end in enumerate(ends, 1)}
         return ids[count:]
 
-    def _last_blank(self, place: int) -> int | None:
-        """Where the character before a place begins, if it is a blank of the text."""
+    def _last_space(self, place: int) -> int | None:
+        """Where the character before a place begins, if it is whitespace."""
         if not self._encoder.reads_text:
             return None
         character = self._data[:place].decode("utf-8", "ignore")[-1:]

@@ -1,7 +1,7 @@
 """The test of a vocabulary at load: every token spells what the tokenizer itself decodes.
 
 All tokens are decoded in one call, each between two copies of a plain ASCII token. The plain
-neighbour keeps halves of characters apart and leading blanks from being stripped, so equal texts
+neighbour keeps halves of characters apart and leading spaces from being stripped, so equal texts
 mean that every single token agrees. Then texts of many kinds go through `encode` and must come
 back.
 """
@@ -228,7 +228,7 @@ def _round_trips(source: Source, codec: Codec, separator: int | None) -> Finding
 
 
 def _agree_together(source: Source, decode: Decode, ids: Sequence[int], separator: int) -> None:
-    """Tokens must agree side by side too: some decoders mend blanks between neighbours."""
+    """Tokens must agree side by side too: some decoders mend spaces between neighbours."""
     framed = [separator, *ids, separator]
     expected = b"".join([source.tokens[token_id] or b"" for token_id in framed])
     decoded = decode(framed)
@@ -243,7 +243,7 @@ def _agree_together(source: Source, decode: Decode, ids: Sequence[int], separato
 
 
 def _explain(source: Source, text: str, ids: Sequence[int], joined: bytes) -> None:
-    """Passes over what encoders lose: case, blanks, marks, controls, forms, unknown characters."""
+    """Passes over what encoders lose: case, whitespace, marks, controls, forms, unknown letters."""
     spelled = joined.decode("utf-8", "replace")
     left = iter(_folded(text))
     if all(char in left for char in _folded(spelled)):  # in order, some perhaps dropped

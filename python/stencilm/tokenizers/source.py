@@ -27,7 +27,7 @@ class Codec(Protocol):
         """The tokens of plain text: none added, and special names in it are text too."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones included, with no clean-up of blanks."""
+        """The text of tokens, special ones included, with no clean-up of spaces."""
 
 
 def encode_with(codec: Codec, text: str) -> list[int]:
@@ -59,7 +59,7 @@ class Source:
         codec: The tokenizer itself, or None where there is only a list.
         wrapper_decode: The decode that users call, where it is another than the codec's (it is
             tested on a sample).
-        cleans_up_spaces: The tokenizer's own decode drops blanks before punctuation unless told not
+        cleans_up_spaces: The tokenizer's own decode drops spaces before punctuation unless told not
             to.
         decode_shows_bytes: The tokenizer's own decode writes byte tokens as `<0x0A>`.
         width: The number of logits of the model, where the source knows it.

@@ -1,7 +1,7 @@
 """From the way a vocabulary writes its tokens to the bytes they spell.
 
 Three habits cover the field: byte-level alphabets (GPT-2: every byte has a printable character),
-byte fallback with a visible space (SentencePiece: `▁` and `<0x0A>`), and words joined by blanks
+byte fallback with a visible space (SentencePiece: `▁` and `<0x0A>`), and words joined by spaces
 (WordPiece). A `Spelling` is one of them as data; it works on whole lists, because a call for each
 of 128,256 tokens costs more than all the rest of loading.
 """
@@ -65,7 +65,7 @@ class Spelling:
             themselves.
         replaced: Texts written for other texts, in order, such as `▁` for a space.
         byte_fallback: `<0x0A>` stands for the byte 10.
-        word_prefix: Words are joined by a blank, except to what begins with this mark (WordPiece's
+        word_prefix: Words are joined by a space, except to what begins with this mark (WordPiece's
             `##`); "" where every token is a word. None where tokens are simply joined.
     """
 
@@ -111,7 +111,7 @@ class Spelling:
             return _spell_by_alphabet(written, table)
         texts = list(written)
         if self.word_prefix is not None:
-            texts = _with_blanks(texts, self.word_prefix)
+            texts = _with_whitespace(texts, self.word_prefix)
         for old, new in self.replaced:
             texts = [text.replace(old, new) for text in texts]
         if self.byte_fallback:
@@ -144,7 +144,7 @@ def _spell_one(text: str, table: dict[int, int | str]) -> bytes:
         return text.encode()
 
 
-def _with_blanks(texts: Sequence[str], mark: str) -> list[str]:
+def _with_whitespace(texts: Sequence[str], mark: str) -> list[str]:
     if not mark:
         return [" " + text for text in texts]
     return [text[len(mark) :] if text.startswith(mark) else " " + text for text in texts]

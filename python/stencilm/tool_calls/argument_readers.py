@@ -204,7 +204,7 @@ class _Marked:
         One that ends something has a slash after its beginning. Where the end of the call may come,
         the text may end after it.
         """
-        if not (yield from self.text.skip_blanks()):
+        if not (yield from self.text.skip_whitespace()):
             if or_end and not self.end:
                 return False
             yield from self.text.more()

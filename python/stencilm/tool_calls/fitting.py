@@ -52,7 +52,7 @@ def read_value(text: str, schema: Any, root: Any) -> Any:
 
 
 def _read(text: str, types: frozenset[str]) -> Any:
-    # Blanks of other scripts are none of JSON, so a text that has them is a text where it may be.
+    # Whitespace of other scripts is none of JSON, so it may stand in a text.
     word = text.strip(" \t\r\n" if "string" in types else None)
     if "boolean" in types or "null" in types:
         # Templates that print a value as Python does.

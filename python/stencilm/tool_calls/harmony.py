@@ -142,7 +142,7 @@ class HarmonyReader:
         name = recipient.removeprefix("functions.")
         text = self.text
         begin = text.at
-        if not (yield from text.skip_blanks()):
+        if not (yield from text.skip_whitespace()):
             raise CutShort
         if text.buffer[text.at] != "{":
             # Code for the built-in tool that runs it.

@@ -28,13 +28,13 @@ def read_python(text: Text, end: str) -> Generator[None, None, dict[str, Any]]:
     """
     arguments: dict[str, Any] = {}
     while True:
-        if not (yield from text.skip_blanks()):
+        if not (yield from text.skip_whitespace()):
             yield from text.more()
         if text.buffer.startswith(end[:1], text.at):
             return arguments
         if arguments:
             yield from text.expect(",")
-            yield from text.skip_blanks()
+            yield from text.skip_whitespace()
             if text.buffer.startswith(end[:1], text.at):
                 return arguments
         match = yield from text.match(_NAME)
@@ -185,7 +185,7 @@ class _Gemma:
         while not self._ends(end):
             if members:
                 self._expect(",")
-            self._blanks()
+            self._skip_whitespace()
             if self.text.startswith(self.quote, self.at):
                 name = self._string()
             else:
@@ -206,7 +206,7 @@ class _Gemma:
         return elements
 
     def _value(self) -> Any:
-        self._blanks()
+        self._skip_whitespace()
         if self.text.startswith(self.quote, self.at):
             return self._string()
         if self.text.startswith("{", self.at):
@@ -235,18 +235,18 @@ class _Gemma:
         self.at = end + len(self.quote)
         return self.text[begin:end]
 
-    def _blanks(self) -> None:
+    def _skip_whitespace(self) -> None:
         while self.text[self.at : self.at + 1].isspace():
             self.at += 1
 
     def _expect(self, literal: str) -> None:
-        self._blanks()
+        self._skip_whitespace()
         if not self.text.startswith(literal, self.at):
             raise Malformed(f"{literal!r} is expected, not {self.text[self.at :][:20]!r}")
         self.at += len(literal)
 
     def _ends(self, end: str) -> bool:
-        self._blanks()
+        self._skip_whitespace()
         if end == "":
             return self.at == len(self.text)
         if self.text.startswith(end, self.at):

@@ -132,7 +132,7 @@ class _Shape:
 
 
 def _go_over(text: str, at: int, literal: str) -> tuple[int, bool]:
-    """How far a text is a literal, blanks left aside, and whether it may still be all of it."""
+    """How far a text is a literal, whitespace left aside, and whether it may still be all of it."""
     for character in "".join(literal.split()):
         while text[at : at + 1].isspace():
             at += 1
@@ -170,7 +170,7 @@ class Output:
         self.reasoning: list[str] = []
         self.calls: list[ToolCall] = []
         self.problems: list[str] = []
-        self.blanks = ""
+        self.whitespace = ""
         self.is_fresh = True
         self.begun = -1
         self.is_open = False
@@ -182,22 +182,22 @@ class Output:
         if not text:
             return
         self.is_fresh = False
-        text = self.blanks + text
+        text = self.whitespace + text
         kept = text.rstrip()
-        self.blanks = text[len(kept) :]
+        self.whitespace = text[len(kept) :]
         if kept:
             (self.reasoning if reasoning else self.content).append(kept)
             self.deltas.append(ReasoningDelta(kept) if reasoning else ContentDelta(kept))
 
     def section(self) -> None:
         """Something else than content comes, or came: white space around it is no content."""
-        self.blanks = ""
+        self.whitespace = ""
         self.is_fresh = True
 
     def separate(self) -> None:
         """What follows is another part of the content."""
         if self.content and not self.content[-1].endswith("\n"):
-            self.blanks = "\n"
+            self.whitespace = "\n"
         self.is_fresh = True
 
     def begin_call(self, name: str, written_id: str | None) -> None:
@@ -361,9 +361,9 @@ class ToolCallParser:
             self._text.buffer += self._decoder.decode(b"", final=True)
             self._finished = self._text.ended = True
             self._go_on()
-            if not self._out.calls and self._out.blanks:
-                self._out.content.append(self._out.blanks)
-                self._out.deltas.append(ContentDelta(self._out.blanks))
+            if not self._out.calls and self._out.whitespace:
+                self._out.content.append(self._out.whitespace)
+                self._out.deltas.append(ContentDelta(self._out.whitespace))
         return self._taken()
 
     @property
@@ -475,7 +475,7 @@ class TemplateReader:
         """One section of calls, after its trigger; where it is none it is text."""
         begin = self.text.at - len(self.trigger)
         known = len(out.calls)
-        blanks, fresh = out.blanks, out.is_fresh
+        whitespace, fresh = out.whitespace, out.is_fresh
         self.text.at = begin
         try:
             yield from self._section(out)
@@ -494,7 +494,7 @@ class TemplateReader:
                 return
             if is_begun or not self.is_soft:
                 out.problems.append(reason)
-            out.blanks, out.is_fresh = blanks, fresh
+            out.whitespace, out.is_fresh = whitespace, fresh
             self.text.at = begin + len(self.trigger)
             out.say(self.trigger)
 
@@ -515,7 +515,7 @@ class TemplateReader:
                 if end and (yield from self._next_is(end)):
                     yield from self.text.expect(end)
                     return
-                if not first and is_section and not (yield from self.text.skip_blanks()):
+                if not first and is_section and not (yield from self.text.skip_whitespace()):
                     return
                 if not first and separator and not (yield from self.text.comes(separator)):
                     if end:
@@ -626,7 +626,7 @@ class TemplateReader:
             if seen:
                 yield from text.expect(",")
             seen = True
-            if not (yield from text.skip_blanks()):
+            if not (yield from text.skip_whitespace()):
                 raise CutShort
             if text.buffer[text.at] != '"':
                 raise Malformed(f"a key is expected, not {text.buffer[text.at]!r}")

@@ -395,7 +395,7 @@ def _with_ids(text: str, ids: tuple[str, ...]) -> str:
 def _writes(template: ToolTemplate, seen: Seen) -> bool:
     """Whether a template writes what was seen: not what is another for each call, as a number is.
 
-    Blanks and the kind of quotes are left aside.
+    Whitespace and the kind of quotes are left aside.
     """
     calls: list[tuple[str, Mapping[str, Any]]] = [
         (name, {_KEY: value}) for name, value in zip(_THREE_NAMES, _THREE_VALUES, strict=True)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 Reading: TypeAlias = Generator[None, None, "str"]
 Waiting: TypeAlias = Generator[None, None, None]
 
-_BLANKS = re.compile(r"\s*")
+_WHITESPACE = re.compile(r"\s*")
 _TO_BRACKET = re.compile(r'["{}\[\]]')
 _TO_QUOTE = re.compile(r'["\\]')
 _SCALAR = re.compile(r"[^\s,\]}<:]*")
@@ -60,10 +60,10 @@ class Text:
         self.buffer = self.buffer[before:]
         self.at -= before
 
-    def skip_blanks(self) -> Generator[None, None, bool]:
+    def skip_whitespace(self) -> Generator[None, None, bool]:
         """Goes to the next character that is no white space; False where the text ends first."""
         while True:
-            match = _BLANKS.match(self.buffer, self.at)
+            match = _WHITESPACE.match(self.buffer, self.at)
             self.at = match.end() if match else self.at
             if self.at < len(self.buffer):
                 return True
@@ -77,7 +77,7 @@ class Text:
         for character in literal:
             if character.isspace():
                 continue
-            if not (yield from self.skip_blanks()) or self.buffer[self.at] != character:
+            if not (yield from self.skip_whitespace()) or self.buffer[self.at] != character:
                 self._differs, self.at = self.at, at
                 return False
             self.at += 1
@@ -126,7 +126,7 @@ class Text:
         Raises:
             CutShort: The text ends.
         """
-        if not (yield from self.skip_blanks()):
+        if not (yield from self.skip_whitespace()):
             raise CutShort
         begin = done = self.at
         depth = 0

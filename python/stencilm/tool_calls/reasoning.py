@@ -74,7 +74,7 @@ def _shown(renderer: Renderer) -> ReasoningFormat | None:
     if found is None:
         return None
     begin, end = found
-    form = _with_blanks(begin, end, prompts, written)
+    form = _with_whitespace(begin, end, prompts, written)
     is_off = form.is_closed(usual)
     # Where the prompt itself tells nothing, telling the template not to reason changes it.
     is_told = any(told[name][0] == usual != told[name][1] for name in switches)
@@ -126,8 +126,10 @@ def _markers(prompts: list[str], written: list[str], source: str) -> tuple[str, 
     return next(((begin, end) for begin, end in THINKS if begin in source and end in source), None)
 
 
-def _with_blanks(begin: str, end: str, prompts: list[str], written: list[str]) -> ReasoningFormat:
-    """The markers with the blanks that the template writes around them."""
+def _with_whitespace(
+    begin: str, end: str, prompts: list[str], written: list[str]
+) -> ReasoningFormat:
+    """The markers with the whitespace that the template writes around them."""
     after_begin = before_end = after_end = ""
     for prompt in prompts:
         if prompt.rstrip().endswith(begin.strip()):

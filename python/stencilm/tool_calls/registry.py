@@ -98,7 +98,7 @@ def get_model_structural_tag(
             makes structured output and tools one request.
         any_order: Arguments in any order; only for styles of JSON.
         strict_mode: Arguments that a schema does not declare are forbidden.
-        max_whitespace: The longest run of blanks within arguments.
+        max_whitespace: The longest run of whitespace within arguments.
         exclude_special_tokens: Markers of reasoning and of calls do not come in text.
         on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
             by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and

@@ -12,8 +12,8 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::source::EncodingSource;
 use crate::canonical::viability::context_independent::ContextIndependent;
 use crate::canonical::viability::crossing::CrossingClasses;
-use crate::canonical::viability::doubts::Doubts;
 use crate::canonical::viability::ends::Anywhere;
+use crate::canonical::viability::pending_tokens::PendingTokens;
 use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;
@@ -37,12 +37,12 @@ impl Deref for Encoding {
 pub(crate) struct Known {
     pub places: Cursors,
     pub rows: Rows,
-    pub sure: ContextIndependent,
-    pub blanks: WhitespaceCache,
+    pub context_independent: ContextIndependent,
+    pub whitespace: WhitespaceCache,
     pub leaving: CrossingClasses,
     pub anywhere: Anywhere,
     pub search: Found,
-    pub doubts: Doubts,
+    pub pending_tokens: PendingTokens,
 }
 
 impl Encoding {
@@ -57,8 +57,8 @@ impl Encoding {
         let mut known = lock(&self.known);
         if known.places.are_full() {
             // All of it is kept by place.
-            let Known { places, sure, blanks, leaving, .. } = &mut *known;
-            (*places, *sure, *blanks, *leaving) = Default::default();
+            let Known { places, context_independent, whitespace, leaving, .. } = &mut *known;
+            (*places, *context_independent, *whitespace, *leaving) = Default::default();
         }
         known
     }
@@ -84,8 +84,8 @@ impl Encoding {
         self.encoder.memory_bytes()
             + known.places.memory_bytes()
             + known.rows.memory_bytes()
-            + known.sure.memory_bytes()
-            + known.blanks.memory_bytes()
+            + known.context_independent.memory_bytes()
+            + known.whitespace.memory_bytes()
             + known.leaving.memory_bytes()
             + known.anywhere.memory_bytes()
     }

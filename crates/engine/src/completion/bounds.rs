@@ -73,7 +73,7 @@ pub(crate) struct Bounds {
     pub step: u64,
     /// By node whether each of its texts has a byte of those that are counted.
     opens: Vec<bool>,
-    /// Whether the tokens that complete the parts can be told without reading elements and keys.
+    /// Whether the tokens that complete the parts can be found without reading elements and keys.
     pub is_exact: bool,
     /// What new elements and keys take, where some must be new and there may be few.
     fresh: Option<Fresh>,
@@ -390,7 +390,7 @@ impl Bounds {
             Frame::Left { .. } => NEVER,
             Frame::Text | Frame::Names | Frame::End(_) => 0,
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],
-            Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
+            Frame::WithWhitespace { .. } => unreachable!("the machine gives the frame after the whitespace"),
         }
     }
 

@@ -198,7 +198,7 @@ impl Costs {
             Frame::Left { .. } => self.of_left(run, frame)?,
             Frame::Text | Frame::Names | Frame::End(_) => 0,
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],
-            Frame::Spaced { .. } => unreachable!("the machine gives the frame behind the blanks"),
+            Frame::WithWhitespace { .. } => unreachable!("the machine gives the frame after the whitespace"),
         })
     }
 

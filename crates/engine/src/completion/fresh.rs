@@ -188,7 +188,7 @@ impl Fresh {
     }
 }
 
-/// What the values take that the elements of an array may be, as [`Fresh::of_values`] tells.
+/// What the values take that the elements of an array may be, as in [`Fresh::of_values`].
 fn values_of(run: &mut Run<'_>, measured: Measured<'_>, items: &Items) -> Result<Vec<(u64, u64)>, EngineError> {
     if !items.is_unique() {
         return Ok(Vec::new());
@@ -313,7 +313,7 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
 /// none, or many places to look at.
 fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     let plain = longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())?;
-    // What a program tells leaves a place for each of its texts.
+    // A language decided by a program leaves a place for each of its texts.
     if plain != NEVER || deriver.exprs.has_language(lexeme) {
         return Ok(plain);
     }
@@ -390,7 +390,7 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
 /// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it goes on.
 type Ways<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
 
-/// All texts on the ways from a place to an end; `None` where they are many, or one is not told.
+/// All texts on the paths from a place to an end; `None` where they are many, or one is not known.
 fn all_ways<P: Copy>(
     from: P,
     mut next: impl FnMut((&[u8], P)) -> Result<Ways<P>, EngineError>,

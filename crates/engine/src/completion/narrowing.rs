@@ -6,8 +6,8 @@
 //!
 //! None of this hangs on how many tokens are left, so the places and the ways from them are kept with the configuration. Which
 //! keys and elements there are is no part of it: where that matters, each mask looks for ways of its own, beginning with the one that
-//! the text has. A way is read for one token of those that lead to a place, and what is compared on it tells which others it serves
-//! (`completion/shared_way.rs`).
+//! the text has. A path is read for one token of those that lead to a place, and what is compared on it shows which others it
+//! serves (`completion/shared_way.rs`).
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ const REWRITTEN: u64 = 16;
 /// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
 const ALIKE: usize = 3;
 
-/// Counts are told apart however far they are from their bounds.
+/// Counts are distinguished however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
 
 /// A way to the end, and how many tokens it takes; [`NEVER`] where none was found.
@@ -190,7 +190,8 @@ pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
     bounds: Bounds,
-    /// Whether the bounds hold: every text can be spelled, what elements count for is told by one counter, and new keys are near.
+    /// Whether the bounds hold: every text can be spelled, what elements count for is given by one counter, and new keys are
+    /// near.
     is_bounded: bool,
     texts: Texts,
     /// The same where bytes are counted: of lexemes that take very many, none is spelled there.
@@ -238,7 +239,7 @@ impl AllEndings {
 }
 
 impl Endings {
-    /// What can be told before a text is read, but for what references take.
+    /// What can be known before a text is read, but for what references take.
     fn new(run: &mut Run<'_>, counts: Arc<TokenCounts>, references: ReferenceCosts) -> Result<Endings, EngineError> {
         let grammar = run.machine.grammar().clone();
         let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
@@ -424,8 +425,8 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Leaves those tokens of a mask after which so many tokens, or fewer, complete the text, and tells by which ways. A way that is
-    /// known is tried after each, but for its first token.
+    /// Leaves those tokens of a mask after which so many tokens, or fewer, complete the text, and says by which paths. A path
+    /// that is known is tried after each, but for its first token.
     pub fn narrow(
         &mut self,
         endings: &mut Endings,
@@ -540,11 +541,11 @@ impl Run<'_> {
             0 if !ways.is_empty() => search.searches += *searches,
             looked_for => *searches = looked_for,
         }
-        let is_told = ways.first().is_some_and(|way| tells(way));
-        Ok((closing, is_told.then_some(known)))
+        let is_decided = ways.first().is_some_and(|way| tells(way));
+        Ok((closing, is_decided.then_some(known)))
     }
 
-    /// Takes those of some tokens out of which counting tells whether they close the text; the ones that do.
+    /// Takes those of some tokens out of which counting decides whether they close the text; the ones that do.
     fn sort_out_by_counting(
         &mut self,
         endings: &mut Endings,
@@ -575,7 +576,7 @@ impl Run<'_> {
         Ok(closing)
     }
 
-    /// Tokens, so many at most, that complete the text by a way that counting tells; `None` where it tells none.
+    /// Tokens, so many at most, that complete the text by a path that counting finds; `None` where it finds none.
     pub fn way_out_by_counting(
         &mut self,
         endings: &mut Endings,
@@ -748,20 +749,20 @@ impl Run<'_> {
         let others = groups.iter().enumerate().filter(|&(at, _)| Some(at) != most);
         let others: Vec<u32> = others.flat_map(|(_, (_, tokens))| tokens).copied().collect();
         let mut all = Vec::with_capacity(groups.len());
-        for (at, ((place, is_doubtful), tokens)) in groups.into_iter().enumerate() {
+        for (at, ((place, is_unverified), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
             let writes_key = self.writes_free_key(place);
             let spare = if writes_key { NEW_KEY } else { 0 };
             // Where something may not be new, what is cheapest may not be there.
-            let at_most = match endings.bounds.is_exact && !is_doubtful {
+            let at_most = match endings.bounds.is_exact && !is_unverified {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
-                false if !is_doubtful && self.stacks.has_bottom(place) => 0,
-                // What waits tells too little of elements that count and keys that must be new.
+                false if !is_unverified && self.stacks.has_bottom(place) => 0,
+                // What waits says too little of elements that count and keys that must be new.
                 false => endings.bounds.after_a_token(self, &mut costs, place)?.saturating_add(1),
             };
             let hangs_on = match keeps_text || writes_key {
-                _ if is_doubtful => HangsOn::Token,
+                _ if is_unverified => HangsOn::Token,
                 true if self.machine.has_names() => HangsOn::Token,
                 true => HangsOn::Written,
                 false => HangsOn::Nothing,
@@ -794,8 +795,8 @@ impl Run<'_> {
         Some(sets)
     }
 
-    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether that
-    /// is in doubt.
+    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether
+    /// that is unverified.
     #[expect(clippy::type_complexity, reason = "a list of groups, named where it is used")]
     fn tokens_by_place(
         &mut self,
@@ -817,9 +818,9 @@ impl Run<'_> {
             let above = *path.last().expect("the path begins before the first byte") as usize;
             let byte = trie.byte(node);
             if steps[above][usize::from(byte)] == UNKNOWN {
-                let (place, doubt) = places[above];
+                let (place, is_assumed) = places[above];
                 let (here, more) = self.known_step(place, byte)?;
-                let place = (here, doubt || more.is_any());
+                let place = (here, is_assumed || more.is_any());
                 let number = match here {
                     SetId::EMPTY => NOWHERE,
                     _ => *numbers.entry(place).or_insert_with(|| {
@@ -851,7 +852,7 @@ fn most_looked_at(most: u64) -> u64 {
     most.saturating_mul(FAR).saturating_add(FURTHER)
 }
 
-/// Whether what the elements of an array must count for is told by one counter, without a greatest count.
+/// Whether what the elements of an array must count for is given by one counter, without a greatest count.
 fn is_counted_once(items: &Items) -> bool {
     items.contains.len() <= 1 && items.contains.iter().all(|(_, max)| max.is_none())
 }

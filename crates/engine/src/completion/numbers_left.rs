@@ -1,4 +1,4 @@
-//! What arrays of different numbers still take, told by counting in place of reading ways.
+//! What arrays of different numbers still take, found by counting instead of reading paths.
 //!
 //! Which numbers such an array does not have yet is known, and what each of them takes. So what is left takes the cheapest of them and the
 //! signs between them: that a token leaves enough shows without reading a way to the end, which has as many parts as elements are missing.
@@ -18,7 +18,7 @@ use crate::completion::search::{Completion, Piece, Texts, tokens_of};
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, shortest_text};
 use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::{ExpansionId, Frame, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
@@ -34,7 +34,7 @@ struct Value {
     canonical: Vec<u8>,
     /// What the text takes.
     most: u64,
-    /// What any of its texts takes, wherever blanks are.
+    /// What any of its texts takes, wherever whitespace is.
     least: u64,
 }
 
@@ -63,11 +63,11 @@ pub(crate) struct Numbers {
 
 /// What the tokens of a vocabulary hold of numbers.
 struct NumberTokens {
-    /// Whether none of them that may stand in an array of numbers holds a digit and something else than blanks before it.
+    /// Whether none of them that may stand in an array of numbers holds a digit and something else than whitespace before it.
     are_apart: bool,
-    /// Whether none of them holds the sign of a number after something else than blanks.
+    /// Whether none of them holds the sign of a number after something else than whitespace.
     are_signs_apart: bool,
-    /// The texts of numbers that are one token, with blanks or without.
+    /// The texts of numbers that are one token, with or without whitespace.
     single: FxHashSet<Vec<u8>>,
     longest: usize,
 }
@@ -103,7 +103,7 @@ impl NumberTokens {
     }
 }
 
-/// Whether some bytes may stand in an array of numbers without exponents, as far as each two of them tell.
+/// Whether some bytes may stand in an array of numbers without exponents, as far as each pair of them shows.
 fn may_stand_among_numbers(bytes: &[u8]) -> bool {
     let may_follow = |pair: &[u8]| match (pair[0], pair[1]) {
         (b'-' | b'.', next) => next.is_ascii_digit(),
@@ -202,14 +202,14 @@ pub(crate) struct Plan {
     numbers: Arc<Numbers>,
     unused: Rc<Unused>,
     tail: Option<Rc<Tail>>,
-    /// What it takes; [`NEVER`] where that is not told.
+    /// What it takes; [`NEVER`] where that is not known.
     pub most: u64,
     /// What the text takes at least from there.
     pub least: u64,
 }
 
 impl InArray {
-    /// A way on that begins with a text, after which so many elements come, as far as it is not told otherwise.
+    /// A continuation that begins with a text, after which so many elements come, unless something else is known.
     fn plan(&self, first: Vec<u8>, count: usize) -> Plan {
         Plan {
             first,
@@ -291,7 +291,7 @@ impl Numbers {
     ) -> Result<Option<Numbers>, EngineError> {
         let grammar = run.machine.grammar().clone();
         let items = grammar.items(id);
-        if !is_plain(items) || !counts.has_all_bytes || run.machine.do_blanks_decide(run.lexeme_cache)? {
+        if !is_plain(items) || !counts.has_all_bytes || run.machine.does_whitespace_decide(run.lexeme_cache)? {
             return Ok(None);
         }
         let [element] = &items.rest[..] else { return Ok(None) };
@@ -427,8 +427,8 @@ impl Run<'_> {
         self.stacks.known_text(canonical).is_some_and(|text| self.stacks.seen.has(seen, text))
     }
 
-    /// The ways to complete the text from a place within an array of different numbers, one for each thread of which that is told, and
-    /// what it takes at least.
+    /// The ways to complete the text from a place within an array of different numbers, one for each thread of which that is
+    /// known, and what it takes at least.
     pub fn plans(
         &mut self,
         arrays: &mut NumberArrays,
@@ -467,11 +467,11 @@ impl Run<'_> {
             let array = InArray { thread, state, numbers, unused };
             let mut found = Vec::new();
             let frame = self.machine.fork(ExpansionId(thread.head)).frame;
-            let is_told = match self.machine.frame(frame) {
+            let is_decided = match self.machine.frame(frame) {
                 Frame::Item(_) => self.plans_within(&array, text, costs, texts, &mut found)?,
                 _ => self.plans_after(&array, costs, texts, &mut found)?,
             };
-            if !is_told || !array.numbers.is_least {
+            if !is_decided || !array.numbers.is_least {
                 least = 0;
             }
             if found.is_empty() {
@@ -595,13 +595,13 @@ impl Run<'_> {
         let written = self.stacks.since(text, state.start);
         let written = written.trim_ascii_start();
         if written.is_empty() {
-            let begins = thread.state & IN_BLANKS != 0 || thread.state == expansion.start();
+            let begins = thread.state & IN_WHITESPACE != 0 || thread.state == expansion.start();
             let Some(&(_, cheapest)) = unused.most.first().filter(|_| begins) else { return Ok(false) };
             let (most, least) = (unused.most_without(count + 1, None), unused.least_without(count + 1, None));
             plans.push(plan(numbers.values[cheapest as usize].text.clone(), Some(cheapest), most, least));
             return Ok(true);
         }
-        if thread.state & IN_BLANKS != 0 {
+        if thread.state & IN_WHITESPACE != 0 {
             return Ok(false);
         }
         let element = Element { numbers, unused, seen: state.seen, written, residual, count };
@@ -675,7 +675,7 @@ impl Run<'_> {
         let &InArray { thread, state, ref numbers, ref unused } = array;
         let missing = numbers.min.saturating_sub(state.place) as usize;
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-        let begins = thread.state == expansion.start() || thread.state & IN_BLANKS != 0;
+        let begins = thread.state == expansion.start() || thread.state & IN_WHITESPACE != 0;
         for (tag, residual) in self.lexemes(thread) {
             self.find_shortest_text(costs, texts, residual)?;
             let Some(first) = texts.shortest(residual).map(<[u8]>::to_vec) else { return Ok(false) };
@@ -691,7 +691,7 @@ impl Run<'_> {
                 let signs = count.saturating_sub(1) as u64;
                 let of_values = unused.most_without(count, None);
                 let of_signs = numbers.item_tokens.saturating_mul(signs);
-                // The sign under way may have been read, but for blanks.
+                // The sign under way may have been read, but for whitespace.
                 let first_sign = u64::from(begins || closes);
                 let close = u64::from(!closes);
                 plans.push(Plan {
@@ -707,7 +707,7 @@ impl Run<'_> {
 }
 
 impl Plan {
-    /// The text, in its parts; `None` where it is not told.
+    /// The text, in its parts; `None` where it is not known.
     pub fn pieces(&self) -> Option<Vec<Piece>> {
         let tail = self.tail.as_ref().filter(|_| self.most != NEVER)?;
         let numbers = &self.numbers;

@@ -242,7 +242,7 @@ impl Frontier {
 }
 
 impl Run<'_> {
-    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack tells too little where the elements of an array
+    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack says too little where the elements of an array
     /// count, so the way that looks shortest need not lead to an end.
     pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
         self.complete_with(costs, &mut Texts::default(), start, most, STEPS)

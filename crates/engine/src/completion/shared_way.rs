@@ -102,7 +102,7 @@ impl SharedWay {
             return Ok(None);
         }
         for compared in compared {
-            let is_told = match (compared, after) {
+            let is_decided = match (compared, after) {
                 (Compared::Element { start, end, seen }, Some(after)) => {
                     let on_the_way = run.stacks.since(end, after).len();
                     let element = run.stacks.since(end, start);
@@ -119,7 +119,7 @@ impl SharedWay {
                 }
                 _ => false,
             };
-            if !is_told {
+            if !is_decided {
                 return Ok(None);
             }
         }
@@ -152,7 +152,7 @@ impl SharedWay {
         names.filter_map(|name| name.strip_prefix(&value[..])?.first().copied()).collect()
     }
 
-    /// Whether the way surely completes the text after another token as well.
+    /// Whether the path certainly completes the text after another token as well.
     pub fn serves(&self, run: &Run<'_>, token: &[u8]) -> bool {
         self.keys.iter().all(|key| self.is_new_key(run, key, token)) && self.elements.are_new(run, token)
     }
@@ -225,7 +225,7 @@ impl Elements {
         self.strings = Some(StringsSeen::new(open, UsedStrings::new(lists)));
     }
 
-    /// Whether those under way are surely new with another token.
+    /// Whether those under way are certainly new with another token.
     fn are_new(&self, run: &Run<'_>, token: &[u8]) -> bool {
         if self.strings.as_ref().is_some_and(|strings| strings.are_not_in(token)) {
             return true;

@@ -38,7 +38,7 @@ impl WorstCases {
             return Ok(known);
         }
         let most = match run.lexeme_cache.most_to_complete(lexeme)? {
-            // What a program tells leaves a place for each of its texts.
+            // A language decided by a program leaves a place for each of its texts.
             u32::MAX if run.lexeme_cache.deriver().exprs.has_language(lexeme) => {
                 longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)?
             }
@@ -160,8 +160,8 @@ pub(crate) fn has_many_everywhere(
     Ok(true)
 }
 
-/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not told. `known` is what
-/// was found before, and all that is found is added.
+/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not known. `known` is
+/// what was found before, and all that is found is added.
 pub(crate) fn longest_at_most(
     exprs: &ExprSet,
     lexeme: ExprId,

@@ -7,13 +7,13 @@ use stencilm_support::{Extension, LimitExceeded, MANY, memory};
 
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::machine::object_facts::most_free;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
-/// Bytes whose repetition need not give ever new values: of numbers, of blanks, of escapes, and of whole containers.
+/// Bytes whose repetition need not give ever new values: of numbers, of whitespace, of escapes, and of whole containers.
 const POOR_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
 
 /// Where what is left of a lexeme stands.
@@ -43,7 +43,7 @@ impl Extension for Richness {
 }
 
 impl Run<'_> {
-    /// Whether endlessly many values of every element that a thread is within can surely still be completed, where the text
+    /// Whether infinitely many values of every element that a thread is within can certainly still be completed, where the text
     /// is within a string or not.
     pub(crate) fn is_safe(&mut self, thread: Entry, string: Quoting) -> Result<bool, EngineError> {
         if thread == Entry::BOTTOM {
@@ -56,7 +56,7 @@ impl Run<'_> {
             return Ok(false);
         }
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-        let begins = thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0;
+        let begins = thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0;
         let comma = !begins && self.is_within_comma(&expansion, thread)?;
         let mut rich = (begins || comma) && self.is_frame_rich(expansion.frame, thread.register)?;
         match expansion.dfa() {
@@ -119,7 +119,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Whether counters tell that an element may come which the array does not have: wherever one may begin, one is left.
+    /// Whether counters show that an element may come which the array does not have: wherever one may begin, one is left.
     fn are_values_counted(&self, frame: FrameId) -> bool {
         let counted = Repeats::Never { counted: true };
         self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).repeats == counted)
@@ -129,7 +129,7 @@ impl Run<'_> {
         self.machine.unique_items(frame).is_some() && self.stacks.items(register).seen != NIL
     }
 
-    /// Whether what waits at a frame surely holds something rich, if one wants it to.
+    /// Whether what waits at a frame can be made to hold something of infinite cardinality.
     pub(crate) fn is_frame_rich(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
         let grammar = self.machine.grammar().clone();
         // Those of members and elements are whole values.
@@ -177,7 +177,7 @@ impl Run<'_> {
             | Frame::Text
             | Frame::Names
             | Frame::Reference { .. }
-            | Frame::Spaced { .. } => Vec::new(),
+            | Frame::WithWhitespace { .. } => Vec::new(),
         };
         for node in nodes {
             if self.is_node_rich(node, whole)? {
@@ -293,7 +293,7 @@ fn is_number_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, Li
 
 /// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
 /// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
-/// tells nothing.
+/// decides nothing.
 fn is_string_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
 }

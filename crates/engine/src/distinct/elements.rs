@@ -17,7 +17,7 @@ use crate::distinct::lasting::Lasting;
 use crate::distinct::new_values::Goal;
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::{ExpansionId, Frame, FrameId, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
@@ -176,13 +176,13 @@ impl Run<'_> {
         self.arrays_around(thread, Machine::repeating_items, &mut arrays);
         self.arrays_around(thread, Machine::unique_items, &mut arrays);
         let behind = self.machine.continuations(&expansion, tag);
-        let is_whole = (thread.state == expansion.start() || thread.state & IN_BLANKS != 0)
+        let is_whole = (thread.state == expansion.start() || thread.state & IN_WHITESPACE != 0)
             && matches!(self.machine.frame(expansion.frame), Frame::Item(_))
             && matches!(&behind[..], [behind] if matches!(behind[..], [(behind, _)] if self.machine.unique_items(behind).is_some()));
         (is_whole && arrays == [(expansion.frame, thread.register)]).then_some((expansion.frame, thread.below))
     }
 
-    /// The lexemes of which a text is the next element as a whole, as [`array_of_element`](Run::array_of_element) tells it, each with
+    /// The lexemes of which a text is the next element as a whole, as in [`array_of_element`](Run::array_of_element), each with
     /// its array.
     pub(crate) fn lexemes_of_elements(&mut self, configuration: SetId) -> Vec<(ExprId, (FrameId, SetId))> {
         if !self.machine.keeps_text() {
@@ -366,7 +366,7 @@ impl Run<'_> {
         UsedStrings::new(lists.collect())
     }
 
-    /// What tells tokens that surely end no known element; `None` where the text is not within a plainly written string, or
+    /// What finds tokens that certainly end no known element; `None` where the text is not within a plainly written string, or
     /// an element that begins might have no new value.
     pub(crate) fn strings_seen(&mut self, configuration: SetId) -> Result<Option<StringsSeen>, EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
@@ -412,9 +412,9 @@ impl Run<'_> {
         for &thread in &threads {
             lasting = lasting.min(self.lasting(thread)?);
         }
-        // A blank may be where the bracket begins, which ends an element.
-        let do_blanks_decide = self.machine.do_blanks_decide(self.lexeme_cache)?;
-        let elements = ElementsUnderWay { threads, text, pending, lasting, do_blanks_decide };
+        // Whitespace may be where the bracket begins, which ends an element.
+        let does_whitespace_decide = self.machine.does_whitespace_decide(self.lexeme_cache)?;
+        let elements = ElementsUnderWay { threads, text, pending, lasting, does_whitespace_decide };
         match self.open_string(text, &elements.pending) {
             Some(open) => self.tokens_within_string(vocabulary, &elements, &open, mask, tokens, refused),
             None => self.tokens_outside_of_strings(vocabulary, &elements, mask, tokens, refused),
@@ -431,14 +431,14 @@ impl Run<'_> {
         refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
         let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
-        // Blanks say nothing of a value, unless they end a number or a word, or are a part of the separator.
+        // Whitespace says nothing of a value, unless it ends a number or a word, or is a part of the separator.
         let mut places = elements.threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
         let in_separator = places.any(|expansion| {
-            let apart = expansion.blanks.is_some() && self.machine.is_spaced(expansion.frame);
+            let apart = expansion.whitespace.is_some() && self.machine.has_leading_whitespace(expansion.frame);
             !apart && matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_))
         });
         let last = self.stacks.list(elements.text).next().and_then(|byte| u8::try_from(byte).ok());
-        let is_between = !(in_separator || elements.do_blanks_decide)
+        let is_between = !(in_separator || elements.does_whitespace_decide)
             && last.is_some_and(|byte| b"\"{}[],: \t\r\n".contains(&byte))
             && self.quoting(elements.text, &elements.pending) == Quoting::Outside;
         let seen = self.seen_strings(&elements.pending);
@@ -452,7 +452,7 @@ impl Run<'_> {
         };
         let matter: Vec<u32> = token_set::iter(mask).filter(readable).filter(matters).collect();
         // Digits of an escape are no number, and those of an exponent need not make another one.
-        let is_number = !elements.do_blanks_decide
+        let is_number = !elements.does_whitespace_decide
             && self.quoting(elements.text, &elements.pending) == Quoting::Outside
             && !self.is_in_exponent(Some(elements.text));
         let of_digits = |token: &u32| {
@@ -532,16 +532,17 @@ struct ElementsUnderWay {
     /// The text of the configuration.
     text: u32,
     pending: Vec<ItemsState>,
-    /// How long something rich surely stays in each.
+    /// How long each certainly keeps infinitely many values.
     lasting: Lasting,
-    /// See [`Machine::do_blanks_decide`].
-    do_blanks_decide: bool,
+    /// See [`Machine::does_whitespace_decide`].
+    does_whitespace_decide: bool,
 }
 
 impl ElementsUnderWay {
-    /// Whether something rich surely stays in each after these bytes.
+    /// Whether each certainly keeps infinitely many values after these bytes.
     fn outlasts(&self, bytes: &[u8]) -> bool {
-        self.lasting.outlasts(bytes) && !(self.do_blanks_decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)))
+        self.lasting.outlasts(bytes)
+            && !(self.does_whitespace_decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)))
     }
 }
 
@@ -560,7 +561,7 @@ impl StringsSeen {
         StringsSeen { open, next, seen }
     }
 
-    /// Whether every element that goes on with these bytes, or begins in them, surely is a new one: it has a string that no
+    /// Whether every element that goes on with these bytes, or begins in them, is certainly a new one: it has a string that no
     /// element has that was seen, and no two of them have the same.
     pub fn are_not_in(&self, bytes: &[u8]) -> bool {
         let goes_on = !bytes.iter().any(|byte| b"\"\\".contains(byte));

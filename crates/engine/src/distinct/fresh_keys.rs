@@ -11,7 +11,7 @@ use stencilm_support::STEPS;
 
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
@@ -34,7 +34,7 @@ impl Run<'_> {
 
     /// Whether the key that a thread is within can still become a new one.
     pub(crate) fn can_be_new(&mut self, expansion: &Expansion, thread: Entry) -> Result<bool, EngineError> {
-        if !self.may_run_out(expansion, thread) || thread.state & IN_BLANKS != 0 {
+        if !self.may_run_out(expansion, thread) || thread.state & IN_WHITESPACE != 0 {
             return Ok(true);
         }
         let (Some(dfa), Some(members)) = (expansion.dfa(), expansion.members) else { return Ok(true) };

@@ -1,4 +1,4 @@
-//! How long something rich surely stays: which tokens can leave no element without any, whatever they begin with.
+//! How long infinitely many values certainly remain: which tokens can leave no element without any, whatever they begin with.
 //!
 //! A token without a closing bracket stays in the innermost object or array. Of an object it can finish as many further members
 //! as it has colons, and what is around the object it does not reach at all.
@@ -12,7 +12,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
 /// How many colons a token without closing brackets must have to leave nothing rich in some element that is under way: none
-/// where nothing rich is sure, and endlessly many where it is around the innermost container.
+/// where nothing infinite is certain, and any number where it is around the innermost container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Lasting(usize);
 
@@ -87,8 +87,8 @@ impl Run<'_> {
         matches!(frame, Frame::Key(_) | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_))
     }
 
-    /// How many members or elements of the container that a frame is within must be finished before nothing rich is sure to
-    /// come, whichever these are.
+    /// How many members or elements of the container that a frame is within must be finished before nothing infinite is certain
+    /// to come, whichever these are.
     pub(crate) fn rich_members_left(&mut self, frame: FrameId, register: u32) -> Result<usize, EngineError> {
         let grammar = self.machine.grammar().clone();
         match self.machine.frame(frame) {

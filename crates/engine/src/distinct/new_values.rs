@@ -7,7 +7,7 @@ use stencilm_support::{FEW, SEARCHED};
 use crate::distinct::exponents::{exponents_after_mark, is_spelled_freely};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::{ExpansionId, Frame};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, NIL};
@@ -15,7 +15,7 @@ use crate::state::stacks::{Entry, NIL};
 /// What a search looks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// A thread of which something new can surely be made.
+    /// A thread of which something new can certainly be made.
     Safe,
     /// The end of the text.
     End,
@@ -124,11 +124,11 @@ impl Run<'_> {
             }
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             is_complete |= !expansion.accepts(self.lexeme_cache, thread.state).is_empty();
-            let is_before = thread.state & IN_BLANKS != 0;
+            let is_before = thread.state & IN_WHITESPACE != 0;
             let mut bytes =
                 expansion.live_bytes(self.lexeme_cache, if is_before { StateId::START.0 } else { thread.state })?;
-            if let Some(blanks) = expansion.blanks.filter(|_| is_before) {
-                bytes = bytes.union(&blanks.set);
+            if let Some(whitespace) = expansion.whitespace.filter(|_| is_before) {
+                bytes = bytes.union(&whitespace.set);
             }
             for byte in bytes.iter() {
                 if expansion.step(self.lexeme_cache, thread.state, byte)?.0 != StateId::DEAD.0 {
@@ -138,10 +138,12 @@ impl Run<'_> {
         }
         let mut bytes: Vec<u8> = alive.iter().collect();
         if level.string == Quoting::Outside {
-            let is_blank = |byte: &u8| b" \t\r\n".contains(byte);
-            // What blanks lead to comes without them, too, but for a text with indentation.
-            if bytes.iter().any(|byte| !is_blank(byte)) && !self.machine.do_blanks_decide(self.lexeme_cache)? {
-                bytes.retain(|byte| !is_blank(byte));
+            let is_whitespace = |byte: &u8| b" \t\r\n".contains(byte);
+            // What whitespace leads to comes without it, too, but for a text with indentation.
+            if bytes.iter().any(|byte| !is_whitespace(byte))
+                && !self.machine.does_whitespace_decide(self.lexeme_cache)?
+            {
+                bytes.retain(|byte| !is_whitespace(byte));
             }
             self.leave_out_spellings(&level, is_complete, &mut bytes)?;
         }
@@ -230,7 +232,7 @@ impl Run<'_> {
             if !goes_on {
                 continue;
             }
-            let Some(dfa) = expansion.dfa().filter(|_| thread.state & IN_BLANKS == 0) else { return Ok(None) };
+            let Some(dfa) = expansion.dfa().filter(|_| thread.state & IN_WHITESPACE == 0) else { return Ok(None) };
             let state = StateId(thread.state);
             residuals.extend(self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual));
         }
@@ -307,7 +309,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Refuses arrays of which it cannot be told that enough different elements are left.
+    /// Refuses arrays of which it cannot be shown that enough different elements are left.
     pub(crate) fn check_unique(&mut self) -> Result<(), EngineError> {
         let grammar = self.machine.grammar().clone();
         for (index, node) in grammar.nodes().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Elements that are numbers: whether one is left is told by counting, as for strings.
+//! Elements that are numbers: whether one is left is decided by counting, as for strings.
 //!
 //! A number without an exponent has one spelling but for zeros after its point. So of an element that has begun as one, a new one can
 //! come exactly where more values go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
@@ -14,7 +14,7 @@ use crate::distinct::exponents::{Place, WithExponents, values_in_exponent};
 use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::unverified::Unverified;
@@ -107,24 +107,24 @@ pub(crate) struct CountedElement {
 }
 
 impl Run<'_> {
-    /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not told
-    /// by counting.
+    /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not
+    /// decided by counting.
     pub(crate) fn has_number_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         let Some(number) = self.counted_element(thread)? else { return Ok(None) };
         let written = self.stacks.since(text, number.array.start);
         let written = written.trim_ascii_start();
         let seen = self.seen_strings(&[number.array]);
-        let in_blanks = thread.state & IN_BLANKS != 0;
+        let in_whitespace = thread.state & IN_WHITESPACE != 0;
         match written.is_empty() {
-            true if in_blanks || thread.state == StateId::START.0 => self.is_any_number_left(number.dfa, &seen),
-            false if !in_blanks => self.is_number_left(number.dfa, StateId(thread.state), written, &seen),
+            true if in_whitespace || thread.state == StateId::START.0 => self.is_any_number_left(number.dfa, &seen),
+            false if !in_whitespace => self.is_number_left(number.dfa, StateId(thread.state), written, &seen),
             _ => Ok(None),
         }
     }
 
     /// Whether there are numbers that were not seen: then there are some after one of the characters with which they begin.
     fn is_any_number_left(&mut self, dfa: DfaId, seen: &UsedStrings) -> Result<Option<bool>, EngineError> {
-        let mut is_told = true;
+        let mut is_decided = true;
         for byte in *b"123456789-0" {
             let (state, _) = self.lexeme_cache.step(dfa, StateId::START, byte)?;
             if state == StateId::DEAD {
@@ -133,17 +133,17 @@ impl Run<'_> {
             match self.is_number_left(dfa, state, &[byte], seen)? {
                 Some(true) => return Ok(Some(true)),
                 Some(false) => {}
-                None => is_told = false,
+                None => is_decided = false,
             }
         }
         // What begins otherwise is no number.
         let live = self.lexeme_cache.live_bytes(dfa, StateId::START)?;
         let are_all = live.iter().all(|byte| byte == b'-' || byte.is_ascii_digit());
-        Ok((is_told && are_all).then_some(false))
+        Ok((is_decided && are_all).then_some(false))
     }
 
     /// Sorts out the tokens of digits alone that a mask allows: those after which no new number is left are refused, and those of
-    /// which that is not told are unverified. The others are right.
+    /// which that is not decided are unverified. The others are right.
     pub(crate) fn sort_out_digits(
         &mut self,
         vocabulary: &Tokens,
@@ -170,11 +170,11 @@ impl Run<'_> {
         for token in tokens {
             let bytes = vocabulary.token_bytes(token).expect("a token that was allowed spells bytes");
             let (mut is_left, mut is_unclear) = (false, false);
-            let is_blank_first = bytes.first().is_some_and(u8::is_ascii_whitespace);
+            let is_whitespace_first = bytes.first().is_some_and(u8::is_ascii_whitespace);
             for (index, &thread) in threads.iter().enumerate() {
                 let Some(state) = self.state_after(thread, bytes)? else {
-                    // The blank may end a sign that must have one, and the digits begin the element.
-                    is_unclear |= is_blank_first;
+                    // The space may end a sign that must have one, and the digits begin the element.
+                    is_unclear |= is_whitespace_first;
                     continue;
                 };
                 let moved = Entry { state, ..thread };
@@ -232,7 +232,7 @@ impl Run<'_> {
         if !self.is_pending(expansion.frame, thread.register) {
             return Ok(None);
         }
-        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        let state = if thread.state & IN_WHITESPACE != 0 { StateId::START } else { StateId(thread.state) };
         for &(tag, _) in self.lexeme_cache.residuals(dfa, state) {
             for frames in self.machine.continuations(&expansion, tag).iter() {
                 if !matches!(frames[..], [(behind, _)] if self.machine.unique_items(behind).is_some()) {
@@ -254,7 +254,7 @@ impl Run<'_> {
         written: &[u8],
         seen: &UsedStrings,
     ) -> Result<Option<bool>, EngineError> {
-        debug_assert!(state.0 & IN_BLANKS == 0, "a number has begun");
+        debug_assert!(state.0 & IN_WHITESPACE == 0, "a number has begun");
         let residuals: Vec<ExprId> =
             self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
         let deriver = self.lexeme_cache.deriver();
@@ -264,7 +264,7 @@ impl Run<'_> {
 }
 
 impl NumberCounts {
-    /// Whether more numbers go on from a residual, after this text, than were seen; `None` where that is not told by counting.
+    /// Whether more numbers go on from a residual, after this text, than were seen; `None` where counting does not decide that.
     fn is_left(
         &mut self,
         deriver: &mut Deriver,
@@ -296,10 +296,10 @@ impl NumberCounts {
             return Ok(None);
         }
         let Some(places) = split.places(deriver, written)? else { return Ok(None) };
-        let mut told = self.is_counted_left(deriver, split.others, begun, seen)?;
+        let mut decided = self.is_counted_left(deriver, split.others, begun, seen)?;
         let sign = &written[..usize::from(written.starts_with(b"-"))];
         for Place { text, rest } in places {
-            if told == Some(true) {
+            if decided == Some(true) {
                 break;
             }
             let is_before = text.is_empty();
@@ -308,10 +308,10 @@ impl NumberCounts {
             let Some(part) = part else { return Ok(None) };
             match self.is_counted_left(deriver, rest, Begun { text: &text, part }, seen)? {
                 Some(false) => {}
-                left => told = left,
+                left => decided = left,
             }
         }
-        Ok(told)
+        Ok(decided)
     }
 
     /// Whether more numbers without an exponent go on from a residual than were seen.
@@ -539,7 +539,7 @@ mod tests {
             let seen = used.iter().fold(Strings::default(), |strings, value| strings.with([value.clone()]));
             let seen = UsedStrings::new(vec![seen]);
             let mut counts = NumberCounts::default();
-            let mut told = 0;
+            let mut decided = 0;
             for beginning in texts.iter().flat_map(|text| (1..=text.len().min(4)).map(|end| &text[..end])).collect::<BTreeSet<_>>() {
                 let mut rest = expr;
                 for &byte in beginning {
@@ -548,11 +548,11 @@ mod tests {
                 let going_on = texts.iter().filter(|text| text.starts_with(beginning)).map(|text| canonical_json(text));
                 let is_left = going_on.into_iter().any(|value| !used.contains(&value));
                 if let Some(found) = counts.is_left(&mut deriver, rest, beginning, &seen).unwrap() {
-                    told += 1;
+                    decided += 1;
                     prop_assert_eq!(found, is_left, "{} {:?}", PATTERNS[index], beginning.escape_ascii().to_string());
                 }
             }
-            prop_assert!(told > 0 || index == 6);
+            prop_assert!(decided > 0 || index == 6);
         }
     }
 

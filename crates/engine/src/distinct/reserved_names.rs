@@ -10,7 +10,7 @@ use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::Extension;
 
 use crate::error::EngineError;
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::property_trie::Names;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, NIL};
@@ -120,12 +120,12 @@ impl Run<'_> {
         let trie = vocabulary.trie();
         // The parts of the trie to walk, each from a state of the names.
         let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
-        let blanks = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0);
-        match blanks {
-            Some(blanks) => {
-                let runs = self.lexeme_cache.blank_runs(vocabulary, blanks.set);
+        let whitespace = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0);
+        match whitespace {
+            Some(whitespace) => {
+                let runs = self.lexeme_cache.whitespace_runs(vocabulary, whitespace.set);
                 for byte in names.next_bytes(StateId::START).iter() {
-                    for &(run, node) in runs.after(byte, expansion.blanks_left(thread.state)) {
+                    for &(run, node) in runs.after(byte, expansion.whitespace_left(thread.state)) {
                         let nodes = (node as usize, node as usize + trie.size(node as usize));
                         parts.push((nodes, run as usize, StateId::START.0));
                     }

@@ -1,4 +1,4 @@
-//! Elements that are strings, of which there are finitely many: whether one is left is told by counting.
+//! Elements that are strings, of which there are finitely many: whether one is left is decided by counting.
 //!
 //! Without escapes a text spells one value. So of an element that has begun as a string a new one can come exactly where more
 //! strings go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
@@ -9,7 +9,7 @@ use stencilm_support::{Extension, LimitExceeded, SEARCHED};
 use crate::distinct::number_counts::CountedElement;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::parse::stepper::Run;
 use crate::state::stacks::Entry;
 use crate::state::used_strings::UsedStrings;
@@ -39,7 +39,7 @@ struct CountedString {
 
 impl Run<'_> {
     /// Whether an element that is a string or a number and has begun can become one that its array does not have; `None` where
-    /// that is not told by counting.
+    /// counting does not decide that.
     pub(crate) fn has_counted_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         match self.has_string_left(thread, text)? {
             None => self.has_number_left(thread, text),
@@ -64,7 +64,7 @@ impl Run<'_> {
     }
 
     /// Sorts out the tokens of a mask with which strings seen go on, within a string: those after which no new one is left are
-    /// refused. `false` where that is not told by counting.
+    /// refused. `false` where counting does not decide that.
     pub(crate) fn refuse_used_strings(
         &mut self,
         vocabulary: &Tokens,
@@ -115,7 +115,7 @@ impl Run<'_> {
 
     /// What is known of a thread within a string that is a whole element, if there are finitely many of its kind.
     fn counted_string(&mut self, thread: Entry, text: u32) -> Result<Option<CountedString>, EngineError> {
-        if thread.state & IN_BLANKS != 0 {
+        if thread.state & IN_WHITESPACE != 0 {
             return Ok(None);
         }
         let Some(CountedElement { dfa, array }) = self.counted_element(thread)? else { return Ok(None) };
@@ -156,8 +156,8 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// How the strings go on from a residual within one; `None` where some are not written plainly, or a program tells what they are: that
-/// leaves a place for each of its texts.
+/// How the strings go on from a residual within one; `None` where some are not written plainly, or a program decides what they
+/// are: that leaves a place for each of its texts.
 fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>>, LimitExceeded> {
     if deriver.exprs.has_language(residual) {
         return Ok(None);

@@ -1,5 +1,5 @@
 //! Building an index: configurations, the minimal automaton over bytes, one walk of the trie for each state, and where the
-//! vocabulary cannot tell all bytes apart, a second minimisation over tokens.
+//! vocabulary cannot distinguish all bytes, a second minimisation over tokens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -124,13 +124,13 @@ impl Walking {
         Walking { automaton, ranks, number, at: vec![0], starts: vec![0], stretches: Vec::new() }
     }
 
-    /// Where an index would be far too large, some of its states tell so in a fraction of the time that it takes to come to
+    /// Where an index would be far too large, some of its states show that in a fraction of the time that it takes to come to
     /// the limit.
     fn check_size(&self, vocabulary: &Vocabulary, limit: usize) -> Result<(), IndexError> {
         let states = self.automaton.len();
         let most = states.saturating_mul(self.ranks.tokens.len() * size_of::<Stretch>());
         // Tokens reach all states of the automaton over bytes where each byte is one.
-        if most / FAR_TOO_MANY <= limit || !self.tells_bytes_apart(vocabulary) {
+        if most / FAR_TOO_MANY <= limit || !self.distinguishes_bytes(vocabulary) {
             return Ok(());
         }
         let stretches: usize = (0..FEW).map(|at| self.count_stretches(vocabulary, at * states / FEW)).sum();
@@ -208,7 +208,7 @@ impl Walking {
     }
 
     fn index(mut self, vocabulary: Arc<Vocabulary>) -> Result<TokenIndex, IndexError> {
-        if !self.tells_bytes_apart(&vocabulary) {
+        if !self.distinguishes_bytes(&vocabulary) {
             self.check_spelling(&vocabulary)?;
             self.merge();
         }
@@ -246,9 +246,9 @@ impl Walking {
         Err(IndexError::Unspelled(spelling::unspelled(&self.automaton, vocabulary.trie(), text, at)))
     }
 
-    /// Whether each byte that leads anywhere is a token of its own: then states that tokens cannot tell apart are one state
+    /// Whether each byte that leads anywhere is a token of its own: then states that tokens cannot distinguish are one state
     /// of the byte automaton already.
-    fn tells_bytes_apart(&self, vocabulary: &Vocabulary) -> bool {
+    fn distinguishes_bytes(&self, vocabulary: &Vocabulary) -> bool {
         let live: Vec<bool> = (0..self.automaton.width)
             .map(|column| {
                 (0..self.automaton.len())
@@ -262,7 +262,7 @@ impl Walking {
         })
     }
 
-    /// Joins states that tokens cannot tell apart, and numbers the others anew in the same way.
+    /// Joins states that tokens cannot distinguish, and numbers the others anew in the same way.
     fn merge(&mut self) {
         let kinds: Vec<u32> = self.at.iter().map(|&state| u32::from(self.automaton.finals[state as usize])).collect();
         let mut arrows = Vec::new();

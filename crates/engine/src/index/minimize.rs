@@ -119,7 +119,7 @@ pub(super) fn classes(kinds: &[u32], arrows: &[Arrow]) -> Vec<u32> {
         into[next[arrow.head as usize] as usize] = index as u32;
         next[arrow.head as usize] += 1;
     }
-    // Of the first block nothing is to be told: a label that leads into no other leads into it, or nowhere.
+    // The first block distinguishes nothing: a label that leads into no other leads into it, or nowhere.
     let (mut block, mut cord) = (0, 0);
     while cord < cords.len() {
         for at in cords.first[cord]..cords.end[cord] {

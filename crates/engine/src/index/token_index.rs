@@ -30,7 +30,7 @@ pub(super) struct Stretch {
     pub more_and_target: u32,
 }
 
-/// So many bytes of forced text are told of one index at most, where each stretch counts as so many more.
+/// So many bytes of forced text are listed for one index at most, where each stretch counts as so many more.
 const MAX_FORCED: u64 = 1 << 24;
 const STRETCH: u64 = 16;
 

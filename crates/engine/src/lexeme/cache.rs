@@ -17,7 +17,7 @@ use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
 use crate::lexeme::mask::Row;
-use crate::lexeme::whitespace::{BlankRuns, Blanks, IN_BLANKS};
+use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace, WhitespaceRuns};
 use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
@@ -26,7 +26,7 @@ use crate::vocabulary::tokens::Tokens;
 /// not a choice between a few.
 pub(crate) const WIDE_BYTES: usize = 10;
 
-/// The distinct residuals of a state, ascending; and before them at most so many blanks of a set.
+/// The distinct residuals of a state, ascending; and before them at most so many whitespace bytes of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
 
 /// Lexeme automata and rows of one vocabulary.
@@ -43,14 +43,14 @@ pub struct LexemeCache {
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
-    blank_runs: FxHashMap<ByteSet, BlankRuns>,
+    whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
     /// The ways after a byte, where they are not too many.
     pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// Bytes that the keys of automata own, and those of rows.
     pub(crate) in_keys: usize,
-    /// How many bytes there were of what is told at once when the rest was measured, and how many it was.
+    /// How many bytes there were of what is counted at once when the rest was measured, and how many it was.
     measured: (usize, usize),
     /// See [`LexemeCache::memory_bytes_if_grown`].
     progress: ([usize; 3], usize),
@@ -75,7 +75,7 @@ impl LexemeCache {
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
             completions: Completions::default(),
-            blank_runs: FxHashMap::default(),
+            whitespace_runs: FxHashMap::default(),
             ways: FxHashMap::default(),
             kinds: None,
             in_keys: 0,
@@ -137,10 +137,10 @@ impl LexemeCache {
         Some(self.memory_bytes())
     }
 
-    /// Bytes of memory held. What grows with the work is told at once; the rest is looked through where there is an eighth
+    /// Bytes of memory held. What grows with the work is counted at once; the rest is looked through where there is an eighth
     /// more than at the last time.
     pub fn memory_bytes(&mut self) -> usize {
-        let told = self.deriver.memory_bytes()
+        let measured_at_once = self.deriver.memory_bytes()
             + self.completions.memory_bytes()
             + self.saturation.memory_bytes()
             + self.relaxation.memory_bytes()
@@ -151,15 +151,15 @@ impl LexemeCache {
             + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
             + self.after_runs.memory_bytes();
-        if told > self.measured.0 + self.measured.0 / 8 {
-            self.measured = (told, self.memory_bytes_apart());
+        if measured_at_once > self.measured.0 + self.measured.0 / 8 {
+            self.measured = (measured_at_once, self.memory_bytes_apart());
         }
-        told + self.measured.1
+        measured_at_once + self.measured.1
     }
 
     /// Bytes held by what grows little.
     fn memory_bytes_apart(&self) -> usize {
-        let runs: usize = self.blank_runs.values().map(BlankRuns::memory_bytes).sum();
+        let runs: usize = self.whitespace_runs.values().map(WhitespaceRuns::memory_bytes).sum();
         let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
         self.extensions.memory_bytes() + runs + kinds
     }
@@ -208,15 +208,15 @@ impl LexemeCache {
         self.deriver.exprs.concat(head, tail)
     }
 
-    /// At most so many blanks.
-    pub fn blanks(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
-        let blank = self.deriver.exprs.bytes(set);
-        self.deriver.exprs.repeat(blank, 0, max)
+    /// At most so many whitespace bytes.
+    pub fn whitespace(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
+        let whitespace = self.deriver.exprs.bytes(set);
+        self.deriver.exprs.repeat(whitespace, 0, max)
     }
 
     /// The runs of these bytes in the vocabulary.
-    pub fn blank_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut BlankRuns {
-        self.blank_runs.entry(set).or_insert_with(|| BlankRuns::new(vocabulary, set))
+    pub fn whitespace_runs(&mut self, vocabulary: &Tokens, set: ByteSet) -> &mut WhitespaceRuns {
+        self.whitespace_runs.entry(set).or_insert_with(|| WhitespaceRuns::new(vocabulary, set))
     }
 
     /// The ways after a byte; `None` where they are too many to keep.
@@ -230,8 +230,8 @@ impl LexemeCache {
         ways.clone()
     }
 
-    /// An expression that ends in optional blanks as what comes before them, which is not empty, and the blanks.
-    pub fn split_blanks(&mut self, expr: ExprId) -> Option<(ExprId, Blanks)> {
+    /// An expression that ends in optional whitespace as what comes before it, which is not empty, and the whitespace.
+    pub fn split_whitespace(&mut self, expr: ExprId) -> Option<(ExprId, OptionalWhitespace)> {
         let exprs = &mut self.deriver.exprs;
         let mut spine = Vec::new();
         let mut rest = expr;
@@ -239,17 +239,17 @@ impl LexemeCache {
             spine.push(head);
             rest = tail;
         }
-        let blanks = optional_blanks(exprs, rest)?;
+        let whitespace = optional_whitespace(exprs, rest)?;
         let head = exprs.concat_all(&spine);
-        (!exprs.is_nullable(head)).then_some((head, blanks))
+        (!exprs.is_nullable(head)).then_some((head, whitespace))
     }
 
-    /// An expression that begins with optional blanks as the blanks, and what comes after them, which is not empty.
-    pub fn split_first_blanks(&self, expr: ExprId) -> Option<(Blanks, ExprId)> {
+    /// An expression that begins with optional whitespace as the whitespace, and what comes after it, which is not empty.
+    pub fn split_first_whitespace(&self, expr: ExprId) -> Option<(OptionalWhitespace, ExprId)> {
         let exprs = &self.deriver.exprs;
         let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };
-        let blanks = optional_blanks(exprs, head)?;
-        (!exprs.is_nullable(tail)).then_some((blanks, tail))
+        let whitespace = optional_whitespace(exprs, head)?;
+        (!exprs.is_nullable(tail)).then_some((whitespace, tail))
     }
 
     /// The automaton of these expressions; the tag of an expression is its position.
@@ -299,7 +299,7 @@ impl LexemeCache {
     }
 
     /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
-    /// that one reads. `None` where these are none or not few, or not all that tells the states apart.
+    /// that one reads. `None` where these are none or not few, or not all that distinguishes the states.
     pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
         // A bound that saturation leaves out is further away than any token is long.
         if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
@@ -334,14 +334,14 @@ impl LexemeCache {
 
     /// Whether many bytes lead on, and not each to something else, as where one of many names comes.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        // A language that a program tells reads any letters, and to find the bytes one by one takes long.
+        // A language decided by a program reads any letters, and to find the bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
         if self.residuals(dfa, state).iter().any(begins) {
             return Ok(true);
         }
         let is_wide = self.live_bytes(dfa, state)?.len() >= WIDE_BYTES;
         let exprs = &self.deriver.exprs;
-        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_told_by_first_byte(residual)))
+        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
     }
 
     /// The residual expressions of a state with their tags.
@@ -350,10 +350,11 @@ impl LexemeCache {
     }
 }
 
-/// At most so many blanks, if the expression is that.
-fn optional_blanks(exprs: &ExprSet, expr: ExprId) -> Option<Blanks> {
+/// At most so many whitespace bytes, if the expression is that.
+fn optional_whitespace(exprs: &ExprSet, expr: ExprId) -> Option<OptionalWhitespace> {
     let Expr::Repeat { body, min: 0, max } = *exprs.get(expr) else { return None };
     let Expr::Bytes(set) = *exprs.get(body) else { return None };
-    let are_blanks = set.iter().all(|byte| b" \t\r\n".contains(&byte)) && max.is_none_or(|max| max < IN_BLANKS);
-    are_blanks.then_some(Blanks { set, max })
+    let is_json_whitespace =
+        set.iter().all(|byte| b" \t\r\n".contains(&byte)) && max.is_none_or(|max| max < IN_WHITESPACE);
+    is_json_whitespace.then_some(OptionalWhitespace { set, max })
 }

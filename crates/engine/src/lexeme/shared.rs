@@ -224,7 +224,7 @@ impl SharedLexemes {
         lock(&self.generations).iter().map(|generation| generation.lexemes.held()).sum()
     }
 
-    /// Enters who is laid out in some lexemes, so that he is told when they go; `false` where they have gone already.
+    /// Enters who is laid out in some lexemes, to be notified when they go; `false` where they have gone already.
     pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<dyn User>) -> bool {
         let mut generations = lock(&self.generations);
         let Some(generation) = generations.iter_mut().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)) else {

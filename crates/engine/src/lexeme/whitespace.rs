@@ -1,7 +1,7 @@
-//! The tokens of a vocabulary by the blanks that they begin with.
+//! The tokens of a vocabulary by the whitespace that they begin with.
 //!
-//! Blanks may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
-//! nearly all are runs of blanks. Which tokens are nothing else is the same everywhere: a row. What comes after them
+//! Whitespace may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
+//! nearly all are runs of whitespace. Which tokens are nothing else is the same everywhere: a row. What comes after them
 //! depends on its first byte only, so a walk starts from the nodes after the runs that have such a byte.
 
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use stencilm_regex::ByteSet;
 use crate::lexeme::mask::Row;
 use crate::vocabulary::tokens::Tokens;
 
-/// Blanks in front of a lexeme that does not begin with one: they are counted in the state itself.
+/// Whitespace before a lexeme that does not begin with it: it is counted in the state itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Blanks {
+pub struct OptionalWhitespace {
     /// The bytes.
     pub set: ByteSet,
     /// How many at most.
     pub max: Option<u32>,
 }
 
-/// Set in the state of a thread that is before or in the blanks of its expansion; the rest is their number.
-pub const IN_BLANKS: u32 = 1 << 30;
+/// Set in the state of a thread that is before or in the whitespace of its expansion; the rest is the number of bytes left.
+pub const IN_WHITESPACE: u32 = 1 << 30;
 
 /// The runs of bytes of one set in a vocabulary.
-pub struct BlankRuns {
+pub struct WhitespaceRuns {
     /// Tokens that are nothing but a run, with its length, shortest first.
     tokens: Vec<(u32, u32)>,
     /// For every other byte the nodes of the trie that it leads into after a run, with the run's length, shortest first;
-    /// also those after no blank at all.
+    /// also those after none at all.
     after: Vec<Vec<(u32, u32)>>,
     longest: u32,
     rows: FxHashMap<u32, Arc<Row>>,
 }
 
-impl BlankRuns {
+impl WhitespaceRuns {
     /// The runs of these bytes.
-    pub fn new(vocabulary: &Tokens, set: ByteSet) -> BlankRuns {
+    pub fn new(vocabulary: &Tokens, set: ByteSet) -> WhitespaceRuns {
         let trie = vocabulary.trie();
         let mut tokens = Vec::new();
         let mut after = vec![Vec::new(); 256];
@@ -55,15 +55,15 @@ impl BlankRuns {
         tokens.sort_unstable();
         after.iter_mut().for_each(|nodes| nodes.sort_unstable());
         let longest = tokens.iter().chain(after.iter().flatten()).map(|&(run, _)| run).max().unwrap_or(0);
-        BlankRuns { tokens, after, longest, rows: FxHashMap::default() }
+        WhitespaceRuns { tokens, after, longest, rows: FxHashMap::default() }
     }
 
-    /// A number of blanks, or the longest run where it is no more.
+    /// A number of whitespace bytes, at most the longest run.
     pub fn clamped(&self, most: Option<u32>) -> u32 {
         most.unwrap_or(self.longest).min(self.longest)
     }
 
-    /// The tokens that are at most so many blanks.
+    /// The tokens that are at most so many whitespace bytes.
     pub fn row(&mut self, vocabulary: &Tokens, most: Option<u32>) -> Arc<Row> {
         let most = self.clamped(most);
         let tokens = &self.tokens;
@@ -75,13 +75,13 @@ impl BlankRuns {
         row.clone()
     }
 
-    /// The tokens that are at most so many blanks.
+    /// The tokens that are at most so many whitespace bytes.
     pub fn tokens(&self, most: Option<u32>) -> impl Iterator<Item = u32> + '_ {
         let most = self.clamped(most);
         self.tokens.iter().take_while(move |&&(run, _)| run <= most).map(|&(_, token)| token)
     }
 
-    /// The nodes that a byte leads into after at most so many blanks.
+    /// The nodes that a byte leads into after at most so many whitespace bytes.
     pub fn after(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
         let nodes = &self.after[usize::from(byte)];
         match most {

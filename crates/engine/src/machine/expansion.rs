@@ -7,7 +7,7 @@ use stencilm_regex::{ByteSet, StateId, Tag};
 use stencilm_support::{LimitExceeded, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
-pub use crate::lexeme::whitespace::{Blanks, IN_BLANKS};
+pub use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace};
 use crate::machine::frame::{Continuation, ExpansionId, FrameId, Register};
 use crate::machine::property_trie::{Filter, Names};
 
@@ -34,8 +34,8 @@ pub(crate) enum Ways {
 pub struct Expansion {
     /// All of them in one automaton.
     pub automaton: Automaton,
-    /// Blanks that may come before them.
-    pub blanks: Option<Blanks>,
+    /// Whitespace that may come before them.
+    pub whitespace: Option<OptionalWhitespace>,
     pub(crate) ways: Ways,
     /// Single tokens that may come in place of a lexeme: the token node and what follows it.
     pub tokens: Vec<(NodeId, Continuation)>,
@@ -70,7 +70,7 @@ impl Expansion {
     pub(crate) fn new(frame: FrameId, automaton: Automaton, ways: Ways) -> Expansion {
         Expansion {
             automaton,
-            blanks: None,
+            whitespace: None,
             ways,
             tokens: Vec::new(),
             opens: Vec::new(),
@@ -119,15 +119,15 @@ impl Expansion {
         memory::of_shared::<Expansion>(1) + ways + texts + beside
     }
 
-    /// How many blanks may still come in this state; `None` without limit.
-    pub fn blanks_left(&self, state: u32) -> Option<u32> {
-        let max = self.blanks.and_then(|blanks| blanks.max)?;
-        Some(max - (state & !IN_BLANKS))
+    /// How many whitespace bytes may still come in this state; `None` without limit.
+    pub fn whitespace_left(&self, state: u32) -> Option<u32> {
+        let max = self.whitespace.and_then(|whitespace| whitespace.max)?;
+        Some(max - (state & !IN_WHITESPACE))
     }
 
     /// The state of a thread that starts here.
     pub fn start(&self) -> u32 {
-        if self.blanks.is_some() { IN_BLANKS } else { StateId::START.0 }
+        if self.whitespace.is_some() { IN_WHITESPACE } else { StateId::START.0 }
     }
 
     /// The automaton in the lexeme cache, unless names are read.
@@ -144,7 +144,7 @@ impl Expansion {
         self.step_from(lexeme_cache, state, byte, StateId::START)
     }
 
-    /// The state after one byte, where blanks may be first and `start` is where the lexeme begins.
+    /// The state after one byte, where whitespace may be first and `start` is where the lexeme begins.
     #[inline]
     pub fn step_from(
         &self,
@@ -154,11 +154,11 @@ impl Expansion {
         start: StateId,
     ) -> Result<(u32, bool), LimitExceeded> {
         let mut from = state;
-        if state & IN_BLANKS != 0 {
-            if let Some(blanks) = self.blanks.filter(|blanks| blanks.set.contains(byte)) {
-                let next = match blanks.max {
+        if state & IN_WHITESPACE != 0 {
+            if let Some(whitespace) = self.whitespace.filter(|whitespace| whitespace.set.contains(byte)) {
+                let next = match whitespace.max {
                     None => state,
-                    Some(max) if state & !IN_BLANKS < max => state + 1,
+                    Some(max) if state & !IN_WHITESPACE < max => state + 1,
                     Some(_) => StateId::DEAD.0,
                 };
                 return Ok((next, false));
@@ -175,13 +175,13 @@ impl Expansion {
     /// The lexemes that are complete in this state, by tag.
     pub fn accepts<'a>(&'a self, lexeme_cache: &'a LexemeCache, state: u32) -> &'a [Tag] {
         match &self.automaton {
-            _ if state & IN_BLANKS != 0 => &[],
+            _ if state & IN_WHITESPACE != 0 => &[],
             Automaton::Dfa(dfa) => lexeme_cache.accepts(*dfa, StateId(state)),
             Automaton::Names(names, _) => names.accepts(StateId(state)),
         }
     }
 
-    /// The bytes that lead on from a state after the blanks, perhaps some more.
+    /// The bytes with a continuation from a state after the whitespace, perhaps some more.
     pub fn live_bytes(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<ByteSet, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.live_bytes(*dfa, StateId(state)).copied(),
@@ -189,16 +189,16 @@ impl Expansion {
         }
     }
 
-    /// The bytes that lead on from a state, perhaps some more, where blanks may be first and `start` is where the lexeme
-    /// begins.
+    /// The bytes with a continuation from a state, perhaps some more, where whitespace may be first and `start` is where the
+    /// lexeme begins.
     pub fn bytes_from(
         &self,
         lexeme_cache: &mut LexemeCache,
         state: u32,
         start: StateId,
     ) -> Result<ByteSet, LimitExceeded> {
-        match self.blanks.filter(|_| state & IN_BLANKS != 0) {
-            Some(blanks) => Ok(self.live_bytes(lexeme_cache, start.0)?.union(&blanks.set)),
+        match self.whitespace.filter(|_| state & IN_WHITESPACE != 0) {
+            Some(whitespace) => Ok(self.live_bytes(lexeme_cache, start.0)?.union(&whitespace.set)),
             None => self.live_bytes(lexeme_cache, state),
         }
     }

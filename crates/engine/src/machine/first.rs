@@ -14,7 +14,7 @@ use stencilm_support::{FEW, MANY, Map, SEARCHED, Set, WORK};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::machine::expansion::{Automaton, Blanks, Expansion, Ways};
+use crate::machine::expansion::{Automaton, Expansion, OptionalWhitespace, Ways};
 use crate::machine::frame::{Begun, CountUp, ElementChange, MemberChange};
 use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::machine::left_corner::{Region, Rest};
@@ -92,7 +92,7 @@ impl Search {
         }
     }
 
-    /// Whether the ways are too many, or too long, to be told one by one.
+    /// Whether the alternatives are too many, or too long, to be listed one by one.
     fn is_lost(&self, steps: Steps) -> bool {
         self.links.len(steps) > FEW || self.seen.len() > MANY + MAX_WAYS_PER_PLACE * self.places.len()
     }
@@ -124,8 +124,8 @@ impl Machine {
         whole: FrameId,
         phase: Phase,
     ) -> Result<Vec<Expansion>, EngineError> {
-        let (blanks, frame) = match self.frames[whole.0 as usize] {
-            Frame::Spaced { blanks, then } => (Some(blanks), then),
+        let (whitespace, frame) = match self.frames[whole.0 as usize] {
+            Frame::WithWhitespace { whitespace, then } => (Some(whitespace), then),
             _ => (None, whole),
         };
         if let Frame::End(_) = self.frames[frame.0 as usize] {
@@ -133,14 +133,14 @@ impl Machine {
         }
         if let Frame::Reference { node, names } = self.frames[frame.0 as usize] {
             let lexeme = self.reference_lexeme(lexeme_cache, node, names)?;
-            let (dfa, blanks) = automaton(lexeme_cache, vec![lexeme], blanks)?;
+            let (dfa, whitespace) = automaton(lexeme_cache, vec![lexeme], whitespace)?;
             let ways = Ways::Listed(vec![vec![Continuation::default()]]);
-            return Ok(vec![Expansion { blanks, ..Expansion::new(whole, Automaton::Dfa(dfa), ways) }]);
+            return Ok(vec![Expansion { whitespace, ..Expansion::new(whole, Automaton::Dfa(dfa), ways) }]);
         }
         if let Some(cases) = self.plain_cases(frame, phase) {
-            return Ok(vec![self.fork_of_cases(lexeme_cache, whole, blanks, cases)?]);
+            return Ok(vec![self.fork_of_cases(lexeme_cache, whole, whitespace, cases)?]);
         }
-        if let Some(expansion) = self.fork_of_texts(whole, blanks, frame) {
+        if let Some(expansion) = self.fork_of_texts(whole, whitespace, frame) {
             return Ok(vec![expansion]);
         }
         let mut search = Search::default();
@@ -160,7 +160,7 @@ impl Machine {
             (Frame::Key(id), Phase::Key { next, known, owed, tight, reach, may_end }) => {
                 let keys = self.keys(id, KeysToCome { next, known, tight, reach });
                 let closing = KeyEnds { owed, tight, may_end };
-                return self.key_forks(lexeme_cache, whole, blanks, id, keys, closing);
+                return self.key_forks(lexeme_cache, whole, whitespace, id, keys, closing);
             }
             (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
                 let grammar = self.grammar.clone();
@@ -181,7 +181,7 @@ impl Machine {
         self.search(&mut search)?;
         let (tokens, opens) = (search.written(&search.tokens), search.written(&search.opens));
         let cases = search.cases.iter().map(|&(lexeme, steps)| (lexeme, search.links.list(steps))).collect();
-        let expansion = self.fork_of_cases(lexeme_cache, whole, blanks, cases)?;
+        let expansion = self.fork_of_cases(lexeme_cache, whole, whitespace, cases)?;
         Ok(vec![Expansion { nullable, tokens, opens, ..expansion }])
     }
 
@@ -223,7 +223,7 @@ impl Machine {
         &mut self,
         lexeme_cache: &mut LexemeCache,
         frame: FrameId,
-        blanks: Option<Blanks>,
+        whitespace: Option<OptionalWhitespace>,
         id: MembersId,
         (filter, free_may_come): (Filter, bool),
         KeyEnds { owed, tight, may_end }: KeyEnds,
@@ -260,7 +260,7 @@ impl Machine {
             if cases.is_empty() {
                 continue;
             }
-            let expansion = self.fork_of_cases(lexeme_cache, frame, blanks, cases)?;
+            let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, cases)?;
             let (class, has_taken) = (class as u32, !free.taken.is_empty());
             let uneven = free.space != KeySpace::Endless;
             expansions.push(Expansion { free: true, uneven, has_taken, members: Some(id), class, ..expansion });
@@ -274,39 +274,44 @@ impl Machine {
                 .push((key, vec![(after, Register::Object(MemberChange::Known(index))), (member, Register::Value(0))]));
         }
         if !others.is_empty() {
-            let expansion = self.fork_of_cases(lexeme_cache, frame, blanks, others)?;
+            let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, others)?;
             expansions.push(Expansion { members: Some(id), ..expansion });
         }
-        // Blanks before a key that cannot come would lead nowhere.
+        // Whitespace before a key that cannot come would lead nowhere.
         if expansions.is_empty() || facts.names.goes_on(&filter, StateId::START) {
             let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
-            expansions.push(Expansion { blanks, members: Some(id), ..Expansion::new(frame, automaton, ways) });
+            expansions.push(Expansion { whitespace, members: Some(id), ..Expansion::new(frame, automaton, ways) });
         }
         Ok(expansions)
     }
 
     /// The expansion of a lexeme that is one of a few texts, as a constant is.
-    fn fork_of_texts(&mut self, whole: FrameId, blanks: Option<Blanks>, frame: FrameId) -> Option<Expansion> {
+    fn fork_of_texts(
+        &mut self,
+        whole: FrameId,
+        whitespace: Option<OptionalWhitespace>,
+        frame: FrameId,
+    ) -> Option<Expansion> {
         let (expr, behind) = match self.frames[frame.0 as usize] {
             Frame::Lexeme(expr) => (expr, None),
             Frame::Rest { node, from } => self.piece(node, from)?,
             Frame::Node(node) => self.piece(node, 0)?,
             _ => return None,
         };
-        // What is known of elements that are compared is told by their expressions.
+        // What is known of elements that are compared is in their expressions.
         let exprs = self.grammar.exprs();
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
         }
         let names = Names::of_texts(&exprs.texts(expr, SEARCHED, SEARCHED)?);
         let first = names.next_bytes(StateId::START);
-        if blanks.is_some_and(|blanks| !first.intersect(&blanks.set).is_empty()) {
+        if whitespace.is_some_and(|whitespace| !first.intersect(&whitespace.set).is_empty()) {
             return None;
         }
         let automaton = Automaton::Names(Arc::new(names), Filter::Range { from: 0, to: 0 });
         let behind = behind.map(|rest| (self.frame_id(rest), Register::Value(0)));
         let ways = Ways::Listed(vec![vec![behind.into_iter().collect()]]);
-        Some(Expansion { blanks, ..Expansion::new(whole, automaton, ways) })
+        Some(Expansion { whitespace, ..Expansion::new(whole, automaton, ways) })
     }
 
     /// The part of a sequence at a place, where it is a piece of a long text, and what follows it. No other grammar has it, and
@@ -325,18 +330,18 @@ impl Machine {
         &mut self,
         lexeme_cache: &mut LexemeCache,
         frame: FrameId,
-        blanks: Option<Blanks>,
+        whitespace: Option<OptionalWhitespace>,
         cases: Vec<(ExprId, Vec<Step>)>,
     ) -> Result<Expansion, EngineError> {
         let mut by_lexeme: Map<ExprId, Vec<Continuation>> = Map::default();
         for (lexeme, mut continuation) in cases {
             let mut expr = self.lexeme(lexeme_cache, lexeme)?;
             if let Some((top, _)) = continuation.last_mut()
-                && self.takes_blanks(*top)
-                && let Some((head, blanks)) = lexeme_cache.split_blanks(expr)
+                && self.takes_whitespace(*top)
+                && let Some((head, whitespace)) = lexeme_cache.split_whitespace(expr)
             {
                 expr = head;
-                *top = self.frame_id(Frame::Spaced { blanks, then: *top });
+                *top = self.frame_id(Frame::WithWhitespace { whitespace, then: *top });
             }
             by_lexeme.get_or_insert_with(expr, || Vec::with_capacity(1)).push(continuation.into());
         }
@@ -347,8 +352,8 @@ impl Machine {
             exprs.push(expr);
             ways.push(std::mem::take(continuations));
         }
-        let (dfa, blanks) = automaton(lexeme_cache, exprs, blanks)?;
-        Ok(Expansion { blanks, ..Expansion::new(frame, Automaton::Dfa(dfa), Ways::Listed(ways)) })
+        let (dfa, whitespace) = automaton(lexeme_cache, exprs, whitespace)?;
+        Ok(Expansion { whitespace, ..Expansion::new(frame, Automaton::Dfa(dfa), Ways::Listed(ways)) })
     }
 
     /// Follows every way to a first lexeme that reads at least one byte.
@@ -430,7 +435,7 @@ impl Machine {
             | Frame::Text
             | Frame::Names
             | Frame::Reference { .. }
-            | Frame::Spaced { .. } => {
+            | Frame::WithWhitespace { .. } => {
                 unreachable!("the inside of an object or an array and a pushed frame are never first places")
             }
         }
@@ -568,15 +573,15 @@ impl Machine {
     }
 }
 
-/// The automaton of some lexemes with blanks before them, and the blanks that it does not read itself: they are counted in
+/// The automaton of some lexemes with whitespace before them, and the whitespace that it does not read itself: it is counted in
 /// the state of the thread, need no states of the automaton, and have rows of their own.
 fn automaton(
     lexeme_cache: &mut LexemeCache,
     mut exprs: Vec<ExprId>,
-    blanks: Option<Blanks>,
-) -> Result<(DfaId, Option<Blanks>), EngineError> {
-    let Some(before) = blanks else {
-        if let Some((own, rests)) = own_blanks(lexeme_cache, &exprs) {
+    whitespace: Option<OptionalWhitespace>,
+) -> Result<(DfaId, Option<OptionalWhitespace>), EngineError> {
+    let Some(before) = whitespace else {
+        if let Some((own, rests)) = own_whitespace(lexeme_cache, &exprs) {
             let dfa = lexeme_cache.dfa(&rests)?;
             if lexeme_cache.live_bytes(dfa, StateId::START)?.intersect(&own.set).is_empty() {
                 return Ok((dfa, Some(own)));
@@ -586,18 +591,19 @@ fn automaton(
     };
     let dfa = lexeme_cache.dfa(&exprs)?;
     if lexeme_cache.live_bytes(dfa, StateId::START)?.intersect(&before.set).is_empty() {
-        return Ok((dfa, blanks));
+        return Ok((dfa, whitespace));
     }
-    // Blanks of its own begin a lexeme: only one automaton for both can tell how many there may be.
-    let before = lexeme_cache.blanks(before.set, before.max);
+    // Where a lexeme itself begins with whitespace, only one automaton for both knows how much there may be.
+    let before = lexeme_cache.whitespace(before.set, before.max);
     exprs.iter_mut().for_each(|expr| *expr = lexeme_cache.concat(before, *expr));
     Ok((lexeme_cache.dfa(&exprs)?, None))
 }
 
-/// The blanks with which all of some lexemes begin, and what comes after them.
-fn own_blanks(lexeme_cache: &LexemeCache, exprs: &[ExprId]) -> Option<(Blanks, Vec<ExprId>)> {
-    let (blanks, _) = lexeme_cache.split_first_blanks(*exprs.first()?)?;
-    let rests = exprs.iter().map(|&expr| lexeme_cache.split_first_blanks(expr).filter(|&(own, _)| own == blanks));
+/// The whitespace with which all of some lexemes begin, and what comes after them.
+fn own_whitespace(lexeme_cache: &LexemeCache, exprs: &[ExprId]) -> Option<(OptionalWhitespace, Vec<ExprId>)> {
+    let (whitespace, _) = lexeme_cache.split_first_whitespace(*exprs.first()?)?;
+    let rests =
+        exprs.iter().map(|&expr| lexeme_cache.split_first_whitespace(expr).filter(|&(own, _)| own == whitespace));
     let rests: Option<Vec<ExprId>> = rests.map(|split| split.map(|(_, rest)| rest)).collect();
-    rests.map(|rests| (blanks, rests))
+    rests.map(|rests| (whitespace, rests))
 }

@@ -1,4 +1,4 @@
-//! With which bytes a frame may begin, told from the grammar alone.
+//! With which bytes a frame may begin, from the grammar alone.
 //!
 //! A walk through a vocabulary comes by many ends of lexemes at which no token goes on with what may follow: after the name
 //! `id` the tokens go on with letters, the text with a comma. Nothing need be laid out to see that.
@@ -12,7 +12,7 @@ use crate::machine::frame::{Begins, Continuation, Frame, FrameId};
 use crate::machine::layout::Machine;
 
 impl Machine {
-    /// With what the frames of a continuation begin, `None` where only laying them out tells it.
+    /// With what the frames of a continuation begin, `None` where only laying them out shows it.
     pub(crate) fn begins_after(&mut self, continuation: &Continuation) -> Option<Begins> {
         let mut begins = Begins::NOTHING;
         for &(frame, _) in continuation.iter().rev() {
@@ -25,7 +25,7 @@ impl Machine {
         Some(begins)
     }
 
-    /// With what a frame begins, `None` where only laying it out tells it.
+    /// With what a frame begins, `None` where only laying it out shows it.
     pub(crate) fn begins(&mut self, frame: FrameId) -> Option<Begins> {
         if let Some(&known) = self.begins.get(&frame) {
             return known;
@@ -41,7 +41,7 @@ impl Machine {
             return None;
         }
         let (before, frame) = match self.frames[whole.0 as usize] {
-            Frame::Spaced { blanks, then } => (blanks.set, self.frames[then.0 as usize]),
+            Frame::WithWhitespace { whitespace, then } => (whitespace.set, self.frames[then.0 as usize]),
             frame => (ByteSet::EMPTY, frame),
         };
         let exprs = self.grammar.exprs();
@@ -74,9 +74,9 @@ impl Machine {
             | Frame::Names
             | Frame::Reference { .. }
             | Frame::Left { .. }
-            | Frame::Spaced { .. } => return None,
+            | Frame::WithWhitespace { .. } => return None,
         };
-        // A repetition may end after enough rounds, which its register tells.
+        // A repetition may end after enough rounds, which its register counts.
         let is_repetition =
             matches!(frame, Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }));
         Some(Begins { bytes: bytes.union(&before), nullable: is_repetition || self.is_nullable(frame) })

@@ -3,7 +3,7 @@
 use stencilm_grammar::{ItemsId, MembersId, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
 
-use crate::lexeme::whitespace::Blanks;
+use crate::lexeme::whitespace::OptionalWhitespace;
 
 /// A place in the grammar that can wait on a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -50,9 +50,9 @@ pub(crate) enum Frame {
         /// Whether the goal is complete when the corner is.
         nullable: bool,
     },
-    /// Blanks, then another frame: one thread reads both, and counts the blanks.
-    Spaced {
-        blanks: Blanks,
+    /// Whitespace, then another frame: one thread reads both, and counts the whitespace.
+    WithWhitespace {
+        whitespace: OptionalWhitespace,
         then: FrameId,
     },
 }
@@ -122,7 +122,7 @@ pub enum Register {
 /// One more round than the register of the expansion's own frame says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CountUp {
-    /// The greatest count worth telling apart.
+    /// The greatest count worth distinguishing.
     pub limit: u32,
 }
 

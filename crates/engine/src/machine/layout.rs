@@ -58,8 +58,8 @@ pub struct Machine {
     lexemes: Map<ExprId, ExprId>,
     /// See [`Machine::begins`].
     pub(crate) begins: Map<FrameId, Option<Begins>>,
-    /// See [`Machine::do_blanks_decide`].
-    blanks_decide: Option<bool>,
+    /// See [`Machine::does_whitespace_decide`].
+    whitespace_decides: Option<bool>,
     /// Of the entry of a configuration that is the text so far, where elements must differ.
     pub(crate) text_fork: Option<ExpansionId>,
     /// The names that texts declare.
@@ -94,7 +94,7 @@ impl Machine {
             lexemes: Map::default(),
             begins: Map::default(),
             extensions: Extensions::default(),
-            blanks_decide: None,
+            whitespace_decides: None,
             text_fork: None,
             names: DeclaredNames::default(),
             grammar,
@@ -185,20 +185,20 @@ impl Machine {
         (frame.0 as usize) < self.frames.len()
     }
 
-    /// What a frame stands for, after the blanks that it may begin with.
+    /// What a frame stands for, after the whitespace that it may begin with.
     pub(crate) fn frame(&self, frame: FrameId) -> Frame {
-        self.frames[self.unspaced(frame).0 as usize]
+        self.frames[self.after_whitespace(frame).0 as usize]
     }
 
-    /// Whether a frame begins with blanks of what came before it.
-    pub(crate) fn is_spaced(&self, frame: FrameId) -> bool {
-        self.unspaced(frame) != frame
+    /// Whether a frame begins with whitespace of what came before it.
+    pub(crate) fn has_leading_whitespace(&self, frame: FrameId) -> bool {
+        self.after_whitespace(frame) != frame
     }
 
-    /// The frame after the blanks, where it begins with some.
-    fn unspaced(&self, frame: FrameId) -> FrameId {
+    /// The frame after the whitespace, where it begins with some.
+    fn after_whitespace(&self, frame: FrameId) -> FrameId {
         match self.frames[frame.0 as usize] {
-            Frame::Spaced { then, .. } => then,
+            Frame::WithWhitespace { then, .. } => then,
             _ => frame,
         }
     }
@@ -223,10 +223,10 @@ impl Machine {
         free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
-    /// Whether a blank may tell what comes after a value or an opening bracket, the comma or the closing bracket, as in a text
-    /// with indentation.
-    pub(crate) fn do_blanks_decide(&mut self, lexeme_cache: &mut LexemeCache) -> Result<bool, EngineError> {
-        if let Some(known) = self.blanks_decide {
+    /// Whether whitespace may decide what comes after a value or an opening bracket, the comma or the closing bracket, as in a
+    /// text with indentation.
+    pub(crate) fn does_whitespace_decide(&mut self, lexeme_cache: &mut LexemeCache) -> Result<bool, EngineError> {
+        if let Some(known) = self.whitespace_decides {
             return Ok(known);
         }
         let grammar = self.grammar.clone();
@@ -243,14 +243,14 @@ impl Machine {
                 states.push(lexeme_cache.step(dfa, StateId::START, byte)?.0);
             }
             for state in states {
-                for &blank in b" \t\r\n" {
-                    let next = lexeme_cache.step(dfa, state, blank)?.0;
+                for &byte in b" \t\r\n" {
+                    let next = lexeme_cache.step(dfa, state, byte)?.0;
                     let lexemes = |state| lexeme_cache.residuals(dfa, state).iter().map(|&(tag, _)| tag);
                     decide |= next != StateId::DEAD && !lexemes(state).eq(lexemes(next));
                 }
             }
         }
-        self.blanks_decide = Some(decide);
+        self.whitespace_decides = Some(decide);
         Ok(decide)
     }
 
@@ -342,7 +342,7 @@ impl Machine {
     /// The frame that is superfluous right below this one.
     #[inline]
     pub fn absorbed(&self, frame: FrameId) -> Option<FrameId> {
-        self.absorbed[self.unspaced(frame).0 as usize].filter(|_| Switch::ParseAbsorbed.is_on())
+        self.absorbed[self.after_whitespace(frame).0 as usize].filter(|_| Switch::ParseAbsorbed.is_on())
     }
 
     /// The first expansion of a frame in a phase; the others are linked to it. `None` where nothing can come.
@@ -418,12 +418,12 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether blanks before the frame can be read by its own automaton: it never matches nothing, and begins with a
-    /// lexeme, not with a single token, before which the blanks must have ended.
-    pub(crate) fn takes_blanks(&self, frame: FrameId) -> bool {
+    /// Whether whitespace before the frame can be read by its own automaton: it never matches nothing, and begins with a
+    /// lexeme, not with a single token, before which the whitespace must have ended.
+    pub(crate) fn takes_whitespace(&self, frame: FrameId) -> bool {
         match self.frames[frame.0 as usize] {
             Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
-            Frame::Spaced { .. } => false,
+            Frame::WithWhitespace { .. } => false,
             place => {
                 let plain = !self.tokens.any() && !self.marks.any();
                 !self.is_nullable(place) && (plain || !self.begins_with_token(place))
@@ -452,7 +452,9 @@ impl Machine {
             | Frame::Reference { .. }
             | Frame::Names
             | Frame::Text => false,
-            Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
+            Frame::WithWhitespace { .. } => {
+                unreachable!("whitespace is put before a frame only when the frame is pushed")
+            }
         }
     }
 
@@ -471,7 +473,9 @@ impl Machine {
             | Frame::Names
             | Frame::Reference { .. }
             | Frame::Text => false,
-            Frame::Spaced { .. } => unreachable!("blanks are put before a frame when it is pushed, not before"),
+            Frame::WithWhitespace { .. } => {
+                unreachable!("whitespace is put before a frame only when the frame is pushed")
+            }
         }
     }
 }

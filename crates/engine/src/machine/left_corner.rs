@@ -359,7 +359,7 @@ impl Region {
     }
 }
 
-/// Whether a node is entered by a frame of its own, which tells what is said of the tokens within it.
+/// Whether a node is entered by a frame of its own, which has what is said of the tokens within it.
 fn is_opened(node: &Node) -> bool {
     matches!(
         node,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lexeme::mask::Row;
-use crate::parse::stepper::Doubt;
+use crate::parse::stepper::Assumptions;
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
@@ -32,7 +32,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The same for many: the runs of blanks beside digits are hundreds of tokens.
+    /// The same for many: the runs of whitespace beside digits are hundreds of tokens.
     pub fn allow_all(&mut self, tokens: &[u32]) {
         let Draft { mask, flipped, .. } = self;
         flipped.reserve(tokens.len());
@@ -78,31 +78,31 @@ impl Draft<'_> {
 
     /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
     #[inline]
-    pub fn note(&mut self, token: u32, doubt: Doubt, within: bool) {
-        if doubt.is_any() {
-            self.note_doubtful(token, doubt, within);
+    pub fn note(&mut self, token: u32, assumed: Assumptions, within: bool) {
+        if assumed.is_any() {
+            self.note_assumed(token, assumed, within);
         }
     }
 
-    fn note_doubtful(&mut self, token: u32, doubt: Doubt, within: bool) {
+    fn note_assumed(&mut self, token: u32, assumed: Assumptions, within: bool) {
         if within {
-            if doubt.seen || doubt.whole || doubt.taken {
+            if assumed.seen || assumed.whole || assumed.taken {
                 self.unverified.push(Unverified::begun_key(token));
             }
-        } else if (doubt.seen || doubt.whole || doubt.taken) && self.vocabulary.whole_keys().are_in(token) {
+        } else if (assumed.seen || assumed.whole || assumed.taken) && self.vocabulary.whole_keys().are_in(token) {
             let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
-            if doubt.seen || doubt.whole || escapes() {
+            if assumed.seen || assumed.whole || escapes() {
                 let unclear = self.vocabulary.whole_keys().are_unclear_in(token);
                 self.unverified.push(Unverified { token, cause: VerifyReason::WholeKey { unclear } });
             }
         }
-        if doubt.uneven {
+        if assumed.uneven {
             self.unverified.push(Unverified::begun_key(token));
         }
-        if doubt.element {
+        if assumed.element {
             self.unverified.push(Unverified::element(token));
         }
-        if doubt.repeat {
+        if assumed.repeat {
             self.unverified.push(Unverified::repeat(token));
         }
     }
@@ -114,7 +114,7 @@ pub(crate) struct OptimisticMask {
     pub row: Option<Arc<Row>>,
     /// The tokens turned over since, in any order; one that was turned back is in it twice.
     pub flipped: Vec<u32>,
-    /// Whether another row was added, so that `flipped` does not tell all.
+    /// Whether another row was added, so that `flipped` is not all.
     pub joined: bool,
     /// The tokens that were turned off, which may have been turned on again: few.
     pub cleared: Vec<u32>,

@@ -12,10 +12,10 @@ use stencilm_support::{Bounded, Extension};
 
 use crate::error::EngineError;
 use crate::lexeme::crossing::{Crossings, Suffixes};
-use crate::machine::expansion::Blanks;
+use crate::machine::expansion::OptionalWhitespace;
 use crate::machine::layout::{ExpansionId, Frame};
 use crate::mask::value_keys::ShapeId;
-use crate::parse::stepper::{Doubt, Run};
+use crate::parse::stepper::{Assumptions, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
@@ -25,14 +25,14 @@ struct Found {
     /// Kept, so that no other suffixes get their place in memory.
     _all: Arc<Suffixes>,
     /// Each with whether it may have been wrong to take the keys on the way for new ones.
-    suffixes: Box<[(u32, Doubt)]>,
+    suffixes: Box<[(u32, Assumptions)]>,
 }
 
 /// What stands between a key and the end of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ValueAfterKey {
-    /// The blanks after the key, which the colon's thread reads.
-    blanks: Option<Blanks>,
+    /// The whitespace after the key, which the colon's thread reads.
+    whitespace: Option<OptionalWhitespace>,
     /// The colon as the lexeme cache knows it.
     colon: ExprId,
     value: ShapeId,
@@ -42,7 +42,7 @@ struct ValueAfterKey {
 struct WithinValue {
     read: Found,
     /// The places at which the value is complete and some suffix goes on, as nodes of the trie of the suffixes.
-    ends: Box<[(u32, Doubt)]>,
+    ends: Box<[(u32, Assumptions)]>,
 }
 
 /// The suffixes that are read after keys up to the ends of values, for all grammars of a vocabulary. The slow twin is the walk
@@ -61,33 +61,33 @@ impl Extension for WithinValues {
 
 impl Run<'_> {
     /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after a free key, once or more,
-    /// with what is in doubt then. `doubt` is what is known of that before.
+    /// with what is assumed then. `assumed` is what was assumed before.
     pub(crate) fn read_after_key(
         &mut self,
         crossings: &Crossings,
         threads: &mut Vec<Entry>,
-        doubt: Doubt,
-        mut reached: impl FnMut(u32, Doubt),
+        assumed: Assumptions,
+        mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<(), EngineError> {
         if Switch::MaskValues.is_on()
-            && !doubt.element
+            && !assumed.element
             && read_within_values(self, crossings.shared_suffixes(), threads, &mut reached)?
         {
             debug_assert!(are_read_alike(self, crossings, threads)?, "a value is read alike in all grammars");
             return Ok(());
         }
         self.stacks.join(threads)?;
-        Walk::new(self).over(crossings.suffixes(), threads, doubt, reached)
+        Walk::new(self).over(crossings.suffixes(), threads, assumed, reached)
     }
 }
 
-/// Calls `reached` for every suffix that is read by some threads, once or more, with what is in doubt then, where every thread
-/// reads a colon and a value that are kept for all grammars. Says whether it was done; if not, some may have been told.
+/// Calls `reached` for every suffix that is read by some threads, once or more, with what is assumed then, where every thread
+/// reads a colon and a value that are kept for all grammars. Says whether it was done; if not, some may have been added.
 fn read_within_values(
     run: &mut Run<'_>,
     suffixes: &Arc<Suffixes>,
     threads: &[Entry],
-    reached: &mut impl FnMut(u32, Doubt),
+    reached: &mut impl FnMut(u32, Assumptions),
 ) -> Result<bool, EngineError> {
     // A text that is compared, or tokens that are counted, make more of a place than what comes next.
     if run.known.is_some() || run.machine.keeps_text() || run.machine.tokens.any() || run.machine.marks.any() {
@@ -99,7 +99,7 @@ fn read_within_values(
         values.push((thread, value));
     }
     for (thread, WithinValue { read, ends }) in values.iter().map(|(thread, value)| (*thread, &**value)) {
-        read.suffixes.iter().for_each(|&(suffix, doubt)| reached(suffix, doubt));
+        read.suffixes.iter().for_each(|&(suffix, assumed)| reached(suffix, assumed));
         if ends.is_empty() {
             continue;
         }
@@ -118,11 +118,11 @@ fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<En
     run.untracked(|run| {
         let mut within = Vec::new();
         let suffixes = crossings.shared_suffixes();
-        read_within_values(run, suffixes, threads, &mut |suffix, doubt| within.push((suffix, doubt)))?;
+        read_within_values(run, suffixes, threads, &mut |suffix, assumed| within.push((suffix, assumed)))?;
         let mut all = Vec::new();
-        let doubt = Doubt { later: true, ..Doubt::default() };
+        let assumed = Assumptions { later: true, ..Assumptions::default() };
         run.stacks.join(threads)?;
-        Walk::new(run).over(suffixes.trie(), threads, doubt, |suffix, doubt| all.push((suffix, doubt)))?;
+        Walk::new(run).over(suffixes.trie(), threads, assumed, |suffix, assumed| all.push((suffix, assumed)))?;
         for suffixes in [&mut within, &mut all] {
             suffixes.sort_unstable();
             suffixes.dedup();
@@ -147,19 +147,19 @@ impl Run<'_> {
         if thread.state != expansion.start() {
             return Ok(None);
         }
-        let blanks = expansion.blanks;
+        let whitespace = expansion.whitespace;
         let Some(value) = self.machine.shape_of(self.lexeme_cache.extensions.get(), value) else { return Ok(None) };
         let colon = self.machine.grammar().members(members).surface.colon;
         let colon = self.machine.lexeme(self.lexeme_cache, colon)?;
-        let name = (Arc::as_ptr(suffixes).addr(), ValueAfterKey { blanks, colon, value });
+        let name = (Arc::as_ptr(suffixes).addr(), ValueAfterKey { whitespace, colon, value });
         if let Some(known) = self.lexeme_cache.extensions.get::<WithinValues>().known.get(&name) {
             return Ok(known.clone());
         }
         // As if the text ended with the value: what is below is not to be looked at.
         let alone = Entry { below: SetId::BOTTOM, ..thread };
-        let (mut read, doubt) = (Vec::new(), Doubt { later: true, ..Doubt::default() });
-        let note = |suffix, doubt| read.push((suffix, doubt));
-        let ends = self.untracked(|run| Walk::new(run).up_to_the_end(suffixes.trie(), &[alone], doubt, note));
+        let (mut read, assumed) = (Vec::new(), Assumptions { later: true, ..Assumptions::default() });
+        let note = |suffix, assumed| read.push((suffix, assumed));
+        let ends = self.untracked(|run| Walk::new(run).up_to_the_end(suffixes.trie(), &[alone], assumed, note));
         let read = Found { _all: suffixes.clone(), suffixes: read.into() };
         let found = ends?.map(|ends| Arc::new(WithinValue { read, ends: ends.into() }));
         let bytes = |value: &Arc<WithinValue>| 96 + size_of_val(&*value.read.suffixes) + size_of_val(&*value.ends);

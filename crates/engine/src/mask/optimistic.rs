@@ -17,10 +17,10 @@ use stencilm_support::MANY;
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::draft::{Draft, OptimisticMask};
-use crate::parse::stepper::{Doubt, Run, offers_tokens};
+use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::switches::Switch;
@@ -28,7 +28,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
-    /// Writes the mask of a configuration, without stop tokens and as if every free key were new. Tells the
+    /// Writes the mask of a configuration, without stop tokens and as if every additional key were new. Returns the
     /// tokens that are unverified because they end a key after another key of the same token or state; those that end the
     /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
     pub fn optimistic_mask(
@@ -44,8 +44,8 @@ impl Run<'_> {
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
         let (mut narrow, mut single) = (Vec::new(), Vec::new());
-        // The runs of blanks before some threads; in the row of a wide thread they are already.
-        let (mut blanks, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
+        // The runs of whitespace before some threads; the row of a dense thread already has them.
+        let (mut whitespace, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -56,10 +56,10 @@ impl Run<'_> {
                 continue;
             }
             let row = self.row_of(vocabulary, thread, &expansion)?;
-            if let Some(before) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-                let runs = self.lexeme_cache.blank_runs(vocabulary, before.set);
-                let rows = if row.is_some() { &mut added } else { &mut blanks };
-                rows.push(runs.row(vocabulary, expansion.blanks_left(thread.state)));
+            if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
+                let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
+                let rows = if row.is_some() { &mut added } else { &mut whitespace };
+                rows.push(runs.row(vocabulary, expansion.whitespace_left(thread.state)));
             }
             let Some(here) = row else {
                 narrow.push((thread, expansion, None));
@@ -74,10 +74,10 @@ impl Run<'_> {
         if let Some((thread, expansion, here)) = greatest {
             self.add_wide((thread, &expansion), &here, &mut draft)?;
         }
-        // Several threads before the same blanks share a row.
-        blanks.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        blanks.retain(|blanks| !added.iter().any(|added| Arc::ptr_eq(added, blanks)));
-        blanks.iter().for_each(|row| draft.add_row(row));
+        // Several threads before the same whitespace share a row.
+        whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        whitespace.retain(|whitespace| !added.iter().any(|added| Arc::ptr_eq(added, whitespace)));
+        whitespace.iter().for_each(|row| draft.add_row(row));
         if draft.row.is_none() {
             draft.mask.fill(0);
         }
@@ -90,9 +90,9 @@ impl Run<'_> {
             }
         }
         if !plain.is_empty() {
-            Walk::new(self).over_tokens(vocabulary, &plain, |token, doubt| {
+            Walk::new(self).over_tokens(vocabulary, &plain, |token, assumed| {
                 draft.allow(token);
-                draft.note(token, doubt, false);
+                draft.note(token, assumed, false);
             })?;
         }
         for (first, others) in vocabulary.duplicates() {
@@ -105,7 +105,7 @@ impl Run<'_> {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
         let Draft { row, flipped, joined, cleared, mut unverified, .. } = draft;
-        // A key that ends a wide row's thread was doubted before it was known with what the token goes on.
+        // A key that ends a dense row's thread was noted as unverified before it was known how the token goes on.
         unverified.retain(|unverified| token_set::get(mask, unverified.token));
         Ok(OptimisticMask { row, flipped, joined, cleared, unverified })
     }
@@ -118,18 +118,18 @@ impl Run<'_> {
         expansion: &Expansion,
     ) -> Result<Option<RowHere>, EngineError> {
         let Some(dfa) = expansion.dfa() else { return Ok(None) };
-        let in_blanks = thread.state & IN_BLANKS != 0;
-        if in_blanks && !Switch::LexemeWhitespace.is_on() {
+        let in_whitespace = thread.state & IN_WHITESPACE != 0;
+        if in_whitespace && !Switch::LexemeWhitespace.is_on() {
             return Ok(None);
         }
-        let begins = in_blanks || thread.state == StateId::START.0;
+        let begins = in_whitespace || thread.state == StateId::START.0;
         if begins && self.may_run_out(expansion, thread) {
             return Ok(None);
         }
-        let here = match expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) {
-            Some(blanks) => {
-                let left = expansion.blanks_left(thread.state);
-                self.lexeme_cache.row_after_blanks(vocabulary, dfa, blanks.set, left)?
+        let here = match expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
+            Some(whitespace) => {
+                let left = expansion.whitespace_left(thread.state);
+                self.lexeme_cache.row_after_whitespace(vocabulary, dfa, whitespace.set, left)?
             }
             None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
                 self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
@@ -157,15 +157,15 @@ impl Run<'_> {
         let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
         draft.add_row(&here.row);
-        if expansion.free && (thread.state & IN_BLANKS != 0 || thread.state == StateId::START.0) {
+        if expansion.free && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
-            let doubt = |seen| Doubt { seen, taken: expansion.has_taken, ..Doubt::default() };
+            let assumed = |seen| Assumptions { seen, taken: expansion.has_taken, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
                 let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
-                tokens.for_each(|token| draft.note(token, doubt(true), false));
+                tokens.for_each(|token| draft.note(token, assumed(true), false));
             } else if expansion.has_taken {
                 let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
-                tokens.for_each(|&token| draft.note(token, doubt(false), false));
+                tokens.for_each(|&token| draft.note(token, assumed(false), false));
             }
         }
         for token in ending {
@@ -211,17 +211,17 @@ impl Run<'_> {
                 }
             }
             let mut threads = Vec::new();
-            self.doubt = Doubt::default();
+            self.assumed = Assumptions::default();
             for tag in tags {
                 self.follow(expansion, tag, thread, &mut threads)?;
             }
             // Of the key that ends here more is known elsewhere.
-            let doubt = Doubt { later: true, element: self.doubt.element, ..Doubt::default() };
+            let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
-            let mut leaves = |token, doubt| {
+            let mut leaves = |token, assumed| {
                 if !taken.contains(token) {
                     draft.allow(token);
-                    draft.note(token, doubt, false);
+                    draft.note(token, assumed, false);
                 }
             };
             if nodes.is_none() {
@@ -232,17 +232,17 @@ impl Run<'_> {
                 nodes = next_nodes(first);
             }
             if let Some(nodes) = nodes
-                && Walk::new(self).below(trie, &nodes, &threads, doubt, &mut leaves)?
+                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut leaves)?
             {
                 continue;
             }
             let before = crossings.memory_bytes();
             let known = crossings.crossings(vocabulary);
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
-            let leaves = |suffix, doubt| known.tokens(suffix).for_each(|token| leaves(token, doubt));
+            let leaves = |suffix, assumed| known.tokens(suffix).for_each(|token| leaves(token, assumed));
             match expansion.free {
-                true => self.read_after_key(known, &mut threads, doubt, leaves)?,
-                false => Walk::new(self).over(known.suffixes(), &threads, doubt, leaves)?,
+                true => self.read_after_key(known, &mut threads, assumed, leaves)?,
+                false => Walk::new(self).over(known.suffixes(), &threads, assumed, leaves)?,
             }
         }
         Ok(())
@@ -261,11 +261,11 @@ impl Run<'_> {
     fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
         let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
         // A key that has begun may hold escapes already.
-        let within = thread.state & IN_BLANKS == 0 && thread.state != StateId::START.0;
-        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, doubt| {
+        let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;
+        Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, assumed| {
             if !taken.contains(token) {
                 draft.allow(token);
-                draft.note(token, doubt, within);
+                draft.note(token, assumed, within);
             }
         })?;
         self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);

@@ -26,7 +26,7 @@ pub(crate) struct Masks {
 struct OptimisticStep {
     /// The mask as it is kept, where it was known.
     known: Option<Arc<KeptMask>>,
-    /// The same, where it was computed now and is told.
+    /// The same, where it was computed now and is reported.
     fresh: Option<Arc<KeptMask>>,
     /// How many tokens were computed, where they are counted.
     computed: Option<usize>,
@@ -34,7 +34,7 @@ struct OptimisticStep {
     unverified: Vec<Unverified>,
     /// Tokens that it has and that are too long for this sequence.
     longer: Vec<u32>,
-    /// What it depends on beside the configuration, where that is told and known.
+    /// What it depends on beside the configuration, where that is reported and known.
     reads: Option<Vec<SetId>>,
 }
 
@@ -42,7 +42,7 @@ struct OptimisticStep {
 pub(crate) struct DecidedMask {
     /// The mask as it is kept, where it was known.
     pub known: Option<Arc<KeptMask>>,
-    /// The same, where it was computed now and is told.
+    /// The same, where it was computed now and is reported.
     fresh: Option<Arc<KeptMask>>,
     /// How many tokens were computed, where they are counted.
     computed: Option<usize>,
@@ -57,7 +57,7 @@ pub(crate) struct PlainMask {
     pub allowed: Option<usize>,
     /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
     pub reads: Option<Vec<SetId>>,
-    /// As it is kept, where that tells all of it.
+    /// As it is cached, where that is all of it.
     pub kept: Option<Arc<KeptMask>>,
     /// Tokens that it lacks for what this sequence has read, as a key that its object has.
     pub refused: Vec<u32>,
@@ -75,16 +75,16 @@ impl Masks {
     }
 
     /// Decides the mask of a configuration, without stop tokens. One that is not known is computed in `mask`; of a known one
-    /// nothing need be written there. With `told` it says, too, what the mask depends on.
+    /// nothing need be written there. With `report` it says, too, what the mask depends on.
     pub fn decide(
         &mut self,
         run: &mut Run<'_>,
         vocabulary: &Tokens,
         configuration: SetId,
         mask: &mut [u32],
-        told: bool,
+        report: bool,
     ) -> Result<DecidedMask, EngineError> {
-        let optimistic = self.optimistic(run, vocabulary, configuration, mask, told)?;
+        let optimistic = self.optimistic(run, vocabulary, configuration, mask, report)?;
         run.verify(vocabulary, configuration, optimistic, mask)
     }
 
@@ -94,12 +94,12 @@ impl Masks {
         vocabulary: &Tokens,
         configuration: SetId,
         mask: &mut [u32],
-        told: bool,
+        report: bool,
     ) -> Result<OptimisticStep, EngineError> {
-        // What a mask depends on is told of its own configuration.
+        // What a mask depends on is reported for its own configuration.
         let mut threads = run.threads_of(configuration);
         let mut longer = Vec::new();
-        match told {
+        match report {
             true => _ = run.saturate(&mut threads)?,
             false => longer = run.saturate_but_for(&mut threads)?,
         }
@@ -108,7 +108,7 @@ impl Masks {
         {
             let mut reads = None;
             // Replaying the looks is cheap, but only canonical masks ask.
-            if told {
+            if report {
                 let saturated = run.stacks.configuration(&mut threads)?;
                 reads = self.known.looks(run.machine, run.stacks, saturated);
             }
@@ -126,7 +126,7 @@ impl Masks {
                 let kept = Arc::new(KeptMask::new(mask, &found, run.lexeme_cache.extensions.get()));
                 self.known.keep(run.machine, run.stacks, saturated, reads, &kept, kept.bytes());
                 let allowed = kept.allowed();
-                (told.then_some(kept), allowed)
+                (report.then_some(kept), allowed)
             }
             None => (None, Some(mask.iter().map(|word| word.count_ones() as usize).sum())),
         };
@@ -137,7 +137,7 @@ impl Masks {
             computed,
             unverified: found.unverified,
             longer,
-            reads: reads.filter(|_| told),
+            reads: reads.filter(|_| report),
         })
     }
 }
@@ -160,7 +160,7 @@ impl Run<'_> {
             }
             self.tokens_of_seen_elements(vocabulary, configuration, mask, &mut unverified, &mut refused)?;
         }
-        // Nothing is told of what is decided for this sequence alone.
+        // Nothing is reported of what is decided for this sequence alone.
         if reads.is_some() && !(unverified.is_empty() && self.without_text(configuration)?.is_some()) {
             reads = None;
         }

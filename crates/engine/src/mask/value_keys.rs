@@ -161,7 +161,7 @@ impl Description<'_> {
     fn items(&mut self, id: ItemsId) {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
-        // What such elements are compared with is told by the text.
+        // What such elements are compared with is in the text.
         self.fits &= !items.compares() && items.prefix.len() < MANY;
         self.words.extend([6, items.prefix.len() as u32, items.contains.len() as u32, items.min]);
         self.bound(items.max);

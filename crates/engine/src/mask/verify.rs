@@ -11,7 +11,7 @@ use stencilm_regex::StateId;
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
 use crate::lexeme::mask::{Row, RowHere};
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::Run;
 use crate::parse::unverified::{Unverified, VerifyReason};
@@ -37,7 +37,7 @@ impl Run<'_> {
                 continue;
             }
             let expansion = self.machine.fork(ExpansionId(thread.head));
-            if !expansion.free || thread.state & IN_BLANKS != 0 {
+            if !expansion.free || thread.state & IN_WHITESPACE != 0 {
                 continue;
             }
             let expansion = expansion.clone();

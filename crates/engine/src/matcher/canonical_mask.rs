@@ -98,11 +98,11 @@ impl Layout {
             let here = if plain.reads.is_some() { run.without_text(configuration)? } else { None };
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
             let mode = Mode::exact_if(here.is_none() && run.machine.keeps_text());
-            let told = (mask, plain.kept.as_deref());
+            let shown = (mask, plain.kept.as_deref());
             let (found, reads) = run.tracked(|run| {
                 // What it depends on is also what the plain mask does.
                 plain.reads.iter().flatten().for_each(|&read| run.stacks.look_at(read));
-                run.in_mode(mode, |run| run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, told))
+                run.in_mode(mode, |run| run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, shown))
             });
             let found = Arc::new(found?.into_boxed_slice());
             if let Some(reads) = reads.filter(|_| plain.reads.is_some()) {
@@ -173,7 +173,7 @@ impl Layout {
                 let lexemes =
                     (&mut cache.in_lexemes, &mut SuffixesAfter::new(BUDGET, self.vocabulary.trie().max_depth()));
                 let twin = run.untracked(|run| run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked))?;
-                found.tells_the_same(&twin, encoding, token, asked.fitting, asked.mask)
+                found.answers_the_same(&twin, encoding, token, asked.fitting, asked.mask)
             }
         );
         if let Some(reads) = reads.filter(|_| keeps) {

@@ -181,7 +181,7 @@ impl GrammarMatcher {
         if self.narrow(mask)? {
             counted = None;
         }
-        // Where they were not counted, a look at the first words nearly always tells what is asked of their number.
+        // Where they were not counted, a look at the first words nearly always answers what is asked of their number.
         let allowed = counted.unwrap_or_else(|| match () {
             () if mask.iter().all(|&word| word == 0) => 0,
             () if token_set::has_all(mask, size) => size,

@@ -37,7 +37,7 @@ impl GrammarMatcher {
         let tokens = ids.filter_map(|id| Some((id, vocabulary.token_bytes(id)?)));
         let mut taken: Vec<u32> = Vec::new();
         for &token in budget.spending(now, tokens) {
-            // Most tokens with blanks are words, which a mask between the parts of a text does not have.
+            // Most tokens with whitespace are words, which a mask between the parts of a text does not have.
             if !token_set::get(mask, token) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! Budgets of tokens and temperatures: what marked parts of a grammar say of the tokens within them.
 //!
-//! A marked part puts a frame of its own under what it reads, so a stack tells which marked parts a thread is in, and the
-//! register of the frame tells after how many tokens the part began: nothing is counted, and rolling back and forking need
+//! A marked part puts a frame of its own under what it reads, so a stack shows which marked parts a thread is in, and the
+//! register of the frame shows after how many tokens the part began: nothing is counted, and rolling back and forking need
 //! no care. Where a part with a budget may end, a thread without a way on stands in the configuration and says so. A
 //! budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the threads
 //! within it are dropped. That is looked after between tokens, and within tokens only while a part with a spent budget
@@ -320,7 +320,7 @@ impl Run<'_> {
         let ends =
             self.in_mode(Mode::Optimistic, |run| Walk::new(run).ends_of_spent_parts(vocabulary, &lexemes, tokens));
         let mut known: FxHashMap<(u32, u8), u32> = FxHashMap::default();
-        // The parts of the trie to read again: all of it where the ways are too many to be told apart.
+        // The parts of the trie to read again: all of it where the paths are too many to be distinguished.
         let mut parts: Vec<((usize, usize), usize, SetId)> = Vec::new();
         match ends? {
             None => parts.push(((0, trie.len()), 0, configuration)),

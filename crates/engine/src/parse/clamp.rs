@@ -4,7 +4,7 @@ use stencilm_regex::StateId;
 
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
@@ -67,7 +67,7 @@ impl Run<'_> {
 
     /// The automaton that a thread is in, if it is in one.
     fn automaton_of(&self, thread: Entry) -> Option<DfaId> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_BLANKS != 0 {
+        if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_WHITESPACE != 0 {
             return None;
         }
         self.machine.fork(ExpansionId(thread.head)).dfa()

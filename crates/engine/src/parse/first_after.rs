@@ -1,4 +1,4 @@
-//! With which bytes a thread goes on after a lexeme, told from the frames on its stack without laying any of them out.
+//! With which bytes a thread goes on after a lexeme, from the frames on its stack without laying any of them out.
 
 use stencilm_regex::{ByteSet, Tag};
 use stencilm_support::FEW;
@@ -12,7 +12,7 @@ use crate::switches::Switch;
 
 impl Run<'_> {
     /// The bytes with which a thread may go on after some of its lexemes, perhaps some more; `None` where only laying out what
-    /// follows tells them.
+    /// follows decides them.
     pub(crate) fn first_after(
         &mut self,
         expansion: &Expansion,

@@ -116,7 +116,7 @@ impl Run<'_> {
     pub(crate) fn reference_here(&mut self, node: NodeId) -> FrameId {
         let names = match self.names {
             UNKNOWN_NAMES => {
-                self.doubt.element = true;
+                self.assumed.element = true;
                 NamesId::ANY
             }
             names => {

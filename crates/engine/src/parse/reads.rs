@@ -1,11 +1,11 @@
-//! Parts of an operation that tell what they read.
+//! Parts of an operation that report what they read.
 
 use crate::parse::stepper::Run;
 use crate::state::ids::SetId;
 
 impl Run<'_> {
-    /// Does a part of an operation, and tells which sets it has read of those that were there before; `None` where they are very
-    /// many. What is tracked around it has read them, too.
+    /// Does a part of an operation, and reports which sets it has read of those that were there before; `None` where they are
+    /// very many. What is tracked around it has read them, too.
     pub(crate) fn tracked<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> (T, Option<Vec<SetId>>) {
         let around = self.stacks.reads.begin(self.stacks.num_sets());
         let found = part(self);

@@ -13,7 +13,7 @@ use stencilm_support::{Extension, FEW, Map, check_time};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
 use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::switches::Switch;
@@ -92,9 +92,9 @@ impl Descent {
     }
 }
 
-/// Why it may have been wrong to take a key for a new one.
+/// What was assumed where a key was taken for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub(crate) struct Doubt {
+pub(crate) struct Assumptions {
     /// Its object has seen free keys.
     pub seen: bool,
     /// Its object has names that are not free. Those that are spelled plainly are known beforehand, except where the
@@ -112,7 +112,7 @@ pub(crate) struct Doubt {
     pub later: bool,
 }
 
-impl Doubt {
+impl Assumptions {
     /// Whether anything was taken for new.
     #[inline]
     pub fn is_any(&self) -> bool {
@@ -125,7 +125,7 @@ impl Doubt {
 pub(crate) enum Mode {
     /// They are recorded byte by byte, and compared with those seen.
     Exact,
-    /// As a mask does it: each is taken for a new one, and [`Run::doubt`] says where that may be wrong.
+    /// As a mask does it: each is taken for a new one, and [`Run::assumed`] says where that may be wrong.
     Optimistic,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct Run<'a> {
     /// The list of names that what starts has, where a grammar declares names.
     pub names: u32,
     /// Set when a key or an element was taken for a new one.
-    pub doubt: Doubt,
+    pub assumed: Assumptions,
     /// How many tokens were accepted when a part begins that begins in this operation.
     pub tokens: u32,
     /// While a part with a spent budget cannot end yet: how many tokens were accepted before this operation.
@@ -202,9 +202,9 @@ type States = Box<[(u32, bool)]>;
 #[derive(Default)]
 struct Steps {
     /// The configuration after a byte, and what was unverified on the way.
-    by_byte: FxHashMap<(SetId, u8), (SetId, Doubt)>,
+    by_byte: FxHashMap<(SetId, u8), (SetId, Assumptions)>,
     /// The same by the states after the byte: bytes that lead all threads to the same states are alike.
-    by_states: FxHashMap<(SetId, States), (SetId, Doubt)>,
+    by_states: FxHashMap<(SetId, States), (SetId, Assumptions)>,
 }
 
 /// Whether a thread stands for the single tokens that may come at its expansion.
@@ -427,7 +427,7 @@ impl Run<'_> {
     }
 
     /// As [`Run::step`] within a mask, with what is unverified of it. What was found is remembered to the end of the mask.
-    pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Doubt), EngineError> {
+    pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Assumptions), EngineError> {
         debug_assert!(!self.is_exact(), "only a mask takes every key for a new one");
         let thin = usize::from(self.stacks.thin);
         let known = &mut self.known.get_or_insert_default().steps[thin];
@@ -444,8 +444,8 @@ impl Run<'_> {
         let found = match alike {
             Some(found) => found,
             None => {
-                self.doubt = Doubt::default();
-                (self.step(configuration, byte)?, self.doubt)
+                self.assumed = Assumptions::default();
+                (self.step(configuration, byte)?, self.assumed)
             }
         };
         let known = &mut self.known.get_or_insert_default().steps[thin];
@@ -486,7 +486,7 @@ impl Run<'_> {
     pub fn is_within_free_key(&self, configuration: SetId) -> bool {
         self.stacks.entries(configuration).iter().any(|&thread| {
             thread != Entry::BOTTOM
-                && thread.state & IN_BLANKS == 0
+                && thread.state & IN_WHITESPACE == 0
                 && self.machine.fork(ExpansionId(thread.head)).free
                 && self.stacks.members(thread.register).text != NIL
         })
@@ -581,11 +581,11 @@ impl Run<'_> {
             return Ok(());
         }
         let mut moved = Entry { state, ..thread };
-        if self.is_exact() && expansion.free && state & IN_BLANKS == 0 {
+        if self.is_exact() && expansion.free && state & IN_WHITESPACE == 0 {
             moved.register = self.register_after(&expansion, thread.register, byte);
         }
         if expansion.uneven && !self.is_exact() {
-            self.doubt.uneven |= self.may_run_out(&expansion, moved);
+            self.assumed.uneven |= self.may_run_out(&expansion, moved);
         }
         let stays = !accepts || expansion.goes_on(self.lexeme_cache, state)?;
         if stays && (!expansion.uneven || !self.is_exact() || self.can_be_new(&expansion, moved)?) {
@@ -617,9 +617,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The lexemes that a thread may still read, without blanks before them.
+    /// The lexemes that a thread may still read, without whitespace before them.
     pub fn lexemes(&mut self, thread: Entry) -> Vec<(Tag, ExprId)> {
-        let state = if thread.state & IN_BLANKS != 0 { StateId::START } else { StateId(thread.state) };
+        let state = if thread.state & IN_WHITESPACE != 0 { StateId::START } else { StateId(thread.state) };
         match &self.machine.fork(ExpansionId(thread.head)).automaton {
             Automaton::Dfa(dfa) => self.lexeme_cache.residuals(*dfa, state).to_vec(),
             Automaton::Names(names, filter) => {

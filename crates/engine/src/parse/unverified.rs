@@ -12,7 +12,7 @@ pub(crate) struct Unverified {
 /// What may be known already, though it was taken for new.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum VerifyReason {
-    /// A key that lies whole within the token; `unclear` where the keys that are known do not tell.
+    /// A key that lies whole within the token; `unclear` where the keys that are known do not decide.
     WholeKey {
         /// See [`crate::vocabulary::keys_within_tokens::WholeKeys::are_unclear_in`].
         unclear: bool,

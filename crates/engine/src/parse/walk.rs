@@ -18,9 +18,9 @@ use stencilm_support::{Extension, LOOKED_AT, MANY, SEARCHED};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
-use crate::parse::stepper::{Doubt, Run, offers_tokens};
+use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::{Reader, Trie, Way};
@@ -36,17 +36,17 @@ struct Context {
     /// The thread; of its state only whether its lexemes begin there.
     thread: Entry,
     expansion: Arc<Expansion>,
-    doubt: Doubt,
+    assumed: Assumptions,
     /// Where the lexemes of the expansion begin.
     start: StateId,
 }
 
-/// The spots after the lexemes that are complete at a spot, as a part of the followers, and the doubt that they share.
+/// The spots after the lexemes that are complete at a spot, as a part of the followers, and the assumptions that they share.
 #[derive(Clone, Copy)]
 struct Behind {
     start: u32,
     end: u32,
-    doubt: Doubt,
+    assumed: Assumptions,
     /// Whether a part may end here whose budget is spent.
     ends_spent: bool,
     /// Whether the text may end here.
@@ -65,10 +65,10 @@ struct Job {
 #[derive(Default)]
 pub(crate) struct WalkScratch {
     contexts: Vec<Context>,
-    index: FxHashMap<(Entry, Doubt), u32>,
+    index: FxHashMap<(Entry, Assumptions), u32>,
     after: FxHashMap<Spot, Behind>,
     /// The bytes with which anything goes on after the lexemes that are complete at a spot; `None` where only laying it out
-    /// tells them.
+    /// decides them.
     first_after: FxHashMap<Spot, Option<ByteSet>>,
     followers: Vec<Spot>,
     jobs: Vec<Job>,
@@ -110,7 +110,7 @@ pub(crate) struct Walk<'r, 'a> {
     /// Those nodes.
     ends_spent: Vec<u32>,
     /// The nodes at which the text is complete and something is below, where it is asked for.
-    complete: Option<Vec<(u32, Doubt)>>,
+    complete: Option<Vec<(u32, Assumptions)>>,
 }
 
 impl Drop for Walk<'_, '_> {
@@ -141,47 +141,47 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// The spot of a thread. What begins there, begins as if counts that are too large to matter were none.
-    fn spot(&mut self, thread: Entry, mut doubt: Doubt) -> Result<Spot, EngineError> {
+    fn spot(&mut self, thread: Entry, mut assumed: Assumptions) -> Result<Spot, EngineError> {
         let id = ExpansionId(thread.head);
         let expansion = self.run.machine.fork(id);
         // A token that ends within such a key may leave no new one.
-        doubt.uneven |= expansion.uneven && self.run.may_run_out(expansion, thread);
-        doubt.repeat |= self.run.hangs_on_a_repeat(thread);
+        assumed.uneven |= expansion.uneven && self.run.may_run_out(expansion, thread);
+        assumed.repeat |= self.run.hangs_on_a_repeat(thread);
         // The thread whose mask is asked for is in such a state already.
         let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
         let begun = thread.state == StateId::START.0 || expansion.dfa().is_some_and(saturated);
-        let begins = begun || thread.state & IN_BLANKS != 0;
+        let begins = begun || thread.state & IN_WHITESPACE != 0;
         let bare = Entry { state: if begins { StateId::START.0 } else { StateId::DEAD.0 }, ..thread };
         let next = self.scratch.contexts.len() as u32;
-        let context = *self.scratch.index.entry((bare, doubt)).or_insert(next);
+        let context = *self.scratch.index.entry((bare, assumed)).or_insert(next);
         if context == next {
             let (expansion, start) = match begins {
                 true => self.run.machine.fork_of_tokens(self.run.lexeme_cache, id)?,
                 false => (self.run.machine.fork(id).clone(), StateId::START),
             };
-            self.scratch.contexts.push(Context { thread: bare, expansion, doubt, start });
+            self.scratch.contexts.push(Context { thread: bare, expansion, assumed, start });
         }
         let state = if begun { self.scratch.contexts[context as usize].start.0 } else { thread.state };
         Ok(Spot { context, state })
     }
 
     /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
-    /// it may have been wrong to take the keys on the way for new ones. `doubt` is what is known of that before.
+    /// it may have been wrong to take the keys on the path for new ones. `assumed` is what was assumed before.
     pub fn over(
         &mut self,
         trie: &Trie,
         threads: &[Entry],
-        doubt: Doubt,
-        mut reached: impl FnMut(u32, Doubt),
+        assumed: Assumptions,
+        mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<(), EngineError> {
-        self.begin_over(trie, threads, doubt)?;
-        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, doubt, reached) }
+        self.begin_over(trie, threads, assumed)?;
+        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, assumed, reached) }
     }
 
-    fn begin_over(&mut self, trie: &Trie, threads: &[Entry], doubt: Doubt) -> Result<(), EngineError> {
+    fn begin_over(&mut self, trie: &Trie, threads: &[Entry], assumed: Assumptions) -> Result<(), EngineError> {
         for &thread in threads {
             if thread != Entry::BOTTOM && !offers_tokens(thread) {
-                let spot = self.spot(thread, doubt)?;
+                let spot = self.spot(thread, assumed)?;
                 let Context { ref expansion, start, .. } = self.scratch.contexts[spot.context as usize];
                 let first = expansion.bytes_from(self.run.lexeme_cache, spot.state, start)?;
                 self.scratch.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
@@ -195,27 +195,27 @@ impl<'r, 'a> Walk<'r, 'a> {
         mut self,
         trie: &Trie,
         threads: &[Entry],
-        doubt: Doubt,
-        mut reached: impl FnMut(u32, Doubt),
-    ) -> Result<Option<Vec<(u32, Doubt)>>, EngineError> {
+        assumed: Assumptions,
+        mut reached: impl FnMut(u32, Assumptions),
+    ) -> Result<Option<Vec<(u32, Assumptions)>>, EngineError> {
         self.complete = Some(Vec::new());
-        self.begin_over(trie, threads, doubt)?;
+        self.begin_over(trie, threads, assumed)?;
         Ok(if self.apart(trie, &mut reached)? { self.complete.take() } else { None })
     }
 
-    /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is in doubt. Whether it
+    /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is assumed. Whether it
     /// was done: not where the ways are too many.
     pub fn after_nodes(
         &mut self,
         trie: &Trie,
-        nodes: &[(u32, Doubt)],
+        nodes: &[(u32, Assumptions)],
         threads: &[Entry],
-        mut reached: impl FnMut(u32, Doubt),
+        mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
-        for &(node, doubt) in nodes {
+        for &(node, assumed) in nodes {
             for &thread in threads {
                 if thread != Entry::BOTTOM && !offers_tokens(thread) {
-                    let (node, spot) = (node as usize, self.spot(thread, doubt)?);
+                    let (node, spot) = (node as usize, self.spot(thread, assumed)?);
                     self.scratch.jobs.push(Job { nodes: trie.children(node), depth: trie.depth(node), spot });
                 }
             }
@@ -223,21 +223,21 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are told. Whether it was done: not
+    /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are given. Whether it was done: not
     /// where the ways are too many.
     pub fn below(
         &mut self,
         trie: &Trie,
         nodes: &[u32],
         threads: &[Entry],
-        doubt: Doubt,
-        mut reached: impl FnMut(u32, Doubt),
+        assumed: Assumptions,
+        mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
         for &thread in threads {
             if nodes.is_empty() || thread == Entry::BOTTOM || offers_tokens(thread) {
                 continue;
             }
-            let spot = self.spot(thread, doubt)?;
+            let spot = self.spot(thread, assumed)?;
             self.scratch.jobs.extend(nodes.iter().map(|&node| {
                 let node = node as usize;
                 Job { nodes: (node, node + trie.size(node)), depth: trie.depth(node) - 1, spot }
@@ -246,36 +246,36 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are nothing but blanks before a lexeme.
+    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are only whitespace before a lexeme.
     pub fn over_tokens(
         &mut self,
         vocabulary: &Tokens,
         threads: &[Entry],
-        mut reached: impl FnMut(u32, Doubt),
+        mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<(), EngineError> {
         let trie = vocabulary.trie();
         self.begin_over_tokens(vocabulary, threads)?;
         if self.apart(trie, &mut reached)? {
             return Ok(());
         }
-        self.together(trie, threads, Doubt::default(), reached)
+        self.together(trie, threads, Assumptions::default(), reached)
     }
 
     fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {
         let trie = vocabulary.trie();
         for &thread in threads {
-            let spot = self.spot(thread, Doubt::default())?;
+            let spot = self.spot(thread, Assumptions::default())?;
             let expansion = self.scratch.contexts[spot.context as usize].expansion.clone();
-            let Some(blanks) = expansion.blanks.filter(|_| thread.state & IN_BLANKS != 0) else {
+            let Some(whitespace) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) else {
                 let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
                 self.scratch.jobs.extend(trie.roots(first).map(|nodes| Job { nodes, depth: 0, spot }));
                 continue;
             };
             let spot = Spot { state: self.scratch.contexts[spot.context as usize].start.0, ..spot };
             let first = expansion.live_bytes(self.run.lexeme_cache, spot.state)?;
-            for byte in first.intersect(&blanks.set.complement()).iter() {
-                let runs = self.run.lexeme_cache.blank_runs(vocabulary, blanks.set);
-                for &(run, node) in runs.after(byte, expansion.blanks_left(thread.state)) {
+            for byte in first.intersect(&whitespace.set.complement()).iter() {
+                let runs = self.run.lexeme_cache.whitespace_runs(vocabulary, whitespace.set);
+                for &(run, node) in runs.after(byte, expansion.whitespace_left(thread.state)) {
                     let nodes = (node as usize, node as usize + trie.size(node as usize));
                     self.scratch.jobs.push(Job { nodes, depth: run as usize, spot });
                 }
@@ -286,7 +286,7 @@ impl<'r, 'a> Walk<'r, 'a> {
 
     /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many. Where they were once in
     /// this mask, they mostly are again.
-    fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Doubt)) -> Result<bool, EngineError> {
+    fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Assumptions)) -> Result<bool, EngineError> {
         if self.run.known.is_some() {
             self.scratch.jobs.clear();
             return Ok(false);
@@ -294,14 +294,14 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.scratch.done.clear();
         while let Some(job) = self.scratch.jobs.pop() {
             let WalkScratch { contexts, way, ends, .. } = &mut self.scratch;
-            let Context { ref expansion, doubt, start, .. } = contexts[job.spot.context as usize];
+            let Context { ref expansion, assumed, start, .. } = contexts[job.spot.context as usize];
             let (lexeme_cache, free) = (&mut *self.run.lexeme_cache, expansion.free);
-            // Blanks and names take the general step, everything else is a table.
+            // Whitespace and names take the general step, everything else is a table.
             let dfa = match expansion.automaton {
-                Automaton::Dfa(dfa) if job.spot.state & IN_BLANKS == 0 => Some(dfa),
+                Automaton::Dfa(dfa) if job.spot.state & IN_WHITESPACE == 0 => Some(dfa),
                 _ => None,
             };
-            let visit = |entry| reached(entry, doubt);
+            let visit = |entry| reached(entry, assumed);
             let (nodes, depth, state) = (job.nodes, job.depth, job.spot.state);
             match dfa {
                 Some(dfa) => {
@@ -327,7 +327,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         trie: &Trie,
         spot: Spot,
         free: bool,
-        reached: &mut impl FnMut(u32, Doubt),
+        reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
         // What is after one of them adds to the room, but no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
@@ -336,16 +336,16 @@ impl<'r, 'a> Walk<'r, 'a> {
             if !free && !self.may_go_on(trie, node as usize, spot)? {
                 continue;
             }
-            let Behind { start, end, doubt, ends_spent, ends_text } = self.after(spot)?;
+            let Behind { start, end, assumed, ends_spent, ends_text } = self.after(spot)?;
             if ends_spent {
                 self.ends_spent.push(node);
             }
             if ends_text && let Some(complete) = &mut self.complete {
-                complete.push((node, doubt));
+                complete.push((node, assumed));
             }
             // What ends with the key itself is as unverified as what goes on after it.
             if free && let Some(entry) = trie.entry_at(node as usize) {
-                reached(entry, doubt);
+                reached(entry, assumed);
             }
             for index in start..end {
                 let spot = self.scratch.followers[index as usize];
@@ -388,10 +388,10 @@ impl<'r, 'a> Walk<'r, 'a> {
         &mut self,
         trie: &Trie,
         threads: &[Entry],
-        doubt: Doubt,
-        mut reached: impl FnMut(u32, Doubt),
+        assumed: Assumptions,
+        mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<(), EngineError> {
-        let left = match doubt.is_any() || self.run.machine.keeps_text() {
+        let left = match assumed.is_any() || self.run.machine.keeps_text() {
             true => None,
             false => Some(self.over_thin_stacks(trie, threads, &mut reached)?),
         };
@@ -400,26 +400,26 @@ impl<'r, 'a> Walk<'r, 'a> {
         let run = &mut *self.run;
         let start = run.stacks.configuration(&mut threads.to_vec())?;
         trie.walk(
-            (start, doubt),
-            |(set, doubt), byte, node| {
+            (start, assumed),
+            |(set, assumed), byte, node| {
                 if !left_below(node) {
                     return Ok(None);
                 }
-                let (next, Doubt { seen, taken, element, repeat, uneven, .. }) = run.known_step(set, byte)?;
+                let (next, Assumptions { seen, taken, element, repeat, uneven, .. }) = run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
-                let whole = doubt.whole || seen || taken;
-                let doubt = Doubt {
-                    seen: doubt.seen || seen,
-                    taken: doubt.taken || taken,
+                let whole = assumed.whole || seen || taken;
+                let assumed = Assumptions {
+                    seen: assumed.seen || seen,
+                    taken: assumed.taken || taken,
                     whole,
-                    element: doubt.element || element,
-                    repeat: doubt.repeat || repeat,
-                    uneven: doubt.uneven || uneven,
+                    element: assumed.element || element,
+                    repeat: assumed.repeat || repeat,
+                    uneven: assumed.uneven || uneven,
                     later: true,
                 };
-                Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, doubt)))
+                Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, assumed)))
             },
-            |entry, (_, doubt)| reached(entry, doubt),
+            |entry, (_, assumed)| reached(entry, assumed),
         )
     }
 
@@ -429,9 +429,9 @@ impl<'r, 'a> Walk<'r, 'a> {
         &mut self,
         trie: &Trie,
         threads: &[Entry],
-        reached: &mut impl FnMut(u32, Doubt),
+        reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<Vec<u32>, EngineError> {
-        let sure = Doubt { later: true, ..Doubt::default() };
+        let no_assumption = Assumptions { later: true, ..Assumptions::default() };
         let mut is_reached = vec![false; trie.len()];
         let run = &mut *self.run;
         run.stacks.thin = true;
@@ -439,12 +439,12 @@ impl<'r, 'a> Walk<'r, 'a> {
             trie.walk(
                 start,
                 |set, byte, node| {
-                    let (next, doubt) = run.known_step(set, byte)?;
-                    // Whatever is in doubt is left to the walk with all threads.
-                    is_reached[node] = next != SetId::EMPTY && !doubt.is_any();
+                    let (next, assumed) = run.known_step(set, byte)?;
+                    // Whatever is unverified is left to the walk with all threads.
+                    is_reached[node] = next != SetId::EMPTY && !assumed.is_any();
                     Ok::<_, EngineError>(is_reached[node].then_some(next))
                 },
-                |entry, _| reached(entry, sure),
+                |entry, _| reached(entry, no_assumption),
             )
         });
         run.stacks.thin = false;
@@ -470,15 +470,15 @@ impl<'r, 'a> Walk<'r, 'a> {
         }
         let context = &self.scratch.contexts[spot.context as usize];
         let (expansion, thread) = (context.expansion.clone(), Entry { state: spot.state, ..context.thread });
-        let before = context.doubt;
-        self.run.doubt = Doubt::default();
+        let before = context.assumed;
+        self.run.assumed = Assumptions::default();
         let mut threads = std::mem::take(&mut self.scratch.threads);
         for index in 0..expansion.accepts(self.run.lexeme_cache, spot.state).len() {
             let tag = expansion.accepts(self.run.lexeme_cache, spot.state)[index];
             self.run.follow(&expansion, tag, thread, &mut threads)?;
         }
-        let Doubt { seen, taken, element, uneven, .. } = self.run.doubt;
-        let doubt = Doubt {
+        let Assumptions { seen, taken, element, uneven, .. } = self.run.assumed;
+        let assumed = Assumptions {
             seen: before.seen || seen,
             taken: before.taken || taken,
             whole: before.whole || (before.later && (seen || taken)),
@@ -496,12 +496,12 @@ impl<'r, 'a> Walk<'r, 'a> {
         let start = self.scratch.followers.len() as u32;
         for thread in threads.drain(..) {
             if thread != Entry::BOTTOM {
-                let spot = self.spot(thread, doubt)?;
+                let spot = self.spot(thread, assumed)?;
                 self.scratch.followers.push(spot);
             }
         }
         self.scratch.threads = threads;
-        let after = Behind { start, end: self.scratch.followers.len() as u32, doubt, ends_spent, ends_text };
+        let after = Behind { start, end: self.scratch.followers.len() as u32, assumed, ends_spent, ends_text };
         self.scratch.after.insert(spot, after);
         Ok(after)
     }
@@ -534,7 +534,7 @@ impl Reader for OneLexeme<'_> {
     }
 }
 
-/// As [`OneLexeme`], for names, and where blanks come first.
+/// As [`OneLexeme`], for names, and where whitespace comes first.
 struct AnyLexeme<'a> {
     lexeme_cache: &'a mut LexemeCache,
     expansion: &'a Expansion,

@@ -1,6 +1,6 @@
 //! Tokens that span the end of a text: a tokenizer may spell the end otherwise when it sees what follows.
 //!
-//! Forced bytes are made tokens of elsewhere, by the model's own tokenizer. Told here is where such a token may begin, and
+//! Forced bytes are made tokens of elsewhere, by the model's own tokenizer. Found here is where such a token may begin, and
 //! which ones may come there under the grammar.
 
 use crate::error::{EngineError, MatcherError};

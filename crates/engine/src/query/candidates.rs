@@ -85,7 +85,7 @@ enum Stage {
 }
 
 impl Search {
-    /// Goes on to the end, which it tells, or until somebody waits.
+    /// Goes on to the end, which it reports, or until somebody waits.
     fn go_on(&mut self, run: &mut Run<'_>, here: SetId, is_waited_for: impl Fn() -> bool) -> Result<bool, EngineError> {
         loop {
             for _ in 0..FEW {

@@ -409,7 +409,7 @@ impl<'a> Chart<'a, '_> {
             starts.sort_unstable();
             self.spend(starts.len())?;
             let found = starts.iter().rev().filter(|&&start| !is_repeat || start < at).find_map(|&start| {
-                // From the last count worth telling apart on, a round leaves the count as it is.
+                // From the last count worth distinguishing on, a round leaves the count as it is.
                 let same = unlimited.then_some(item);
                 let earlier = |time: u32| !strict || time < now;
                 let fits = |before: &Item| self.reached.get(&(*before, start)).is_some_and(|&time| earlier(time));
@@ -424,7 +424,7 @@ impl<'a> Chart<'a, '_> {
     }
 }
 
-/// The greatest count of rounds worth telling apart.
+/// The greatest count of rounds worth distinguishing.
 fn count_limit(min: u32, max: Option<u32>) -> u32 {
     max.unwrap_or(min.max(1))
 }

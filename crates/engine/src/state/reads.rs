@@ -61,7 +61,7 @@ impl Reads {
         }
     }
 
-    /// Notes looks at more sets than are told.
+    /// Notes reads of more sets than are listed.
     pub fn note_too_many(&mut self) {
         if let Some(scope) = &mut self.0 {
             scope.too_many = true;

@@ -244,7 +244,7 @@ impl Stacks {
         }
     }
 
-    /// What a set holds, as far as [`Stacks::extend_holds`] was told.
+    /// What a set holds, as far as [`Stacks::extend_holds`] was given it.
     pub fn holds(&self, set: SetId) -> Holds {
         self.holds.get(set.0 as usize).copied().unwrap_or_default()
     }
@@ -345,7 +345,7 @@ impl Stacks {
         }
         entries.sort();
         entries.dedup();
-        // A mask has to tell which sets it looked at, and forgets its own.
+        // A mask has to report which sets it looked at, and forgets its own.
         if !self.reads.are_tracked()
             && !self.thin
             && let Some(merged) = self.merged(&entries)?

@@ -1,6 +1,6 @@
 //! The whitespace of a JSON text: how much of it there is between its parts, and how much there may be.
 //!
-//! It counts where it stands outside strings, and three states tell byte by byte where that is.
+//! It counts where it stands outside strings, and three states say byte by byte where that is.
 
 use std::sync::{Arc, OnceLock};
 
@@ -29,7 +29,7 @@ impl Whitespace {
             self.place = match (self.place, byte) {
                 (Place::Between, b'"') => Place::InString,
                 (Place::Between, byte) => {
-                    self.bytes += usize::from(is_blank(byte));
+                    self.bytes += usize::from(is_json_whitespace(byte));
                     Place::Between
                 }
                 (Place::InString, b'"') => Place::Between,
@@ -41,7 +41,7 @@ impl Whitespace {
     }
 }
 
-fn is_blank(byte: u8) -> bool {
+fn is_json_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
@@ -69,7 +69,7 @@ impl WhitespaceBudget {
     pub(crate) fn spending<'v>(&self, here: Whitespace, tokens: impl Iterator<Item = (u32, &'v [u8])>) -> &[u32] {
         let spending = self.spending.get_or_init(|| {
             let mut spending = Spending { between: Vec::new(), in_string: Vec::new() };
-            for (token, bytes) in tokens.filter(|(_, bytes)| bytes.iter().any(|&byte| is_blank(byte))) {
+            for (token, bytes) in tokens.filter(|(_, bytes)| bytes.iter().any(|&byte| is_json_whitespace(byte))) {
                 spending.between.push(token);
                 if bytes.contains(&b'"') {
                     spending.in_string.push(token);

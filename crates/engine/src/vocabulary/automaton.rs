@@ -8,7 +8,7 @@ pub(crate) trait Automaton {
     /// The state after a byte, and whether something ends there.
     fn step(&mut self, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded>;
 
-    /// The first byte that is never told from this one.
+    /// The first byte that is never distinguished from this one.
     fn representative(&self, byte: u8) -> u8;
 }
 

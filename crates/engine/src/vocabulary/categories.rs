@@ -1,4 +1,4 @@
-//! Kinds of characters, and how an automaton reads a character of a kind: patterns seldom tell two of one kind apart.
+//! Kinds of characters, and how an automaton reads a character of a kind: patterns seldom distinguish two of one kind.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::vocabulary::automaton::Automaton;
 pub(crate) const KINDS: usize = 43;
 
 /// Characters beyond ASCII that some regular expression takes for white space.
-pub(crate) const BLANK: u8 = 40;
+pub(crate) const WHITESPACE: u8 = 40;
 /// The others beyond ASCII.
 pub(crate) const OTHER: u8 = 41;
 /// The first byte of any of them, whole or broken: no kind of character, but a step on the way to one.
@@ -38,7 +38,7 @@ pub(crate) const fn kind_of(byte: u8) -> u8 {
 }
 
 /// White_Space of Unicode beyond ASCII, and what ECMAScript takes for white space beside it.
-const BLANKS: [(u32, u32); 10] = [
+const WHITESPACE_RANGES: [(u32, u32); 10] = [
     (0x85, 0x85),
     (0xA0, 0xA0),
     (0x1680, 0x1680),
@@ -54,23 +54,24 @@ const BLANKS: [(u32, u32); 10] = [
 
 /// The kind of a character beyond ASCII.
 pub(crate) fn kind_beyond_ascii(character: u32) -> u8 {
-    if BLANKS.iter().any(|&(first, last)| (first..=last).contains(&character)) { BLANK } else { OTHER }
+    if WHITESPACE_RANGES.iter().any(|&(first, last)| (first..=last).contains(&character)) { WHITESPACE } else { OTHER }
 }
 
-/// The bytes of the characters beyond ASCII, by kind: blank ones, and the others.
+/// The bytes of the characters beyond ASCII, by kind: whitespace, and the others.
 static BEYOND_ASCII: LazyLock<[Vec<Utf8Sequence>; 2]> = LazyLock::new(|| {
     let character = |code| char::from_u32(code).expect("no bound is a surrogate");
     let bytes = |first, last| Utf8Sequences::new(character(first), character(last));
     let mut others = Vec::new();
     let mut next = 0x80;
-    for (first, last) in BLANKS {
+    for (first, last) in WHITESPACE_RANGES {
         if next < first {
             others.extend(bytes(next, first - 1));
         }
         next = last + 1;
     }
-    let blanks = BLANKS[..BLANKS.len() - 1].iter().flat_map(|&(first, last)| bytes(first, last));
-    [blanks.collect(), others]
+    let whitespace =
+        WHITESPACE_RANGES[..WHITESPACE_RANGES.len() - 1].iter().flat_map(|&(first, last)| bytes(first, last));
+    [whitespace.collect(), others]
 });
 
 /// Where the characters of a kind lead from a state.
@@ -145,8 +146,8 @@ impl Kinds {
     fn look_up(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<u32, LimitExceeded> {
         let next = match kind {
             HIGH => {
-                let [other, blank] = [OTHER, BLANK].map(|kind| self.known(automaton, state, kind));
-                match (other?, blank?) {
+                let [other, whitespace] = [OTHER, WHITESPACE].map(|kind| self.known(automaton, state, kind));
+                match (other?, whitespace?) {
                     (MIXED | WITHIN, _) | (_, WITHIN) => MIXED,
                     (0, 0) => 0,
                     // Most first bytes lead nowhere. Where the others lead on, each of them does.
@@ -154,9 +155,9 @@ impl Kinds {
                     _ => state.0,
                 }
             }
-            BLANK | OTHER => {
+            WHITESPACE | OTHER => {
                 let beyond = self.beyond.get_or_insert_with(|| bytes_beyond_ascii(automaton));
-                beyond_ascii(automaton, state, &beyond[usize::from(kind - BLANK)])?
+                beyond_ascii(automaton, state, &beyond[usize::from(kind - WHITESPACE)])?
             }
             _ => {
                 let mut next = UNKNOWN;
@@ -197,7 +198,7 @@ fn add(automaton: &impl Automaton, bytes: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// The bytes of the characters beyond ASCII, by kind, as far as an automaton tells them apart.
+/// The bytes of the characters beyond ASCII, by kind, as far as an automaton distinguishes them.
 fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
     [0, 1].map(|kind| {
         let mut found: Vec<Bytes> = Vec::new();
@@ -257,6 +258,6 @@ mod tests {
         assert_eq!((found[0], found[1], found[2], found[6], found[usize::from(HIGH)]), (26, 26, 10, 30, 128));
         let single = (3..40).filter(|&kind| kind != 6);
         assert!(single.into_iter().all(|kind: usize| found[kind] == 1), "{found:?}");
-        assert_eq!(found[usize::from(BLANK)] + found[usize::from(OTHER)], 0);
+        assert_eq!(found[usize::from(WHITESPACE)] + found[usize::from(OTHER)], 0);
     }
 }

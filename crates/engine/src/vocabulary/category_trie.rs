@@ -28,7 +28,7 @@ pub(crate) struct Shape {
 
 /// A node of the trie on the way to a token without a shape.
 #[derive(Clone, Copy)]
-pub(crate) struct Ragged {
+pub(crate) struct NonUtf8Node {
     /// The node.
     pub node: u32,
     /// Where the list goes on after those below it.
@@ -44,7 +44,7 @@ pub(crate) struct Shapes {
     nodes: Vec<Shape>,
     tokens: Vec<u32>,
     places: Vec<u32>,
-    ragged: Vec<Ragged>,
+    non_utf8: Vec<NonUtf8Node>,
     /// The tokens without shapes, ascending.
     without: Vec<u32>,
     max_depth: usize,
@@ -58,7 +58,7 @@ enum At {
     /// Within a character, which has begun so.
     Within { high: u32, rest: Rest, so_far: u32 },
     /// After bytes that are no characters.
-    Ragged,
+    NonUtf8Node,
 }
 
 /// A shape while the tree is made.
@@ -91,7 +91,7 @@ impl Shapes {
     /// Of the tokens of a trie.
     pub fn new(trie: &Trie) -> Shapes {
         let mut growing = vec![Growing::NEW];
-        let (mut ragged, mut without): (Vec<Ragged>, Vec<u32>) = Default::default();
+        let (mut non_utf8, mut without): (Vec<NonUtf8Node>, Vec<u32>) = Default::default();
         // By depth the node there, where it stands, and whether it is in the list of those without shapes.
         let mut path: Vec<(u32, At, bool)> = vec![(NONE, At::Shape(0), true)];
         for node in 0..trie.len() {
@@ -105,7 +105,7 @@ impl Shapes {
                     growing[high as usize].places.push(node as u32);
                     match Rest::after_first(byte) {
                         Some(rest) => At::Within { high, rest, so_far: u32::from(byte & rest.mask_of_first()) },
-                        None => At::Ragged,
+                        None => At::NonUtf8Node,
                     }
                 }
                 At::Within { high, rest, so_far } if rest.bytes().contains(&byte) => {
@@ -115,7 +115,7 @@ impl Shapes {
                         None => At::Shape(child(&mut growing, high, kind_beyond_ascii(so_far))),
                     }
                 }
-                At::Within { .. } | At::Ragged => At::Ragged,
+                At::Within { .. } | At::NonUtf8Node => At::NonUtf8Node,
             };
             if let At::Shape(shape) = at {
                 growing[shape as usize].places.push(node as u32);
@@ -129,22 +129,22 @@ impl Shapes {
             without.push(token);
             for (node, at, listed) in path.iter_mut().filter(|(.., listed)| !listed) {
                 *listed = true;
-                ragged.push(Ragged { node: *node, end: 0, has_shape: matches!(at, At::Shape(_)) });
+                non_utf8.push(NonUtf8Node { node: *node, end: 0, has_shape: matches!(at, At::Shape(_)) });
             }
         }
         let mut open: Vec<usize> = Vec::new();
-        for index in 0..=ragged.len() {
-            let depth = ragged.get(index).map_or(0, |ragged| trie.depth(ragged.node as usize));
+        for index in 0..=non_utf8.len() {
+            let depth = non_utf8.get(index).map_or(0, |non_utf8| trie.depth(non_utf8.node as usize));
             while let Some(&last) = open.last()
-                && trie.depth(ragged[last].node as usize) >= depth
+                && trie.depth(non_utf8[last].node as usize) >= depth
             {
-                ragged[last].end = index as u32;
+                non_utf8[last].end = index as u32;
                 open.pop();
             }
             open.push(index);
         }
         without.sort_unstable();
-        Shapes { ragged, without, ..Shapes::in_order(growing) }
+        Shapes { non_utf8, without, ..Shapes::in_order(growing) }
     }
 
     /// The nodes in depth-first order, without the root.
@@ -219,12 +219,12 @@ impl Shapes {
     }
 
     /// The nodes of the trie on the way to tokens that are no whole characters, in depth-first order.
-    pub fn ragged(&self) -> &[Ragged] {
-        &self.ragged
+    pub fn non_utf8(&self) -> &[NonUtf8Node] {
+        &self.non_utf8
     }
 
     /// Whether a token is no whole characters.
-    pub fn is_ragged(&self, token: u32) -> bool {
+    pub fn is_non_utf8(&self, token: u32) -> bool {
         self.without.binary_search(&token).is_ok()
     }
 
@@ -232,6 +232,6 @@ impl Shapes {
     pub fn memory_bytes(&self) -> usize {
         self.nodes.len() * size_of::<Shape>()
             + (self.tokens.len() + self.places.len() + self.without.len()) * 4
-            + self.ragged.len() * size_of::<Ragged>()
+            + self.non_utf8.len() * size_of::<NonUtf8Node>()
     }
 }

@@ -1,11 +1,11 @@
-//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton tells characters of a kind apart.
+//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton distinguishes characters of a kind.
 
 use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
 
 use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
-use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::categories::{HIGH, Kinds, OTHER, Read, WHITESPACE};
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
@@ -44,7 +44,7 @@ pub(crate) trait Reader: Automaton {
         Ok(0)
     }
 
-    /// Whether it is to be told where tokens end; then a walk is never as good as where it stood.
+    /// Whether the reader wants to know where tokens end; then a walk is never as good as where it stood.
     fn lists(&self) -> bool {
         false
     }
@@ -100,7 +100,7 @@ pub(crate) fn read<R: Reader>(
     let tokens = if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
     let mut found = Found { tokens, wide };
     read_shapes(vocabulary, kinds, reader, start, &mut found)?;
-    read_ragged(vocabulary, reader, start, &mut found)?;
+    read_non_utf8(vocabulary, reader, start, &mut found)?;
     Ok(found.tokens)
 }
 
@@ -129,7 +129,7 @@ fn read_shapes<R: Reader>(
         match read {
             Read::Dead => {
                 // The last byte of a character never leads on alone.
-                if shape.kind != BLANK && shape.kind != OTHER {
+                if shape.kind != WHITESPACE && shape.kind != OTHER {
                     reader.refuses(above, shapes.places(index));
                 }
                 found.refuses_all(shapes, index, end);
@@ -138,7 +138,7 @@ fn read_shapes<R: Reader>(
             Read::Mixed => {
                 for &node in shapes.places(index) {
                     check_time()?;
-                    let at = if shape.kind == BLANK || shape.kind == OTHER {
+                    let at = if shape.kind == WHITESPACE || shape.kind == OTHER {
                         after_first_bytes(vocabulary, reader, above, node)?
                     } else {
                         Some(above)
@@ -163,7 +163,7 @@ fn read_shapes<R: Reader>(
                 same[state] |= u64::from(is_same) << shape.kind;
                 if shape.below & !same[state] == 0 {
                     found.reads_all(shapes, index, end);
-                    // Here is all that a reader is told of that lists.
+                    // Here is all that a reader hears that lists.
                     reader.ends(at, shapes.tokens(index, index + 1));
                     index = end;
                     continue;
@@ -191,10 +191,10 @@ fn read_below<R: Reader>(
     let trie = vocabulary.trie();
     let mut step = |at, byte, node| {
         let Some(next) = reader.byte(at, byte, Some(node))? else { return Ok(None) };
-        // Tokens without shapes are told by themselves.
+        // Tokens without shapes are reported by themselves.
         if reader.lists()
             && let Some(token) = trie.entry_at(node)
-            && !vocabulary.shapes().is_ragged(token)
+            && !vocabulary.shapes().is_non_utf8(token)
         {
             reader.ends(next, &[token]);
         }
@@ -222,20 +222,20 @@ fn after_first_bytes<R: Reader>(
 }
 
 /// Reads the tokens that have no shapes.
-fn read_ragged<R: Reader>(
+fn read_non_utf8<R: Reader>(
     vocabulary: &Tokens,
     reader: &mut R,
     start: R::At,
     found: &mut Found,
 ) -> Result<(), R::Stopped> {
-    let (ragged, trie) = (vocabulary.shapes().ragged(), vocabulary.trie());
-    let token = |index: usize| trie.entry_at(ragged[index].node as usize).filter(|_| !ragged[index].has_shape);
+    let (non_utf8, trie) = (vocabulary.shapes().non_utf8(), vocabulary.trie());
+    let token = |index: usize| trie.entry_at(non_utf8[index].node as usize).filter(|_| !non_utf8[index].has_shape);
     let mut path = vec![start; trie.max_depth() + 1];
     let mut index = 0;
-    while index < ragged.len() {
-        let (node, end) = (ragged[index].node as usize, ragged[index].end as usize);
+    while index < non_utf8.len() {
+        let (node, end) = (non_utf8[index].node as usize, non_utf8[index].end as usize);
         let depth = trie.depth(node);
-        let made_of = (!ragged[index].has_shape).then_some(node);
+        let made_of = (!non_utf8[index].has_shape).then_some(node);
         let Some(at) = reader.byte(path[depth - 1], trie.byte(node), made_of)? else {
             (index..end).for_each(|index| found.refuses(token(index).as_slice()));
             index = end;

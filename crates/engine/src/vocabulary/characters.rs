@@ -218,7 +218,7 @@ mod tests {
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
     use stencilm_regex::{ExprId, Limits};
 
-    /// Pieces of tokens: letters, what patterns ask for, blanks and characters of several bytes, whole and broken.
+    /// Pieces of tokens: letters, what patterns ask for, whitespace and characters of several bytes, whole and broken.
     const PIECES: [&[u8]; 18] = [
         b"a",
         b"f",

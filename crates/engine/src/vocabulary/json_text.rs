@@ -1,4 +1,4 @@
-//! The value of a JSON string as it is written, for telling whether two keys are the same (RFC 8259, section 7).
+//! The value of a JSON string as it is written, to decide whether two keys are the same (RFC 8259, section 7).
 
 pub(crate) use stencilm_grammar::string_value as value_of;
 
@@ -12,7 +12,7 @@ pub(crate) struct Begun {
     pub quoted: bool,
 }
 
-/// The beginning of a JSON string, with its first quote and any blanks before it.
+/// The beginning of a JSON string, with its first quote and any whitespace before it.
 pub(crate) fn begun(written: &[u8]) -> Begun {
     let written = written.trim_ascii_start();
     let Some(body) = written.strip_prefix(b"\"") else {

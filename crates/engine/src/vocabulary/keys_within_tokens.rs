@@ -1,4 +1,4 @@
-//! Keys that lie whole within a token, from one quote to the next: what tells at a glance that none of them repeats a key.
+//! Keys that lie whole within a token, from one quote to the next: what shows at a glance that none of them repeats a key.
 //!
 //! A mask takes every key for a new one, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
 //! two quotes, but between these only 48 different texts, of at most three characters.
@@ -14,7 +14,7 @@ use crate::vocabulary::trie::Trie;
 pub(crate) struct WholeKeys {
     /// The tokens that hold some, each with them, as positions among the keys.
     tokens: FxHashMap<u32, Box<[u32]>>,
-    /// Those of which the keys that are known do not tell all: the same is there twice, or there are too many.
+    /// Those of which the keys that are known do not decide all: the same is there twice, or there are too many.
     unclear: TokenSet,
     /// The keys, as the values of JSON strings, once each.
     keys: Box<[Box<[u8]>]>,

@@ -1,12 +1,12 @@
 //! Characters in 32 groups, so that a walk need not look below a node where all groups lead back to where it is.
 //!
-//! A group is told by the first byte of a character: the kind of a letter, or of what else tokens and patterns treat alike.
+//! A group is given by the first byte of a character: the kind of a letter, or of what else tokens and patterns treat the same.
 //! Characters of several bytes count as whole ones. Sets of groups are bits.
 
 use stencilm_regex::ByteSet;
 
 /// The groups of the characters that begin after each node of a trie, as bits, and `ILL_FORMED` where something is none;
-/// all bits within a character. A node is told as the byte that leads to it and its depth, in depth-first order.
+/// all bits within a character. A node is given as the byte that leads to it and its depth, in depth-first order.
 pub(crate) fn groups_below(nodes: impl ExactSizeIterator<Item = (u8, usize)>) -> Vec<u32> {
     let mut below = vec![0u32; nodes.len()];
     let mut path: Vec<(usize, Option<Rest>, u32)> = Vec::new();
@@ -66,21 +66,21 @@ impl Rest {
         (self.more > 0).then(|| Rest { low: 0x80, high: 0xBF, more: self.more - 1 })
     }
 
-    /// The bits of the first byte that tell the character.
+    /// The bits of the first byte that belong to the character.
     pub fn mask_of_first(self) -> u8 {
         0x1F >> self.more
     }
 }
 
-/// The group of characters of several bytes of which some are blanks to a regular expression, by their first byte.
-const WITH_BLANKS: u32 = 6;
+/// The group of characters of several bytes of which some are whitespace to a regular expression, by their first byte.
+const WITH_WHITESPACE: u32 = 6;
 /// That of the others.
-const WITHOUT_BLANKS: u32 = 28;
+const WITHOUT_WHITESPACE: u32 = 28;
 /// That of bytes which begin no character.
 const ILL_FORMED: u32 = 30;
 
 /// The groups of all bytes beyond ASCII.
-const OF_MANY_BYTES: u32 = 1 << WITH_BLANKS | 1 << WITHOUT_BLANKS | 1 << ILL_FORMED;
+const OF_MANY_BYTES: u32 = 1 << WITH_WHITESPACE | 1 << WITHOUT_WHITESPACE | 1 << ILL_FORMED;
 
 /// The group of a character by its first byte: the kind of a letter, or of what else tokens and patterns treat alike;
 /// 0 to 31.
@@ -92,8 +92,8 @@ pub(crate) const fn group_of(byte: u8) -> u32 {
         b' ' => 3,
         b'\t' | b'\n' | b'\r' => 4,
         0x00..=0x1F | 0x7F => 5,
-        0xC2 | 0xE1 | 0xE2 | 0xE3 | 0xEF => WITH_BLANKS,
-        0xC3..=0xF4 => WITHOUT_BLANKS,
+        0xC2 | 0xE1 | 0xE2 | 0xE3 | 0xEF => WITH_WHITESPACE,
+        0xC3..=0xF4 => WITHOUT_WHITESPACE,
         0x80.. => ILL_FORMED,
         b'"' => 7,
         b'\\' => 8,
@@ -191,13 +191,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_beyond_ascii_keep_no_other_character_from_being_skipped() {
-        let blank = |byte| if byte == 0xC2 { None } else { Some(byte) };
+    fn whitespace_beyond_ascii_keeps_no_other_character_from_being_skipped() {
+        let but_c2 = |byte| if byte == 0xC2 { None } else { Some(byte) };
         let next = |state: u32, byte: u8| -> Result<Option<u32>, Infallible> {
             let rest = if state == 0 { Rest::after_first(byte) } else { None };
             Ok(match (state, byte) {
                 (0, 0..0x80) => Some(0),
-                (0, _) => rest.and(blank(byte)).map(u32::from),
+                (0, _) => rest.and(but_c2(byte)).map(u32::from),
                 (0xC3..=0xDF | 0x100, 0x80..=0xBF) => Some(0),
                 (0xE0..=0xEF, byte) => {
                     Rest::after_first(state as u8).filter(|rest| rest.bytes().contains(&byte)).map(|_| 0x100)
@@ -211,8 +211,8 @@ mod tests {
         };
         let Ok(groups) = loops(0, next);
         let ascii = ByteSet::range(0, 0x7F);
-        assert_eq!(groups_within(ascii), groups & !(1 << WITHOUT_BLANKS));
+        assert_eq!(groups_within(ascii), groups & !(1 << WITHOUT_WHITESPACE));
         assert_eq!(groups_within(ByteSet::EMPTY.complement()), u32::MAX);
-        assert_eq!(groups, !(1 << WITH_BLANKS | 1 << ILL_FORMED));
+        assert_eq!(groups, !(1 << WITH_WHITESPACE | 1 << ILL_FORMED));
     }
 }

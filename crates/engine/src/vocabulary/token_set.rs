@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_told_by_bit() {
+    fn differences_are_found_by_bit() {
         assert_eq!(difference(&[0b101, 1 << 31], &[0b110, 0]), [0, 1, 63]);
         assert!(difference(&[7], &[7]).is_empty());
     }

@@ -231,7 +231,7 @@ impl Trie {
     }
 
     /// As [`Trie::walk`], over the nodes from one to before another, which lie below `depth` in `states`. `step` is also
-    /// told whether the node has children. `states` must have a place for every depth.
+    /// given whether the node has children. `states` must have a place for every depth.
     #[inline(always)]
     pub fn walk_part<E: WalkError>(
         &self,

@@ -16,8 +16,8 @@ use crate::shared::Vocabulary;
 use crate::switches::Switch;
 use crate::warm_up::masks::{SCHEMA, TEXT};
 
-/// Any JSON, with texts that come to the places where a string or a number may end or go on: after letters, digits, blanks and
-/// signs.
+/// Any JSON, with texts that come to the places where a string or a number may end or go on: after letters, digits, whitespace
+/// and signs.
 const ANY: &str = "true";
 const TEXTS: [&str; 3] = [
     r#"{"name": "Mary Ann-Lee's 2nd book: No. 12, 345 (new)", "count": 1234, "rate": -0.25, "list": ["a", "b1", "US-en"], "more": {"x": null, "on": true, "e": 1.5e-7}, "at": "2024-05-06T07:08:09Z", "url": "https://example.com/path_to/page?id=1", "text": "one\ntwo  ", "empty": "", "none": []}"#,
@@ -25,7 +25,7 @@ const TEXTS: [&str; 3] = [
     "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"label\": \"A\"\n    },\n    \"last\"\n  ]\n}",
 ];
 
-/// Members of one type each, as schemas have them: what may begin them is told by their types.
+/// Members of one type each, as schemas have them: what may begin them depends on their types.
 const TYPED: &str = r#"{
     "properties": {
         "s": {"type": "string"},

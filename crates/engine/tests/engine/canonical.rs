@@ -55,7 +55,7 @@ fn texts(compiled: &Arc<CompiledGrammar>) -> Vec<String> {
 #[test]
 fn masks_have_what_the_tokenizer_writes() {
     for (pattern, grammar) in [
-        // After a line break another one may come, which would make one piece of all, or two blanks, which merge.
+        // After a line break another one may come, which would make one piece of all, or two spaces, which merge.
         (LLAMA_3, r#"root ::= [ \n]{0,5}"#),
         (LLAMA_3, r#"root ::= [ \n]{0,3}{0,2} | "  ""#),
         (LLAMA_3, r#"root ::= "\n" " "{0,6}"#),
@@ -91,7 +91,7 @@ fn masks_have_what_the_tokenizer_writes() {
 fn what_is_taken_over_from_another_piece_may_be_refused_within_a_character() {
     // "а" may yet become "абв", which merges never make; the first byte of another letter would be joined with it.
     let mut merges: Vec<(&[u8], &[u8])> = vec![(b"\xd0", b"\xb0"), (b"\xd0\xb0", b"\xd0")];
-    // And so many others that the lexeme tells of most tokens.
+    // And so many others that the lexeme decides most tokens.
     let letters = b"abcdefghijklmnopqrstuvwxyz";
     merges.extend(letters.chunks(1).flat_map(|left| letters.chunks(1).map(move |right| (left, right))));
     let vocabulary = vocabulary(GPT_2, &merges, &["абв"]);

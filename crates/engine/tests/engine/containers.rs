@@ -322,7 +322,7 @@ fn two_elements_are_equal_as_values() {
         &["[]", "[[1,1]]", "[[1,1],[1,1,1]]", "[[1,1],[2,2]]"],
         &["[[1,2]]", "[[1,1],[1,1]]", "[[]]"],
     );
-    // Counters are told as ever.
+    // Counters are read as ever.
     check(
         r#"root ::= %array { repeated; contains c {1,1}; rest c: "7"; rest: [0-6]; }"#,
         &["[1,7,1]", "[7,2,2]"],
@@ -389,7 +389,7 @@ fn nothing_is_begun_that_could_only_be_a_repeat() {
 
 #[test]
 fn no_separator_is_begun_after_the_last_new_element() {
-    // The comma and the blank are one lexeme, so no element has begun after the comma.
+    // The comma and the space are one lexeme, so no element has begun after the comma.
     for separators in [(", ", ": "), (" ,\t", ":")] {
         let separators = Some((separators.0.to_owned(), separators.1.to_owned()));
         let options = JsonSchemaOptions { any_whitespace: false, separators, ..JsonSchemaOptions::default() };
@@ -524,7 +524,7 @@ fn masks_after_elements_are_exact(arrays: &[(&str, &[&str])]) {
     }
 }
 
-/// In a large vocabulary the tokens within a string are told from the elements seen.
+/// In a large vocabulary the tokens within a string are decided by the elements seen.
 #[test]
 fn masks_within_unique_strings_are_exact_in_a_large_vocabulary() {
     masks_after_elements_are_exact(&[
@@ -745,7 +745,7 @@ fn keys_with_escapes_are_not_written_twice() {
 
 /// After the first value only a comma may come, for the closed object would be a repeat; a line break begins its end.
 #[test]
-fn a_blank_that_closes_a_repeat_is_refused() {
+fn a_space_that_closes_a_repeat_is_refused() {
     let vocabulary = bytes_as_tokens();
     let indented = JsonSchemaOptions { any_whitespace: false, indent: Some(2), ..JsonSchemaOptions::default() };
     let objects = r#"{"type": "array", "uniqueItems": true, "items": {"type": "object", "additionalProperties": {"type": "integer"}}}"#;
@@ -839,7 +839,7 @@ fn unique_elements_are_counted() {
             }
         }
     }
-    // That they run out is told by counters, or not at all.
+    // That they run out is decided by counters, or not at all.
     let unique = |how: &str| {
         let grammar = format!(
             r#"root ::= %array {{ count {{0,2}}; contains c {{2,}}; contains d {{0,1}}; unique{how}; rest c: "1"; rest c d: "2"; rest d: "3"; }}"#

@@ -21,7 +21,7 @@ fn literals(words: &[&str]) -> Grammar {
     builder.finish(root, Report::default()).expect("the words match")
 }
 
-/// An object of free keys with the value 1, written without blanks; a key may be anything but the taken one.
+/// An object of additional keys with the value 1, written without whitespace; a key may be anything but the reserved one.
 fn free_object(taken: Option<&str>) -> Grammar {
     let mut builder = GrammarBuilder::default();
     let exprs = &mut builder.exprs;

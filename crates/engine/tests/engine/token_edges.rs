@@ -131,15 +131,15 @@ fn names_and_ids_that_the_vocabulary_does_not_have_are_refused_with_a_way_out() 
     }
 }
 
-/// A list of blanks, words and single tokens: blanks that are read together with what follows them must end before a
+/// A list of spaces, words and single tokens: spaces that are read together with what follows them must end before a
 /// token.
 fn random_mixture(random: &mut Random, builder: &mut GrammarBuilder, depth: usize) -> NodeId {
     match random.below(if depth == 0 { 4 } else { 8 }) {
         0 => {
             let words = *random.pick(&["a", "ab", "b", "ba"]);
-            let (head, blank) = (builder.exprs.literal(words.as_bytes()), builder.exprs.literal(b" "));
-            let blanks = builder.exprs.repeat(blank, 0, Some(2));
-            let expr = builder.exprs.concat(head, blanks);
+            let (head, space) = (builder.exprs.literal(words.as_bytes()), builder.exprs.literal(b" "));
+            let spaces = builder.exprs.repeat(space, 0, Some(2));
+            let expr = builder.exprs.concat(head, spaces);
             builder.lexeme(expr)
         }
         1 => {

@@ -127,7 +127,7 @@ fn constants_and_enums_are_read_as_their_texts() {
 }
 
 #[test]
-fn alternatives_of_texts_may_begin_with_blanks_or_go_on_after_each_other() {
+fn alternatives_of_texts_may_begin_with_whitespace_or_go_on_after_each_other() {
     let vocabulary = vocabulary();
     for (grammar, text) in [
         (r#"root ::= "a" [ ]{0,3} ("1" | " 1" | "12") ("," | "}")"#, "a  12}"),

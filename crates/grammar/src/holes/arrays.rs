@@ -58,7 +58,7 @@ impl Recogniser<'_> {
     }
 
     /// The states with the value of the element that begins at a place: where it is none of those after it, and where it is one.
-    /// In doubt where that is not known.
+    /// Undecided where that is not known.
     fn compared(&mut self, items: &Items, state: ArrayState, at: Place) -> [Option<(ArrayState, Place)>; 2] {
         if !items.compares() {
             return [Some((state, at)), None];
@@ -71,12 +71,12 @@ impl Recogniser<'_> {
         let is_unknown = self.template.has_hole(at.position(), end);
         let value = if is_unknown { UNKNOWN } else { self.arrays.value(self.template.between(at.position(), end)) };
         let is_first = elements.values.is_empty();
-        let in_doubt = elements.values.contains(&UNKNOWN) || (is_unknown && !is_first);
+        let is_undecided = elements.values.contains(&UNKNOWN) || (is_unknown && !is_first);
         let is_known = elements.values.contains(&value);
-        let repeated = (items.must_repeat() && (in_doubt || is_known)).then(|| {
+        let repeated = (items.must_repeat() && (is_undecided || is_known)).then(|| {
             let met = Elements { values: Box::default(), has_repeat: true, ..elements.clone() };
-            let is_sure = is_known && !is_unknown;
-            (self.arrays.id(met), if is_sure { at } else { at.doubted() })
+            let is_certain = is_known && !is_unknown;
+            (self.arrays.id(met), if is_certain { at } else { at.undecided() })
         });
         if !is_known {
             elements.values = [&elements.values[..], &[value]].concat().into();
@@ -84,7 +84,7 @@ impl Recogniser<'_> {
             return [None, repeated];
         }
         // Where two must be equal, one that differs takes nothing away.
-        let at = if in_doubt && items.is_unique() { at.doubted() } else { at };
+        let at = if is_undecided && items.is_unique() { at.undecided() } else { at };
         [Some((self.arrays.id(elements), at)), repeated]
     }
 }

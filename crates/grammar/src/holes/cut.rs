@@ -23,7 +23,7 @@ pub(super) struct Quotient<'q, 'a> {
     /// The node that is being cut.
     pub current: NodeId,
     /// Whether something was left out that could not be decided, or not be written as a grammar.
-    pub is_doubtful: bool,
+    pub is_undecided: bool,
     /// The nodes of which something was left out that cannot be written as a grammar.
     pub refused: FxHashSet<NodeId>,
 }
@@ -33,7 +33,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
         let builder = GrammarBuilder::from_grammar(recogniser.grammar.clone());
         let (rules, work, imported, cuts, refused) = Default::default();
         let current = recogniser.grammar.root();
-        Quotient { recogniser, builder, rules, work, imported, cuts, current, is_doubtful: false, refused }
+        Quotient { recogniser, builder, rules, work, imported, cuts, current, is_undecided: false, refused }
     }
 
     /// The beginnings of a node, none of them empty, that the text up to a place completes; `None` where there is none.
@@ -120,7 +120,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
             }
             None => {
                 lexemes.undecided.insert(expr);
-                self.is_doubtful = true;
+                self.is_undecided = true;
                 Ok(ExprId::NOTHING)
             }
         }
@@ -131,15 +131,15 @@ impl<'q, 'a> Quotient<'q, 'a> {
         let goal = self.recogniser.known(node, end).expect("only what was asked for is cut");
         let mut states: Vec<State> = goal.states.iter().filter(|(step, _)| *step != Step::Done).copied().collect();
         let all = states.len();
-        states.retain(|(_, at)| !at.is_doubtful());
-        self.is_doubtful |= states.len() < all;
+        states.retain(|(_, at)| !at.is_undecided());
+        self.is_undecided |= states.len() < all;
         states.sort_unstable();
         states
     }
 
     /// Leaves out a part of what is being cut.
     pub fn refuse(&mut self) {
-        self.is_doubtful = true;
+        self.is_undecided = true;
         self.refused.insert(self.current);
     }
 

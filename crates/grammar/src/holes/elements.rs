@@ -36,7 +36,7 @@ pub(super) struct Elements {
     pub values: Box<[u32]>,
     /// Whether two were equal, where some must be.
     pub has_repeat: bool,
-    /// Where an element begins whose end was met: it is told apart from what comes before it when its beginning is.
+    /// Where an element begins whose end was seen: it is distinguished from what comes before it when its beginning is.
     pub ends: u32,
 }
 

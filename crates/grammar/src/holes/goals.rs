@@ -65,7 +65,7 @@ pub(super) struct Goal {
     /// All states met.
     pub states: FxHashSet<State>,
     pub starts: Vec<Place>,
-    /// Who goes on in which step where this goal begins; in doubt where the one who asks is.
+    /// Who goes on in which step where this goal begins; undecided where the one who asks is.
     waiting: Vec<(GoalId, Step, bool)>,
 }
 
@@ -86,8 +86,8 @@ pub(super) struct Recogniser<'a> {
     pub key_ways: FxHashMap<(MembersId, u32, u32), KeyWays>,
     pub work: Vec<(GoalId, State)>,
     states: usize,
-    /// A hole, and the nodes that are in doubt where it is in them.
-    pub doubted: Option<(u32, &'a FxHashSet<NodeId>)>,
+    /// A hole, and the nodes that are undecided where it is in them.
+    pub undecided: Option<(u32, &'a FxHashSet<NodeId>)>,
 }
 
 impl<'a> Recogniser<'a> {
@@ -113,7 +113,7 @@ impl<'a> Recogniser<'a> {
             key_ways: FxHashMap::default(),
             work: Vec::new(),
             states: 0,
-            doubted: None,
+            undecided: None,
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> Recogniser<'a> {
     /// Goes on in a step of a goal wherever a node begins that ends at a place.
     pub fn call(&mut self, goal: GoalId, step: Step, node: NodeId, at: Place) -> Result<(), GrammarError> {
         let (base, end) = (self.facts.base(node), at.position());
-        let at = if self.facts.refers(node) { at.doubted() } else { at };
+        let at = if self.facts.refers(node) { at.undecided() } else { at };
         if !self.template.is_hole(end) && self.facts.never_ends_with(base, self.template.before(end)) {
             return Ok(());
         }
@@ -153,7 +153,7 @@ impl<'a> Recogniser<'a> {
         }
         let asked = self.goal(base, end)?;
         let asked = &mut self.goals[asked.0 as usize];
-        let waiter = (goal, step, at.is_doubtful());
+        let waiter = (goal, step, at.is_undecided());
         asked.waiting.push(waiter);
         self.work.extend(asked.starts.iter().map(|start| (goal, (step, start.after(at)))));
         Ok(())
@@ -193,11 +193,11 @@ impl<'a> Recogniser<'a> {
     /// A goal begins at a place.
     pub fn complete(&mut self, id: GoalId, at: Place) -> Result<(), GrammarError> {
         let goal = &mut self.goals[id.0 as usize];
-        let is_doubted = self
-            .doubted
+        let is_undecided = self
+            .undecided
             .as_ref()
             .is_some_and(|(hole, nodes)| nodes.contains(&goal.node) && (at.position()..=goal.end).contains(hole));
-        let at = if is_doubted { at.doubted() } else { at };
+        let at = if is_undecided { at.undecided() } else { at };
         if !goal.states.insert((Step::Done, at)) {
             return Ok(());
         }
@@ -206,7 +206,7 @@ impl<'a> Recogniser<'a> {
         self.work.extend(
             goal.waiting
                 .iter()
-                .map(|&(waiter, step, is_doubtful)| (waiter, (step, if is_doubtful { at.doubted() } else { at }))),
+                .map(|&(waiter, step, is_undecided)| (waiter, (step, if is_undecided { at.undecided() } else { at }))),
         );
         self.count()
     }

@@ -60,7 +60,7 @@ impl Quotient<'_, '_> {
             _ if open == ExprId::NOTHING => false,
             Verdict::Yes => true,
             Verdict::No => false,
-            Verdict::Doubt => {
+            Verdict::Undecided => {
                 self.refuse();
                 false
             }

@@ -62,7 +62,7 @@ pub(super) struct Lexemes {
     filling_bytes: usize,
     suffixes: Suffixes,
     last: FxHashMap<ExprId, ByteSet>,
-    /// Those that could not be cut: whatever has a hole in one of them is in doubt.
+    /// Those that could not be cut: whatever has a hole in one of them is undecided.
     pub undecided: FxHashSet<ExprId>,
 }
 
@@ -119,7 +119,7 @@ impl Lexemes {
             match self.reads(expr, template, start, end)? {
                 Some(true) if !(is_undecided && template.has_hole(start, end)) => found.push(Place::new(start)),
                 Some(false) => {}
-                _ => found.push(Place::new(start).doubted()),
+                _ => found.push(Place::new(start).undecided()),
             }
         }
         Ok(found)
@@ -453,7 +453,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// Whether an expression matches what stands between two places; `None` where that takes too long to tell.
+    /// Whether an expression matches what stands between two places; `None` where that takes too long to decide.
     fn reads(
         &mut self,
         expr: ExprId,

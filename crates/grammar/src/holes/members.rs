@@ -182,7 +182,7 @@ pub(super) enum Verdict {
     Yes,
     No,
     /// It was not decided.
-    Doubt,
+    Undecided,
 }
 
 /// So many members as the bounds of an object count: the last one of an object that is cut off is none.
@@ -231,7 +231,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
         return Verdict::No;
     }
     if owed > 0 && has_few(members) {
-        return Verdict::Doubt;
+        return Verdict::Undecided;
     }
     if let Some(max) = members.max {
         let concrete = counted(members, (listed.len() - gaps.len()) as u32);
@@ -240,7 +240,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
             return Verdict::No;
         }
         if concrete + needed + gaps.len() as u32 > max {
-            return Verdict::Doubt;
+            return Verdict::Undecided;
         }
     }
     // Others whose keys run out, as many as are left of them.
@@ -255,7 +255,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     let are_apart =
         needy.len() < 2 || (needy.iter().all(has_own) && needy.windows(2).all(|pair| !pair[0].is_same(pair[1])));
     if !are_apart {
-        return Verdict::Doubt;
+        return Verdict::Undecided;
     }
     if needy.len() < gaps.len() {
         return Verdict::Yes;

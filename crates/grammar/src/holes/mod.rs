@@ -4,10 +4,11 @@
 //! One idea: the text after a hole is a regular language `R` in which any bytes stand at the later holes, and what may stand before it
 //! is the right quotient of the grammar by `R`, which is again a grammar. Reading `R` from its end on says which nodes may be cut
 //! where (`recogniser`); `quotient` makes the nodes that are cut. Masks, forced text and whatever else there is for grammars
-//! works on it as on any other. Whether a text with holes can be completed at all is told by reading it whole in the same way.
+//! works on it as on any other. Whether a text with holes can be completed at all is decided by reading it whole in the same
+//! way.
 //!
-//! What cannot be decided or not be written as a grammar is never guessed: it is carried along as a doubt, and is an error only
-//! where the answer depends on it.
+//! What cannot be decided or not be written as a grammar is never guessed: it is carried along as undecided, and is an error
+//! only where the answer depends on it.
 //!
 //! Entry points: [`questions::Holes`], [`template::Piece`].
 //!

@@ -84,7 +84,7 @@ impl Recogniser<'_> {
                 }
                 for start in self.lexeme_starts(members.surface.open, place)?.iter() {
                     let start = start.after(at);
-                    self.complete(goal, if verdict == Verdict::Doubt { start.doubted() } else { start })?;
+                    self.complete(goal, if verdict == Verdict::Undecided { start.undecided() } else { start })?;
                 }
             }
             _ => unreachable!("an object has no other steps"),
@@ -181,7 +181,7 @@ impl Recogniser<'_> {
         for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
             if holes != KeyHoles::None {
                 let is_certain = holes == KeyHoles::Endless && free.space == KeySpace::Endless;
-                let start = if is_certain { start } else { start.doubted() };
+                let start = if is_certain { start } else { start.undecided() };
                 found.push((Member::Free { class, meets, key: None }, start));
                 continue;
             }

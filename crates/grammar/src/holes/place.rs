@@ -1,6 +1,6 @@
 //! A place in a text, and whether it is certain that something begins there.
 
-/// A place, in bytes from the beginning of the text; a doubtful one is reached only through what could not be decided.
+/// A place, in bytes from the beginning of the text; an undecided one is reached only through what could not be decided.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Place(u32);
 
@@ -13,16 +13,16 @@ impl Place {
         self.0 >> 1
     }
 
-    pub fn is_doubtful(self) -> bool {
+    pub fn is_undecided(self) -> bool {
         self.0 & 1 != 0
     }
 
-    /// The same place, in doubt.
-    pub fn doubted(self) -> Place {
+    /// The same place, undecided.
+    pub fn undecided(self) -> Place {
         Place(self.0 | 1)
     }
 
-    /// The same place, in doubt if the other one is.
+    /// The same place, undecided if the other one is.
     pub fn after(self, other: Place) -> Place {
         Place(self.0 | (other.0 & 1))
     }

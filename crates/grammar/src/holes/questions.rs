@@ -52,7 +52,7 @@ impl Holes {
     pub fn is_completable(&mut self, pieces: &[Piece<'_>]) -> Result<bool, GrammarError> {
         match self.found(pieces, &FxHashSet::default())? {
             Found { certain: true, .. } => Ok(true),
-            Found { doubtful: false, .. } => Ok(false),
+            Found { undecided: false, .. } => Ok(false),
             _ => Err(undecided()),
         }
     }
@@ -82,9 +82,9 @@ impl Holes {
         let starts = recogniser.read()?;
         let mut quotient = Quotient::new(&mut recogniser);
         let root = quotient.root(&starts)?;
-        let Quotient { builder, is_doubtful, refused, .. } = quotient;
+        let Quotient { builder, is_undecided, refused, .. } = quotient;
         // What was left out is nothing where no text with these pieces needs it.
-        if is_doubtful && self.found(pieces, &refused)?.doubtful {
+        if is_undecided && self.found(pieces, &refused)?.undecided {
             return Err(undecided());
         }
         let begun = self.grammar.begun.clone();
@@ -106,11 +106,11 @@ impl Holes {
     pub fn filling(&mut self, pieces: &[Piece<'_>]) -> Result<Grammar, GrammarError> {
         let quotient = self.quotient(pieces)?;
         let found = self.found(pieces, &FxHashSet::default())?;
-        if !found.certain && found.doubtful && !self.grammar.has_references() {
+        if !found.certain && found.undecided && !self.grammar.has_references() {
             return Err(undecided());
         }
         // References before the end of the hole are held against their names where the grammar is used.
-        if !found.certain && !found.doubtful {
+        if !found.certain && !found.undecided {
             let message =
                 "no text completes these pieces; change what stands around the hole, or put a hole there, too";
             return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
@@ -120,7 +120,8 @@ impl Holes {
         Ok(Grammar { begun: begun.into(), ..quotient })
     }
 
-    /// Whether the pieces can be completed, for certain or in doubt, as everything is in which these nodes hold the first hole.
+    /// Whether the pieces can be completed, for certain or undecided, as everything is in which these nodes hold the first
+    /// hole.
     fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
         self.begin();
         let begun = self.grammar.clone();
@@ -129,11 +130,11 @@ impl Holes {
         let template = Template::of(&pieces)?;
         let Holes { grammar, lexemes, facts, objects } = self;
         let mut recogniser = Recogniser::new(grammar, facts, lexemes, objects, &template);
-        recogniser.doubted = template.first_hole().map(|hole| (hole, refused));
+        recogniser.undecided = template.first_hole().map(|hole| (hole, refused));
         let starts = recogniser.read()?;
         let mut starts_here = starts.iter().filter(|start| start.position() == 0);
-        let certain = starts_here.clone().any(|start| !start.is_doubtful());
-        Ok(Found { certain, doubtful: starts_here.any(|start| start.is_doubtful()) })
+        let certain = starts_here.clone().any(|start| !start.is_undecided());
+        Ok(Found { certain, undecided: starts_here.any(|start| start.is_undecided()) })
     }
 
     /// Begins a question.
@@ -148,7 +149,7 @@ impl Holes {
 /// In which ways a text was found to be one of the grammar.
 struct Found {
     certain: bool,
-    doubtful: bool,
+    undecided: bool,
 }
 
 fn undecided() -> GrammarError {

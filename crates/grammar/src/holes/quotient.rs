@@ -24,8 +24,8 @@ impl Quotient<'_, '_> {
     pub fn root(&mut self, starts: &[Place]) -> Result<NodeId, GrammarError> {
         let mut ways = Vec::new();
         for start in starts.iter().filter(|start| start.position() == 0) {
-            if start.is_doubtful() {
-                self.is_doubtful = true;
+            if start.is_undecided() {
+                self.is_undecided = true;
             } else {
                 ways.push(self.builder.sequence(&[]));
             }

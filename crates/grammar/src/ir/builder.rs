@@ -106,7 +106,7 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when there is none,
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long.
     pub fn key_space(&self, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
         ObjectChecks::default().key_space(&self.exprs, key, taken)
     }
@@ -124,7 +124,7 @@ impl GrammarBuilder {
     /// elements that could be equal match no text. Every rule is defined.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long.
     pub(crate) fn cannot_always_repeat(&self, arrays: &[NodeId]) -> Result<Vec<bool>, GrammarError> {
         let Some(&root) = arrays.first() else { return Ok(Vec::new()) };
         let mut copy = self.clone();
@@ -270,7 +270,7 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when no text at all matches,
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when telling so takes too long, or the thread may not go on.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long, or the thread may not go on.
     ///
     /// # Panics
     /// When a declared rule was never defined.
@@ -280,8 +280,8 @@ impl GrammarBuilder {
         let grammar = self.collected(root, report);
         let grammar = without_dead_parts(names::settled(grammar)?, live)?;
         let grammar = split_literals(grammar).map_err(|limit| GrammarError::limit("", limit))?;
-        // Past the deadline something may have been taken for too hard to tell, or a keyword relaxed. What is made must not hang on the
-        // time, so nothing is.
+        // Past the deadline something may have been taken for too hard to decide, or a keyword relaxed. What is made must not
+        // hang on the time, so nothing is.
         check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
         Ok(grammar)
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Element, Items, KeySpace, Members, NodeId};
 
-/// Most ways to share elements between counters that are looked at to tell whether an array can be completed.
+/// Most ways to share elements between counters that are looked at to decide whether an array can be completed.
 const MAX_SHARES: u64 = 10_000;
 /// Most counts at all leading places together.
 const MAX_COUNTS: u64 = 1_000_000;

@@ -16,7 +16,7 @@ pub(crate) enum Clause<'a> {
     All(Cow<'a, [NodeId]>),
     /// When it holds for any of these.
     Any(&'a [NodeId]),
-    /// When the test says so, which is told of which nodes it holds so far, and asked again when it holds for one more of
+    /// When the test says so, which is given the nodes for which it holds so far, and asked again when it holds for one more of
     /// these; what holds only makes it say so sooner.
     Test(Vec<NodeId>, Test<'a>),
 }

@@ -278,7 +278,7 @@ pub struct ArraySurface {
 /// One of the things that an element of an array may be.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Element {
-    /// What the element matches: a JSON value, so never the empty text, nor blanks alone.
+    /// What the element matches: a JSON value, so never the empty text, nor whitespace alone.
     pub value: NodeId,
     /// The counters that it counts for: bit `i` adds one to the counter of `contains[i]`.
     pub counts: u32,
@@ -293,7 +293,7 @@ pub enum Repeats {
     Any,
     /// That no two are.
     Never {
-        /// Whether the counters tell when values run out. Alternatives have no value in common then, and one that the counters
+        /// Whether the counters show when values run out. Alternatives have no value in common then, and one that the counters
         /// allow has a value left that the array does not have.
         counted: bool,
     },

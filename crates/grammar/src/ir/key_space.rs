@@ -32,7 +32,7 @@ const CANONICAL_NUMBER: &str = r"0|-?(?:[1-9][0-9]*(?:\.[0-9]*[1-9])?|0\.[0-9]*[
 /// JSON strings, however written; what is none has one spelling.
 const QUOTED: &str = r#""[\s\S]*""#;
 
-/// How many values the keys of an expression have, which matches something; `None` where that takes too long to tell.
+/// How many values the keys of an expression have, which matches something; `None` where that takes too long to decide.
 pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<KeySpace>, LimitExceeded> {
     if is_endless(deriver, key)? {
         return Ok(Some(KeySpace::Endless));
@@ -144,7 +144,7 @@ fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded>
 }
 
 /// Whether endlessly many texts go on from everything that an expression leads to, but for the end of a text; `false` also where
-/// that takes too long to tell.
+/// that takes too long to decide.
 fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     if ends_with_few(deriver, root)? {
         return Ok(false);
@@ -219,7 +219,7 @@ fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Res
         after.sort_unstable_by_key(|&(place, count)| (Reverse(count), place));
         let mut sum = 0u64;
         for (place, count) in after {
-            // Whether a place is live may take long to tell, so no more are asked than are gone on with.
+            // Whether a place is live may take long to decide, so no more are asked than are gone on with.
             if places.len() < width && deriver.is_live(place)? {
                 places.push((place, count));
                 sum = sum.saturating_add(count);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn few_keys_are_told() {
+    fn few_keys_are_counted() {
         let (mut deriver, key) = parsed(r#""(bc?|\\n|\\u000[aA]|é)""#);
         let keys: Vec<String> =
             canonical_keys(&mut deriver, key).unwrap().into_iter().map(|key| String::from_utf8(key).unwrap()).collect();

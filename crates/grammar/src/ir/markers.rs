@@ -57,15 +57,15 @@ pub(crate) fn first(text: &str) -> Option<&str> {
     Some(&text[marker])
 }
 
-/// A text with blanks before it, whose markers may each be the special token of that name.
-pub(crate) fn spaced(builder: &mut GrammarBuilder, blanks: ExprId, text: &str) -> NodeId {
+/// A text with whitespace before it, whose markers may each be the special token of that name.
+pub(crate) fn with_whitespace(builder: &mut GrammarBuilder, whitespace: ExprId, text: &str) -> NodeId {
     let spelled = builder.exprs.literal(text.as_bytes());
-    let spelled = builder.exprs.concat(blanks, spelled);
+    let spelled = builder.exprs.concat(whitespace, spelled);
     let spelled = builder.lexeme(spelled);
     if markers(text).is_empty() {
         return spelled;
     }
-    let before = builder.lexeme(blanks);
+    let before = builder.lexeme(whitespace);
     let token = literal(builder, text);
     let by_token = builder.sequence(&[before, token]);
     builder.choice(&[spelled, by_token])

@@ -38,7 +38,7 @@ const FORMS: [Form; 3] = [Form::Without, Form::Declaring, Form::With];
 /// The same grammar with references only after declarations.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for what cannot be told beforehand: declarations in objects that are open or in any order, in
+/// [`ErrorKind::Unsupported`] for what cannot be known beforehand: declarations in objects that are open or in any order, in
 /// arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to what nothing declares.
 pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     let mut sets: IndexSet<NameSet> = IndexSet::new();

@@ -102,11 +102,11 @@ impl ObjectChecks {
         let set = &mut deriver.exprs;
         let (quote, escape, any) = (set.literal(b"\""), set.literal(b"\\"), set.bytes(ByteSet::ALL));
         let plain = set.bytes(ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement());
-        let blank = set.bytes(b" \t\r\n".iter().copied().collect());
+        let whitespace = set.bytes(b" \t\r\n".iter().copied().collect());
         let escaped = set.concat(escape, any);
         let character = set.or(&[plain, escaped]);
-        let (body, blanks) = (set.repeat(character, 0, None), set.repeat(blank, 0, None));
-        let closed = set.concat_all(&[blanks, quote, body, quote, blanks]);
+        let (body, whitespace) = (set.repeat(character, 0, None), set.repeat(whitespace, 0, None));
+        let closed = set.concat_all(&[whitespace, quote, body, quote, whitespace]);
         let not_closed = set.not(closed);
         let open = set.and(&[copy, not_closed]);
         if deriver.is_live(open).map_err(|limit| GrammarError::limit("", limit))? {
@@ -117,11 +117,11 @@ impl ObjectChecks {
         Ok(())
     }
 
-    /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be told apart.
+    /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be distinguished.
     pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
         let ArraySurface { empty, open, item, close } = items.surface;
         let signs = [empty, open, item, close];
-        // Elements alone are told apart by themselves. Which are equal is told by what stands between them.
+        // Elements alone are distinguished by themselves. Which are equal is decided by what stands between them.
         if signs != [ExprId::EMPTY; 4] || items.compares() {
             self.check_lexemes(exprs, signs.into_iter())?;
         }

@@ -13,7 +13,7 @@ use crate::ir::fixpoint::{Clause, least_fixed_point};
 use crate::ir::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId, TokenPattern};
 use crate::json::values::common_exprs;
 
-/// Which expressions match some text: told by their shape, known before, or searched for, each once.
+/// Which expressions match some text: decided by their shape, known before, or searched for, each once.
 #[derive(Clone, Default)]
 pub(crate) struct LiveExprs {
     /// Expressions with an intersection or a negation in them, of which it is known.
@@ -38,7 +38,7 @@ impl LiveExprs {
     }
 
     /// Whether an expression matches some text, where that needs no search.
-    fn told(&self, exprs: &ExprSet, mut expr: ExprId) -> Option<bool> {
+    fn decided_by(&self, exprs: &ExprSet, mut expr: ExprId) -> Option<bool> {
         // What is known is mostly a part of a sequence of plain expressions, such as a name between quotes.
         loop {
             if !exprs.has_boolean(expr) {
@@ -62,8 +62,8 @@ impl LiveExprs {
         expr: ExprId,
         deriver: &mut Option<Deriver>,
     ) -> Result<bool, GrammarError> {
-        if let Some(told) = self.told(exprs, expr) {
-            return Ok(told);
+        if let Some(decided_by) = self.decided_by(exprs, expr) {
+            return Ok(decided_by);
         }
         let deriver = deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
         let copy = deriver.exprs.import(exprs, expr);
@@ -168,7 +168,7 @@ fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Resu
     Ok(grammar)
 }
 
-/// An element that may be the empty text would make places that cannot be told apart.
+/// An element that may be the empty text would make places that cannot be distinguished.
 fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
     if grammar.items.is_empty() {
         return Ok(());
@@ -185,8 +185,8 @@ fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
 /// So many rounds are looked whether everything is alive: as deep as what is required nests in most grammars.
 const ROUNDS: usize = 8;
 
-/// Whether every single node surely matches some text, by looking at each after those before it, in a few rounds: that is
-/// told of most grammars, and then nothing is dead.
+/// Whether every single node certainly matches some text, by looking at each after those before it, in a few rounds: that is
+/// decided of most grammars, and then nothing is dead.
 fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, GrammarError> {
     let mut alive = vec![false; grammar.nodes.len()];
     let mut left = alive.len();
@@ -221,7 +221,7 @@ fn in_time() -> Result<(), GrammarError> {
     check_time().map_err(|limit| GrammarError::limit("", limit))
 }
 
-/// Whether a node surely matches some text if these do.
+/// Whether a node certainly matches some text if these do.
 fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     let is_alive = |node: NodeId| alive[node.0 as usize];
     match node {

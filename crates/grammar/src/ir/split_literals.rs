@@ -1,9 +1,9 @@
 //! Long texts cut into pieces, so that no automaton is ever made for the whole of one.
 //!
 //! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it. Where a
-//! piece ends is never in doubt, for it has one length, so no text is read in more ways than before. A matcher then takes up
+//! piece ends is always clear, for it has one length, so no text is read in more ways than before. A matcher then takes up
 //! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
-//! sequences where the first byte tells them apart.
+//! sequences where the first byte distinguishes them.
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
@@ -205,7 +205,8 @@ fn run_of(exprs: &ExprSet, expr: ExprId) -> (Run, ExprId) {
     (run, rest)
 }
 
-/// The parts of a choice of which some may be long, where the first byte tells these from all others, which are one part.
+/// The parts of a choice of which some may be long, where the first byte distinguishes these from all others, which are one
+/// part.
 fn alternatives(exprs: &mut ExprSet, expr: ExprId) -> Option<Vec<ExprId>> {
     let (choice, tail) = match *exprs.get(expr) {
         Expr::Concat { head, tail } => (head, tail),
@@ -247,7 +248,7 @@ mod tests {
         // What follows stays whole.
         assert_eq!(count(&from_regex(&(text(5 * PIECE) + "[0-9]{2,9}")).unwrap()), 6);
         assert_eq!(count(&from_regex(&("[0-9]{2,9}".to_owned() + &text(5 * PIECE))).unwrap()), 1);
-        // A choice is one of sequences where the first byte tells which, and the short texts are one lexeme.
+        // A choice is one of sequences where the first byte decides which, and the short texts are one lexeme.
         let chosen = |of: &str| count(&from_regex(&of.replace('#', &text(5 * PIECE))).unwrap());
         assert_eq!((chosen("x(0#|1#|2|3)y"), chosen("b#|[a-c]x")), (15, 1));
     }

@@ -37,7 +37,7 @@ pub(crate) struct Common {
     /// Numbers with an exponent in the natural spelling, by which of them there are.
     pub(super) scientific: [ExprId; 16],
     pub(super) string: ExprId,
-    /// The gaps of objects and of arrays, by the longest run of blanks.
+    /// The gaps of objects and of arrays, by the longest run of whitespace.
     pub(super) surfaces: [(Option<u32>, [Option<Surface>; 2]); 2],
     /// What spells each character of ASCII in the natural spelling.
     pub(super) ascii: [ExprId; 128],
@@ -49,7 +49,7 @@ impl Common {
         ExprSet::extending(&self.exprs)
     }
 
-    /// The gaps of objects and of arrays with up to `max` blanks, where most grammars have them.
+    /// The gaps of objects and of arrays with up to `max` whitespace characters, where most grammars have them.
     pub(crate) fn surfaces(&self, max: Option<u32>) -> Option<[Option<Surface>; 2]> {
         self.surfaces.iter().find(|(known, _)| *known == max).map(|(_, surfaces)| *surfaces)
     }

@@ -27,7 +27,7 @@ pub(crate) enum Format {
 /// Which labels in Punycode, `xn--` and more, the host names of a format may have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Punycode {
-    /// Those that decode to a label, which a program tells.
+    /// Those that decode to a label, which a program decides.
     Checked,
     /// None: no text that is no host name is among what is left.
     Refused,

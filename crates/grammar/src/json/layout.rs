@@ -1,6 +1,6 @@
-//! How JSON texts are laid out: the text between values as expressions, blanks included.
+//! How JSON texts are laid out: the text between values as expressions, whitespace included.
 //!
-//! Every gap between two tokens belongs to exactly one expression, so a run of blanks is never read in two ways. The
+//! Every gap between two tokens belongs to exactly one expression, so a run of whitespace is never read in two ways. The
 //! indented form is that of Python's `json.dumps(indent=n)`: there the gaps depend on how deep the container stands.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
@@ -10,19 +10,19 @@ use super::common::Common;
 use super::surface::Surface;
 use crate::error::{ErrorKind, GrammarError};
 
-/// Most blanks in a row where nothing else is asked for.
+/// The most whitespace in a row where nothing else is asked for.
 pub(crate) const DEFAULT_MAX_WHITESPACE: Option<u32> = Some(64);
 
-/// How deep an indented text may nest: its blanks differ on every level.
+/// How deep an indented text may nest: its whitespace differs on every level.
 pub(crate) const MAX_INDENT_DEPTH: u32 = 64;
-/// Most blanks for one level of indentation.
+/// The most whitespace for one level of indentation.
 const MAX_INDENT: u32 = 64;
 
 /// What may stand between the tokens of a JSON text, as [regular expressions](crate::Grammar::from_regex).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GapPatterns {
     /// Matched at most once wherever JSON allows whitespace.
-    pub blanks: String,
+    pub whitespace: String,
     /// Between two members or elements.
     pub item: String,
     /// Between the name of a member and its value.
@@ -31,21 +31,21 @@ pub struct GapPatterns {
 
 /// How a text is laid out.
 pub(crate) struct LayoutOptions<'o> {
-    /// Whether blanks may stand between any two tokens; `indent` and `separators` then mean nothing.
+    /// Whether whitespace may stand between any two tokens; `indent` and `separators` then mean nothing.
     pub(crate) any_whitespace: bool,
-    /// Blanks for each level of an indented text, one entry per line.
+    /// Whitespace for each level of an indented text, one entry per line.
     pub(crate) indent: Option<u32>,
     /// What stands between entries and between key and value.
     pub(crate) separators: Option<&'o (String, String)>,
     /// What stands between tokens, in place of what the fields above say.
     pub(crate) gaps: Option<&'o GapPatterns>,
-    /// Most blanks in a row where `any_whitespace`; `None` without limit.
+    /// The most whitespace in a row where `any_whitespace`; `None` without limit.
     pub(crate) max_whitespace: Option<u32>,
 }
 
 enum Layout {
-    /// A run of up to this many blanks in every gap.
-    Blanks(Option<u32>),
+    /// A run of up to this many whitespace characters in every gap.
+    Whitespace(Option<u32>),
     /// Exactly these separators.
     Compact { item: String, colon: String },
     /// One entry per line.
@@ -71,7 +71,7 @@ impl Surfaces {
         }
         if options.any_whitespace {
             let known = common.surfaces(options.max_whitespace).unwrap_or([None; 2]);
-            return Ok(Surfaces { known, ..Surfaces::of_blanks(options.max_whitespace) });
+            return Ok(Surfaces { known, ..Surfaces::of_whitespace(options.max_whitespace) });
         }
         let default_item = if options.indent.is_some() { "," } else { ", " };
         let (item, colon) = match options.separators {
@@ -95,9 +95,9 @@ impl Surfaces {
         Ok(Surfaces { layout, known: [None; 2] })
     }
 
-    /// Runs of up to `max` blanks in every gap, for any set of expressions.
-    pub(crate) fn of_blanks(max: Option<u32>) -> Surfaces {
-        Surfaces { layout: Layout::Blanks(max), known: [None; 2] }
+    /// Runs of up to `max` whitespace characters in every gap, for any set of expressions.
+    pub(crate) fn of_whitespace(max: Option<u32>) -> Surfaces {
+        Surfaces { layout: Layout::Whitespace(max), known: [None; 2] }
     }
 
     /// The gaps that were built, of objects and of arrays.
@@ -133,22 +133,22 @@ impl Surfaces {
 
     fn container(&self, exprs: &mut ExprSet, depth: u32, left: &str, right: &str) -> Surface {
         match &self.layout {
-            Layout::Blanks(max) => {
-                let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
-                let blanks = exprs.repeat(blank, 0, *max);
+            Layout::Whitespace(max) => {
+                let whitespace = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+                let whitespace = exprs.repeat(whitespace, 0, *max);
                 let (item, colon) = (exprs.literal(b","), exprs.literal(b":"));
-                spaced(exprs, blanks, (item, colon), (left, right))
+                uniform_gaps(exprs, whitespace, (item, colon), (left, right))
             }
             Layout::Patterns(patterns) => {
                 let mut json = |pattern: &str, token: &str| {
                     let read = read(exprs, pattern).expect("the patterns were read when they came");
-                    let json = between_blanks(exprs, token);
+                    let json = between_whitespace(exprs, token);
                     exprs.and(&[read, json])
                 };
-                let (blanks, item, colon) =
-                    (json(&patterns.blanks, ""), json(&patterns.item, ","), json(&patterns.colon, ":"));
-                let blanks = exprs.optional(blanks);
-                spaced(exprs, blanks, (item, colon), (left, right))
+                let (whitespace, item, colon) =
+                    (json(&patterns.whitespace, ""), json(&patterns.item, ","), json(&patterns.colon, ":"));
+                let whitespace = exprs.optional(whitespace);
+                uniform_gaps(exprs, whitespace, (item, colon), (left, right))
             }
             Layout::Compact { item, colon } => {
                 let mut text = |text: &str| exprs.literal(text.as_bytes());
@@ -170,18 +170,18 @@ impl Surfaces {
     }
 }
 
-/// The gaps of a container where the same blanks may stand around every token.
-fn spaced(
+/// The gaps of a container where the same whitespace may stand around every token.
+fn uniform_gaps(
     exprs: &mut ExprSet,
-    blanks: ExprId,
+    whitespace: ExprId,
     (item, colon): (ExprId, ExprId),
     (left, right): (&str, &str),
 ) -> Surface {
     let (left, right) = (exprs.literal(left.as_bytes()), exprs.literal(right.as_bytes()));
-    let open = exprs.concat(left, blanks);
-    let colon = exprs.concat_all(&[blanks, colon, blanks]);
-    let item = exprs.concat_all(&[blanks, item, blanks]);
-    let close = exprs.concat(blanks, right);
+    let open = exprs.concat(left, whitespace);
+    let colon = exprs.concat_all(&[whitespace, colon, whitespace]);
+    let item = exprs.concat_all(&[whitespace, item, whitespace]);
+    let close = exprs.concat(whitespace, right);
     Surface { empty: exprs.concat(open, right), open, colon, item, close }
 }
 
@@ -198,28 +198,28 @@ fn read(exprs: &mut ExprSet, pattern: &str) -> Result<ExprId, GrammarError> {
     })
 }
 
-/// A token of JSON with any blanks around it.
-fn between_blanks(exprs: &mut ExprSet, token: &str) -> ExprId {
-    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
-    let blanks = exprs.repeat(blank, 0, None);
+/// A token of JSON with any whitespace around it.
+fn between_whitespace(exprs: &mut ExprSet, token: &str) -> ExprId {
+    let whitespace = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+    let whitespace = exprs.repeat(whitespace, 0, None);
     let token = exprs.literal(token.as_bytes());
-    exprs.concat_all(&[blanks, token, blanks])
+    exprs.concat_all(&[whitespace, token, whitespace])
 }
 
 impl GapPatterns {
-    /// Refuses patterns that match more than blanks, or than a separator of JSON with blanks around it. `\s` also matches blanks
-    /// that JSON does not allow; those are left out.
+    /// Refuses patterns that match more than whitespace, or than a separator of JSON with whitespace around it. `\s` also
+    /// matches whitespace that JSON does not allow; those are left out.
     fn check(&self) -> Result<(), GrammarError> {
         let mut exprs = ExprSet::default();
         for (pattern, token, what) in [
-            (&self.blanks, "", "blanks"),
+            (&self.whitespace, "", "blanks"),
             (&self.item, ",", "\",\" with blanks around it"),
             (&self.colon, ":", "\":\" with blanks around it"),
         ] {
             let texts = read(&mut exprs, pattern)?;
-            let spaced = read(&mut exprs, &format!(r"\s*{token}\s*"))?;
-            let json = between_blanks(&mut exprs, token);
-            let others = exprs.not(spaced);
+            let with_whitespace = read(&mut exprs, &format!(r"\s*{token}\s*"))?;
+            let json = between_whitespace(&mut exprs, token);
+            let others = exprs.not(with_whitespace);
             let (json, others) = (exprs.and(&[texts, json]), exprs.and(&[texts, others]));
             let mut deriver = Deriver::over(std::mem::take(&mut exprs), Limits::default());
             let live =

@@ -1,4 +1,4 @@
-//! How long the texts of a pattern or format are, in characters: tells which length limits say nothing new.
+//! How long the texts of a pattern or format are, in characters: shows which length limits say nothing new.
 //!
 //! A pattern read with an alphabet of one letter is the set of its lengths. A limit that all of them keep is left out, which
 //! spares the automaton a product of pattern and counter; most schemas with both are of that kind.
@@ -89,7 +89,7 @@ impl Alphabet for OneLetter {
         if ranges.is_empty() { ExprId::NOTHING } else { exprs.literal(b"x") }
     }
 
-    fn tells_apart(&self) -> bool {
+    fn distinguishes(&self) -> bool {
         false
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
 /// Which numbers with an exponent lie between two ends, of the small and the large ones of each sign (bit 0 to 3: small and large
 /// ones above 0, small and large ones below). `None` where an end lies among them.
 fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
-    // Orders of magnitude tell: the first digit of a number has the power of ten of its exponent.
+    // Orders of magnitude decide: the first digit of a number has the power of ten of its exponent.
     let order = |end: &End| (!end.value.is_zero()).then(|| end.value.order());
     let mut free = 0;
     for (negative, near, far) in [(false, lower, upper), (true, upper, lower)] {

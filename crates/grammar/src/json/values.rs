@@ -1,4 +1,4 @@
-//! The expressions that nearly every grammar of JSON has, built once: strings, numbers, blanks, formats, letters.
+//! The expressions that nearly every grammar of JSON has, built once: strings, numbers, whitespace, formats, letters.
 //!
 //! Every grammar begins with them ([`common_exprs`]), and so does every set of lexemes that imports from grammars, so
 //! they have the same ids everywhere and cost a grammar neither time nor memory.
@@ -52,7 +52,7 @@ fn build() -> Common {
     let booleans = [exprs.literal(b"false"), exprs.literal(b"true")];
     let booleans = exprs.or(&booleans);
     let surfaces = [DEFAULT_MAX_WHITESPACE, None].map(|max_whitespace| {
-        let mut surfaces = Surfaces::of_blanks(max_whitespace);
+        let mut surfaces = Surfaces::of_whitespace(max_whitespace);
         surfaces.object(&mut exprs, 0);
         surfaces.array(&mut exprs, 0);
         (max_whitespace, surfaces.into_known())
@@ -124,7 +124,7 @@ mod tests {
             assert_eq!(common().number(kind, false), known);
         }
         strings.literals(&mut exprs, &["a"]);
-        Surfaces::of_blanks(Some(64)).object(&mut exprs, 0);
+        Surfaces::of_whitespace(Some(64)).object(&mut exprs, 0);
         assert!(exprs.len() <= before + 2, "only the quoted letter is new: {}", exprs.len() - before);
     }
 }

@@ -14,7 +14,7 @@ use crate::ir::productive::{LiveExprs, without_dead_parts};
 /// The texts of a grammar of JSON in which none of `excludes` comes within a string or a name.
 ///
 /// # Errors
-/// [`ErrorKind::Unsatisfiable`] where no text is left, [`ErrorKind::Limit`] where it takes too long to tell.
+/// [`ErrorKind::Unsatisfiable`] where no text is left, [`ErrorKind::Limit`] where it takes too long to decide.
 pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<Grammar, GrammarError> {
     if excludes.is_empty() {
         return Ok(grammar);

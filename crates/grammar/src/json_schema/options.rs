@@ -22,9 +22,9 @@ pub(crate) fn symbols_uri(table: &str) -> String {
 /// How a schema is read and how its instances are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonSchemaOptions {
-    /// Whether blanks may stand between any two tokens; `indent` and `separators` then mean nothing.
+    /// Whether whitespace may stand between any two tokens; `indent` and `separators` then mean nothing.
     pub any_whitespace: bool,
-    /// Blanks for each level of an indented text, one entry per line.
+    /// Whitespace for each level of an indented text, one entry per line.
     pub indent: Option<u32>,
     /// What stands between entries and between key and value; by default as Python's `json.dumps` has it.
     pub separators: Option<(String, String)>,
@@ -32,7 +32,7 @@ pub struct JsonSchemaOptions {
     pub gaps: Option<GapPatterns>,
     /// Whether members and elements that the schema does not speak of are forbidden.
     pub strict_mode: bool,
-    /// Most blanks in a row where `any_whitespace`; `None` without limit.
+    /// The most whitespace in a row where `any_whitespace`; `None` without limit.
     pub max_whitespace: Option<u32>,
     /// Whether members may come in any order, instead of known ones in declared order, then the others.
     pub any_order: bool,

@@ -79,7 +79,7 @@ fn arrays_count_elements() {
 }
 
 #[test]
-fn counters_may_tell_when_values_run_out() {
+fn counters_may_decide_when_values_run_out() {
     let cases = [
         ("unique;", Repeats::Never { counted: false }),
         ("unique counted;", Repeats::Never { counted: true }),

@@ -23,7 +23,7 @@ fn ended_at<T>(look: usize, operation: impl FnOnce() -> T) -> (T, usize) {
     (result, looks.load(Ordering::Relaxed))
 }
 
-/// The same where the end is told at that look alone: whoever is deaf to it is told no second time.
+/// The same where the end is reported at that check alone: whoever ignores it hears of it no second time.
 fn ended_once_at<T>(look: usize, operation: impl FnOnce() -> T) -> T {
     let looks = AtomicUsize::new(0);
     let ends = move || looks.fetch_add(1, Ordering::Relaxed) == look;
@@ -128,7 +128,7 @@ fn reading_looks_at_the_clock_from_its_first_byte_on() {
     check("a structural tag", 2_000 * 4, || Grammar::from_structural_tag(&tag, &StructuralTagOptions::default()));
 }
 
-/// Reading ends with a limit at whichever look an end is told, from then on or once.
+/// Reading ends with a limit at whichever check an end is reported, from then on or once.
 fn check_each_look(what: &str, read: impl Fn() -> Result<Grammar, GrammarError>) {
     read().expect(what);
     let (_, looks) = ended_at(usize::MAX, &read);
@@ -141,7 +141,8 @@ fn check_each_look(what: &str, read: impl Fn() -> Result<Grammar, GrammarError>)
 }
 
 /// Wherever it looks at the clock, reading ends with a limit: also where it reads patterns of its own for keys and elements that differ,
-/// and where what takes too long is told in another way, or relaxed. That it is to end says nothing of what was searched for.
+/// and where what takes too long is reported in another way, or relaxed. That it is to end says nothing of what was searched
+/// for.
 #[test]
 fn reading_ends_at_each_look() {
     let options = JsonSchemaOptions { relax: true, ..JsonSchemaOptions::default() };

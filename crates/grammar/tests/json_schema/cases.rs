@@ -36,7 +36,7 @@ fn keys_that_ask_for_a_value_of_another_one() {
     let schema = format!(
         r#"{{"dependentRequired":{{{either}}},"allOf":[{{"if":{{"properties":{{"t":{{"const":1}}}},"required":["t"]}},"then":{{"required":["k3"]}}}}]}}"#
     );
-    // Without a member that tells them apart, there are too many combinations, and the place is named.
+    // Without a member that distinguishes them, there are too many combinations, and the place is named.
     let error = from_json_schema(&schema, &JsonSchemaOptions::default()).unwrap_err();
     assert_eq!((error.kind, &*error.place), (ErrorKind::Limit, "#"), "{error}");
 }
@@ -69,7 +69,7 @@ fn conditions_upon_one_member() {
 }
 
 #[test]
-fn branches_told_apart_by_a_member_that_may_be_missing() {
+fn branches_distinguished_by_a_member_that_may_be_missing() {
     let branches = joined(9, |n| {
         format!(
             r#"{{"properties":{{"kind":{{"enum":["k{n}"]}},"name":{{"type":"string"}},"only{n}":{{"type":"integer"}}}},"required":["name"],"additionalProperties":false}}"#
@@ -108,7 +108,7 @@ fn branches_told_apart_by_a_member_that_may_be_missing() {
 }
 
 #[test]
-fn branches_that_nothing_tells_apart() {
+fn branches_that_nothing_distinguishes() {
     let branches = joined(7, |n| {
         let own = joined(12, |m| format!(r#""p{n}_{m}":{{"type":"integer"}}"#));
         format!(r#"{{"properties":{{"all":{{"type":"integer"}},{own}}}}}"#)
@@ -205,10 +205,10 @@ fn cases_that_make_no_difference_are_one() {
     assert!(grammar(schema, "o").to_string().matches("%object").count() < 12);
 }
 
-/// To tell the branches apart, their members are looked into, which are such choices again.
+/// To distinguish the branches, their members are looked into, which are such choices again.
 #[test]
 fn a_case_within_a_branch_holds_beside_that_of_the_whole() {
-    // What fails of the inner `oneOf` is told by cases of `k`, and so is what is left of the outer one.
+    // What fails of the inner `oneOf` is decided by cases of `k`, and so is what is left of the outer one.
     let circle = r#"{"properties":{"k":{"enum":["circle"]},"radius":{"type":"number"}}}"#;
     let closed = circle.replacen('{', r#"{"additionalProperties":false,"#, 1);
     let schema = format!(

@@ -169,7 +169,7 @@ fn combine(dice: &mut Dice, depth: u32, schema: &mut Map<String, Value>) {
     }
 }
 
-/// Branches told apart by the value of a member, in one of the ways that schemas have for it.
+/// Branches distinguished by the value of a member, in one of the ways that schemas have for it.
 fn by_cases(dice: &mut Dice) -> Value {
     let mut schema = self::schema(dice, 1).as_object().cloned().unwrap_or_default();
     let listed = |dice: &mut Dice| match dice.roll(6) {
@@ -297,9 +297,9 @@ fn value(dice: &mut Dice, towards: Option<&Value>, depth: u32) -> Value {
     }
 }
 
-/// The value as text, with blanks and escapes where the natural spelling has a choice.
+/// The value as text, with whitespace and escapes where the natural spelling has a choice.
 fn write(dice: &mut Dice, value: &Value, text: &mut String) {
-    let blank = |dice: &mut Dice, text: &mut String| text.push_str(dice.pick(&["", "", " ", "\n\t", "\r "]));
+    let space = |dice: &mut Dice, text: &mut String| text.push_str(dice.pick(&["", "", " ", "\n\t", "\r "]));
     match value {
         Value::String(string) => write_string(dice, string, text),
         Value::Array(items) => {
@@ -308,12 +308,12 @@ fn write(dice: &mut Dice, value: &Value, text: &mut String) {
                 if place > 0 {
                     text.push(',');
                 }
-                blank(dice, text);
+                space(dice, text);
                 write(dice, item, text);
-                blank(dice, text);
+                space(dice, text);
             }
             if items.is_empty() {
-                blank(dice, text);
+                space(dice, text);
             }
             text.push(']');
         }
@@ -323,13 +323,13 @@ fn write(dice: &mut Dice, value: &Value, text: &mut String) {
                 if place > 0 {
                     text.push(',');
                 }
-                blank(dice, text);
+                space(dice, text);
                 write_string(dice, key, text);
-                blank(dice, text);
+                space(dice, text);
                 text.push(':');
-                blank(dice, text);
+                space(dice, text);
                 write(dice, inner, text);
-                blank(dice, text);
+                space(dice, text);
             }
             text.push('}');
         }

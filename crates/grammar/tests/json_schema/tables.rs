@@ -280,8 +280,8 @@ fn surfaces() {
         schema,
         &["{\n  \"c\": {\n    \"d\": [\n      null\n    ]\n  }\n}", "!{\n  \"c\": {\n  \"d\": 1\n  }\n}"],
     );
-    let blanks = |count: usize| format!("[{}1]", " ".repeat(count));
-    check(r#"{"items":true}"#, &[&blanks(64), &format!("!{}", blanks(65)), "[\r\n\t1\t]"]);
+    let spaces = |count: usize| format!("[{}1]", " ".repeat(count));
+    check(r#"{"items":true}"#, &[&spaces(64), &format!("!{}", spaces(65)), "[\r\n\t1\t]"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! How many texts go on from a place of a language: finitely many, or without end.
 //!
 //! A place from which finitely many go on is one all of whose steps lead to such places. A search in depth meets them in the
-//! order in which that can be told, and what it meets again on its way down lies on a circle. What a place is, and which texts
-//! count as one, is up to the one who asks: he says for each place how it goes on.
+//! order in which that can be decided, and what it meets again on its way down lies on a circle. What a place is, and which
+//! texts count as one, is up to the one who asks: he says for each place how it goes on.
 
 use std::hash::Hash;
 
@@ -19,7 +19,7 @@ pub enum Cardinality {
     Finite(u64),
     /// More than any number.
     Infinite,
-    /// That is not told.
+    /// That is not decided.
     Unknown,
 }
 
@@ -136,7 +136,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
         memory::of_table::<(P, Cardinality)>(self.0.capacity())
     }
 
-    /// Notes that of those on the way it is not told.
+    /// Notes that those on the path are not decided.
     fn give_up(&mut self, levels: &[Level<P>]) -> Cardinality {
         self.0.extend(levels.iter().map(|level| (level.place, Cardinality::Unknown)));
         Cardinality::Unknown
@@ -189,7 +189,7 @@ mod tests {
         let mut known = Cardinalities::default();
         assert_eq!(known.of(0, 10, steps), Ok(Cardinality::Finite(2 * 9 + 1)));
         assert_eq!(known.of(3, 10, steps), Ok(Cardinality::Unknown));
-        // An error tells nothing of what was on the way.
+        // An error says nothing of what was on the path.
         let mut known = Cardinalities::default();
         assert_eq!(known.of(0, 10, |place| if place == 2 { Err(()) } else { steps(place) }), Err(()));
         assert_eq!(known.of(0, 10, steps), Ok(Cardinality::Finite(2 * 9 + 1)));

@@ -1,4 +1,4 @@
-//! With which bytes a match may begin and end, told without derivatives.
+//! With which bytes a match may begin and end, without derivatives.
 
 use rustc_hash::FxHashSet;
 
@@ -72,7 +72,7 @@ mod tests {
     use crate::{Deriver, Limits, PatternOptions, Reversal, Utf8, parse_pattern};
 
     #[test]
-    fn every_byte_that_may_be_outermost_is_told() {
+    fn every_byte_that_may_be_outermost_is_found() {
         let mut deriver = Deriver::new(Limits::default());
         for (pattern, are_exact) in [
             ("(foo|bar|b[ax]z)?[0-9]", true),
@@ -82,14 +82,14 @@ mod tests {
             ("(?=b)[a-c]|", false),
         ] {
             let id = parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap();
-            let told = deriver.exprs.may_begin_with(id, 100).unwrap();
+            let found = deriver.exprs.may_begin_with(id, 100).unwrap();
             let ends = deriver.exprs.may_end_with(id, 100).unwrap();
             let reversed = Reversal::default().of(&mut deriver.exprs, id).unwrap();
             for byte in 0..=u8::MAX {
                 let rest = deriver.after(id, byte).unwrap();
                 let leads_on = deriver.is_live(rest).unwrap();
-                assert!(told.contains(byte) || !leads_on, "{byte} in {pattern}");
-                assert!(!are_exact || told.contains(byte) == leads_on, "{byte} in {pattern}");
+                assert!(found.contains(byte) || !leads_on, "{byte} in {pattern}");
+                assert!(!are_exact || found.contains(byte) == leads_on, "{byte} in {pattern}");
                 let rest = deriver.after(reversed.expr, byte).unwrap();
                 let leads_back = deriver.is_live(rest).unwrap();
                 assert!(ends.contains(byte) || !leads_back, "{byte} at the end of {pattern}");

@@ -1,4 +1,4 @@
-//! Expressions that begin with what is left of a language that a program tells, perhaps beside limits of length.
+//! Expressions that begin with what is left of a language decided by a program, perhaps beside limits of length.
 //!
 //! Such a language leaves something else after every byte, so a search for a match would try all of them. The program itself
 //! knows its completions, and of which lengths there are some; limits of length ask for no more than that.
@@ -27,7 +27,7 @@ pub struct LanguageWay {
 }
 
 impl ExprSet {
-    /// The alternatives of an expression, where each of them begins with what is left of a language that a program tells.
+    /// The alternatives of an expression, where each of them begins with what is left of a language decided by a program.
     pub fn language_ways(&mut self, id: ExprId) -> Option<Vec<LanguageWay>> {
         if !self.has_language(id) {
             return None;
@@ -66,8 +66,8 @@ impl ExprSet {
         }
     }
 
-    /// Whether an expression, or an alternative, begins with what is left of a language which a program tells, of which something
-    /// was read.
+    /// Whether an expression, or an alternative, begins with what is left of a language decided by a program, of which
+    /// something was read.
     pub fn begins_with_language(&self, id: ExprId) -> bool {
         if !self.has_language(id) {
             return false;
@@ -90,7 +90,7 @@ impl ExprSet {
 
 impl Deriver {
     /// What may follow a way's language after each number of its bytes up to `most`, where they end it: [`ExprId::NOTHING`]
-    /// where nothing may. `None` where one of the others tells the bytes apart.
+    /// where nothing may. `None` where one of the others distinguishes the bytes.
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
@@ -120,7 +120,7 @@ impl Deriver {
 
     /// Whether an expression matches anything, where it begins with what is left of languages that know it; `None` where
     /// they do not.
-    pub(crate) fn told_by_language(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
+    pub(crate) fn decided_by_language(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
         let Some(ways) = self.exprs.language_ways(id) else { return Ok(None) };
         for way in &ways {
             match self.is_live_way(way)? {
@@ -164,7 +164,7 @@ impl Deriver {
 }
 
 impl dyn LanguageReader {
-    /// Whether anything is seen to complete what was read after which something may follow: `exits` tell what, by the number of
+    /// Whether anything is seen to complete what was read after which something may follow: `exits` say what, by the number of
     /// bytes.
     pub fn is_completed_for(&mut self, exits: &[ExprId]) -> bool {
         ranges(exits).any(|(least, most)| self.is_completed(least, most))
@@ -172,7 +172,7 @@ impl dyn LanguageReader {
 }
 
 impl LanguageRest {
-    /// A shortest completion after which something may follow: `exits` tell what, by the number of bytes.
+    /// A shortest completion after which something may follow: `exits` say what, by the number of bytes.
     pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
         ranges(exits).find_map(|(least, most)| self.completion(least, most))
     }

@@ -21,7 +21,7 @@ pub struct Shortest {
     steps: Vec<(u32, u8)>,
     visits: FxHashMap<ExprId, u32>,
     /// So often an expression is gone on from, with so many of the bytes that lead to the same place. With 1 only the first
-    /// text is sure to be the shortest possible.
+    /// text is certain to be the shortest possible.
     max_visits: u32,
     max_steps: usize,
 }
@@ -52,7 +52,7 @@ impl Shortest {
             let visits = self.visits.entry(expr).or_default();
             if *visits < self.max_visits {
                 *visits += 1;
-                // The bytes of a language that a program tells would be tried one by one.
+                // The bytes of a language decided by a program would be tried one by one.
                 let jumps = deriver.after_languages(expr)?;
                 if !jumps.is_empty() {
                     for (text, rest) in jumps {

@@ -2,7 +2,7 @@
 //!
 //! What is left of a text with a pattern in it, after the pattern, is any text or one that has the pattern once more: any
 //! text. Beside other patterns, and where that is excluded, a search would find out so state by state, and an automaton would
-//! tell apart states that are one.
+//! distinguish states that are one.
 
 use stencilm_support::LimitExceeded;
 

@@ -23,7 +23,7 @@ use crate::numbers::Number;
 /// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
 pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
 
-/// How deep in an expression a language that a program tells is looked for.
+/// How deep in an expression a language decided by a program is looked for.
 const MAX_LANGUAGE_LEVEL: u32 = 32;
 
 /// An expression set with memoised derivatives and liveness.
@@ -44,7 +44,7 @@ pub struct Deriver {
     pub(crate) byte_classes: ByteClasses,
     /// How many pairs all derivatives hold together.
     pairs: usize,
-    /// How many pairs of states were looked at to tell texts apart by what they leave.
+    /// How many pairs of states were looked at to distinguish texts by what they leave.
     pub(crate) split_work: usize,
     /// Bytes held by the automata over these expressions.
     pub(crate) in_automata: usize,
@@ -94,14 +94,14 @@ impl Deriver {
         }
     }
 
-    /// Tells whether anything was worked out between two moments.
+    /// Shows whether anything was worked out between two moments.
     #[inline]
     pub fn progress(&self) -> [usize; 3] {
         let [exprs, pairs, in_automata] = self.aside.as_ref().map_or([0; 3], |aside| aside.deriver.progress());
         [self.exprs.len() + exprs, self.pairs + pairs, self.in_automata + in_automata]
     }
 
-    /// Bytes of memory held, with the automata over these expressions: told at once, nothing is looked through.
+    /// Bytes of memory held, with the automata over these expressions: counted at once, nothing is looked through.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.exprs.memory_bytes()
@@ -327,7 +327,7 @@ impl Deriver {
     }
 
     /// What is left after one byte, found for that byte alone; `None` where the expression is deep. A language that a program
-    /// tells leaves something else after every byte, so to derive it by all bytes takes long, and a text reads one.
+    /// decides leaves something else after every byte, so to derive it by all bytes takes long, and a text reads one.
     fn after_a_language(&mut self, id: ExprId, byte: u8, level: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !self.exprs.has_language(id) {
             return self.after(id, byte).map(Some);
@@ -399,7 +399,7 @@ impl Deriver {
         Ok(Some(after))
     }
 
-    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and tell
+    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and show
     /// that at once.
     pub fn known_first(&self, id: ExprId) -> Option<ByteSet> {
         if self.exprs.has_boolean(id) {

@@ -2,7 +2,7 @@
 //!
 //! A state is the list of residual expressions that are still alive, each with its tag (the position of its root).
 //! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a way to accept.
-//! A row of transitions is computed when a state is first left; bytes that no expression tells apart share a column.
+//! A row of transitions is computed when a state is first left; bytes that no expression distinguishes share a column.
 
 use hashbrown::HashTable;
 use stencilm_support::{LimitExceeded, hash_of, memory};
@@ -75,7 +75,7 @@ impl Dfa {
     /// An automaton for `roots`; the tag of a root is its position.
     ///
     /// # Errors
-    /// [`LimitExceeded`] when telling whether a root matches anything takes too long.
+    /// [`LimitExceeded`] when deciding whether a root matches anything takes too long.
     pub fn new(deriver: &mut Deriver, roots: &[ExprId], limits: Limits) -> Result<Dfa, LimitExceeded> {
         let members = deriver.byte_classes.of(&deriver.exprs, roots);
         let mut columns = [0; 256];
@@ -133,7 +133,7 @@ impl Dfa {
         self.states.is_empty()
     }
 
-    /// The first byte that is never told from this one: both lead to the same state, wherever the automaton is.
+    /// The first byte that is never distinguished from this one: both lead to the same state, wherever the automaton is.
     #[inline]
     pub fn representative(&self, byte: u8) -> u8 {
         self.representatives[usize::from(self.columns[usize::from(byte)])]
@@ -144,7 +144,7 @@ impl Dfa {
         size_of::<Dfa>() + self.in_lists()
     }
 
-    /// What its lists hold, told at once.
+    /// What its lists hold, counted at once.
     fn in_lists(&self) -> usize {
         self.in_states
             + memory::of_list(&self.states)
@@ -261,7 +261,7 @@ impl Dfa {
         (known != UNKNOWN).then_some(StateId(known))
     }
 
-    /// A state that no string within the horizon can tell from this one, the same for all states that differ only in
+    /// A state that no string within the horizon can distinguish from this one, the same for all states that differ only in
     /// counts far from their bounds.
     ///
     /// # Errors
@@ -332,7 +332,7 @@ impl Dfa {
     }
 
     /// Finds at least the transition by a byte: only that one of a repetition with a greatest count, or of a language that
-    /// a program tells.
+    /// a program decides.
     #[cold]
     fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
         let residuals = &self.states[state.0 as usize].residuals;
@@ -564,7 +564,7 @@ mod tests {
     proptest::proptest! {
         /// What is found of a count without deriving it by all bytes is what that would find.
         #[test]
-        fn counts_are_read_as_all_derivatives_tell(
+        fn counts_are_read_as_by_all_derivatives(
             pattern in proptest::sample::select(vec![
                 "a{0,3}b", "a{2,5}", "[a-c]{1,4}c", "(ab|c){0,2}b", "(ab|a){0,3}(b|d)", "(a{1,2}b){0,3}a{0,2}", "(é|a){0,3}b?",
                 "a{0,2}(b{0,2}a){1,2}", "[ab]{0,3}(ab)*",

@@ -1,7 +1,7 @@
 //! Whether an expression matches anything: a search over its derivatives, nearest first.
 //!
 //! One idea: what a long search looks at is of little use to anybody else, so such a search has expressions of its own, and
-//! what it tells, alive or dead, is all that stays.
+//! its answer, alive or dead, is all that stays.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,7 @@ const MAX_LOOSE: usize = 10_000;
 /// How deep in an expression [`Deriver::effort`] looks.
 const MAX_EFFORT_LEVEL: u32 = 4;
 
-/// What a search tells.
+/// The answer of a search.
 pub(super) enum Found {
     /// Nothing matches.
     Dead,
@@ -46,8 +46,8 @@ impl Deriver {
         if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
-        // A language tells it from what it has read, where a text to try makes an expression of each of its bytes.
-        let known = match self.told_by_language(id)? {
+        // A language decides it from what it has read, where a text to try makes an expression of each of its bytes.
+        let known = match self.decided_by_language(id)? {
             None => self.has_witness(id)?.then_some(true),
             known => known,
         };
@@ -149,9 +149,9 @@ impl Deriver {
         Ok(Some(true))
     }
 
-    /// Whether an expression surely matches nothing, because nothing would match without its large counts either. A
+    /// Whether an expression certainly matches nothing, because nothing would match without its large counts either. A
     /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
-    /// must not begin with a blank, after a blank.
+    /// must not begin with a space, after a space.
     fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         let loose = self.loosening.apply(&mut self.exprs, id);
         if loose == id || !self.exprs.has_boolean(loose) {
@@ -200,7 +200,7 @@ mod tests {
         deriver.exprs.and(&parts)
     }
 
-    /// The tenth letter from the end is an `a` here and a `b` there: all texts of ten letters are to be told apart.
+    /// The tenth letter from the end is an `a` here and a `b` there: all texts of ten letters are to be distinguished.
     const CONTRADICTION: [&str; 2] = ["[ab]*a[ab]{9}", "[ab]*b[ab]{9}"];
 
     #[test]

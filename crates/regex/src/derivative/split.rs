@@ -1,4 +1,4 @@
-//! Texts told apart by what they leave of other expressions: how a condition on what follows is carried past a lexeme.
+//! Texts distinguished by what they leave of other expressions: how a condition on what follows is carried past a lexeme.
 //!
 //! The observed expressions are run side by side as one automaton, and the texts that lead to each of its states are found
 //! by elimination (Kleene 1956). The automata of conditions that people write are tiny.
@@ -28,7 +28,7 @@ pub type Group = (ExprId, Vec<ExprId>);
 /// The texts of `texts` in groups by what they leave of each observed expression. Groups without texts are left out.
 ///
 /// # Errors
-/// [`LimitExceeded`] where the observed expressions have too many states, or where telling whether a group has texts takes
+/// [`LimitExceeded`] where the observed expressions have too many states, or where deciding whether a group has texts takes
 /// too long.
 pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Vec<Group>, LimitExceeded> {
     if texts == ExprId::NOTHING {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_many_lengths_are_told_apart_too() {
+    fn texts_of_many_lengths_are_distinguished_too() {
         let mut deriver = Deriver::new(Limits::default());
         let mut read = |pattern: &str| {
             parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).expect(pattern)

@@ -12,7 +12,7 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::numbers::Number;
 
-/// A language that a program tells, see [`Facts::leaves`].
+/// A language decided by a program, see [`Facts::leaves`].
 pub(crate) const LANGUAGE: u8 = 1;
 /// A piece of a long text.
 pub(crate) const TEXT: u8 = 2;

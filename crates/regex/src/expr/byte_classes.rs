@@ -1,4 +1,4 @@
-//! Which bytes some expressions never tell apart.
+//! Which bytes some expressions never distinguish.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_support::memory;
@@ -192,7 +192,7 @@ impl Classes {
         if self.sets.len() == 256 || !self.seen.insert(*set) {
             return;
         }
-        // Bytes that stand alone cannot be told apart any more: soon most bytes of a large class of characters do.
+        // Bytes that stand alone cannot be distinguished any more: soon most bytes of a large class of characters do.
         let left = set.intersect(&self.alone.complement());
         let met = if left.len() < self.sets.len() {
             left.iter().map(|byte| self.class_of[usize::from(byte)]).collect()

@@ -35,7 +35,7 @@ impl Saturation {
     }
 
     /// An expression that every string of at most `horizon` bytes, and whether such a string can be completed, cannot
-    /// tell from `root`.
+    /// distinguish from `root`.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
         let horizon = self.horizon;
         let is_changed = |exprs: &ExprSet, id| exprs.greatest_count(id) > horizon;
@@ -166,7 +166,7 @@ impl Loosening {
     }
 }
 
-/// Rewrites the repetitions of an expression outside of intersections and complements. `is_changed` tells in which parts
+/// Rewrites the repetitions of an expression outside of intersections and complements. `is_changed` says in which parts
 /// there may be something to rewrite; `repeat` gets the body, rewritten, the counts, and whether the repetition may be
 /// empty. What was rewritten is looked up in `done`.
 fn apply(
@@ -328,7 +328,7 @@ mod tests {
         }
 
         #[test]
-        fn short_strings_cannot_tell(program in prop::collection::vec(any::<(u8, u8, u8)>(), 1..10)) {
+        fn short_strings_cannot_distinguish(program in prop::collection::vec(any::<(u8, u8, u8)>(), 1..10)) {
             let mut deriver = Deriver::new(Limits::default());
             let original = build(&mut deriver.exprs, &program);
             let horizon = 3;

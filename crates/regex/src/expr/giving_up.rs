@@ -27,7 +27,7 @@ impl ExprSet {
         self.bound = None;
     }
 
-    /// Why the set was given up, if it was: then an expression is any part of what was asked for, and tells nothing.
+    /// Why the set was given up, if it was: then an expression is any part of what was asked for, and says nothing.
     #[inline]
     pub fn given_up(&self) -> Option<LimitExceeded> {
         self.bound.and_then(|bound| bound.given_up)

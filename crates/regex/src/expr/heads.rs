@@ -1,4 +1,4 @@
-//! Expressions of which the first byte alone tells which ways a match goes, as of one of many names.
+//! Expressions of which the first byte alone decides which alternatives a match takes, as of one of many names.
 
 use rustc_hash::FxHashSet;
 
@@ -45,7 +45,7 @@ impl ExprSet {
     }
 
     /// Whether each way to begin begins with a single byte, as one of many names does, and a word of any letters does not.
-    pub fn is_told_by_first_byte(&self, id: ExprId) -> bool {
+    pub fn is_decided_by_first_byte(&self, id: ExprId) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![id];
         while let Some(id) = work.pop() {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn names_begin_with_a_byte_each() {
         let mut exprs = ExprSet::new();
-        for (pattern, heads, is_told) in [
+        for (pattern, heads, is_decided) in [
             ("abc", Some(1), true),
             ("abc|def|ghi", Some(3), true),
             ("abc|abd|x", Some(3), true),
@@ -98,7 +98,7 @@ mod tests {
         ] {
             let id = parse_pattern(&mut exprs, pattern, &PatternOptions::default(), &mut Utf8).unwrap();
             assert_eq!(exprs.heads(id).map(|heads| heads.len()), heads, "{pattern}");
-            assert_eq!(exprs.is_told_by_first_byte(id), is_told, "{pattern}");
+            assert_eq!(exprs.is_decided_by_first_byte(id), is_decided, "{pattern}");
         }
     }
 }

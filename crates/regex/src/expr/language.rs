@@ -1,8 +1,8 @@
-//! Languages that a program tells, as leaves of expressions.
+//! Languages decided by a program, as leaves of expressions.
 //!
-//! Whether a text is a member may hang on all of it in a way that no small automaton tells, as where a label of a host name is
-//! the encoding of another. Then a program says which beginnings have a completion and which are members. What was read so far
-//! is the state, in a normal form of the program's choice.
+//! Whether a text is a member may hang on all of it in a way that no small automaton decides, as where a label of a host name
+//! is the encoding of another. Then a program says which beginnings have a completion and which are members. What was read so
+//! far is the state, in a normal form of the program's choice.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,12 +11,12 @@ use stencilm_support::memory;
 
 use crate::expr::byte_set::ByteSet;
 
-/// A language that a program tells.
+/// A language decided by a program.
 pub trait Language: Send + Sync {
     /// The name, which no other language has.
     fn name(&self) -> &'static str;
 
-    /// The bytes of its texts, those together that it never tells apart.
+    /// The bytes of its texts, those together that it never distinguishes.
     fn classes(&self) -> Vec<ByteSet>;
 
     /// What was read with more bytes, in the normal form; `None` where no member begins so.
@@ -50,7 +50,7 @@ pub trait Language: Send + Sync {
 /// Reads one text after the other after the same beginning. What two that follow each other begin with is read once, as in a walk
 /// of a trie.
 pub trait LanguageReader {
-    /// Reads a text, in place of the one before; whether a member begins so, as [`Language::after`] tells.
+    /// Reads a text, in place of the one before; whether a member begins so, as in [`Language::after`].
     fn read(&mut self, bytes: &[u8]) -> bool;
 
     /// Whether the text, with which a member begins, is one.

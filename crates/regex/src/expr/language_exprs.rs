@@ -1,4 +1,4 @@
-//! Languages that a program tells as expressions, and what is left of them after some text.
+//! Languages decided by a program as expressions, and what is left of them after some text.
 
 use crate::expr::arena::LANGUAGE;
 use crate::expr::expr_set::ExprSet;
@@ -16,7 +16,7 @@ impl ExprSet {
         self.intern(Expr::Language(Box::new(rest)))
     }
 
-    /// Whether the expression holds a language that a program tells.
+    /// Whether the expression holds a language decided by a program.
     pub fn has_language(&self, id: ExprId) -> bool {
         self.arena.facts(id).leaves & LANGUAGE != 0
     }

@@ -59,7 +59,7 @@ pub enum Expr {
     Number(Box<Number>),
     /// A piece of a long text, which has no node for each of its bytes.
     Text(Box<str>),
-    /// Texts of a language that a program tells, or what is left of them.
+    /// Texts of a language decided by a program, or what is left of them.
     Language(Box<LanguageRest>),
 }
 

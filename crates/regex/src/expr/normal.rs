@@ -99,7 +99,7 @@ impl ExprSet {
             Expr::Concat { head, tail } => (head, tail),
             _ => (tail, ExprId::EMPTY),
         };
-        // Each part is so many of one thing, in one reading: what is repeated as a whole is not told apart from inside.
+        // Each part is so many of one thing, in one reading: what is repeated as a whole is not distinguished from inside.
         let counts = |part| match *self.get(part) {
             Expr::Repeat { body, min, max } => (body, (min, max)),
             _ => (part, (1, Some(1))),

@@ -1,4 +1,4 @@
-//! Why an expression matches nothing, told without a search: one part of an intersection needs a byte that another lacks.
+//! Why an expression matches nothing, without a search: one part of an intersection needs a byte that another lacks.
 //!
 //! A date with a pattern somewhere in it is a dead end where the pattern still needs a `T` and the rest of the date has
 //! none. To find that out by derivatives takes thousands of them. Here two sets are gathered bottom-up: the bytes that can
@@ -21,7 +21,7 @@ struct Bytes {
     all: ByteSet,
     /// Sets of which every match has at least one byte, those first that say the most.
     needs: Vec<Need>,
-    /// Whether there is surely no match.
+    /// Whether there is certainly no match.
     dead: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Whether an expression surely matches nothing.
+    /// Whether an expression certainly matches nothing.
     pub fn contradict(&mut self, exprs: &ExprSet, id: ExprId) -> bool {
         let mut work = vec![id];
         while let Some(&id) = work.last() {

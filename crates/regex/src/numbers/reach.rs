@@ -144,16 +144,16 @@ impl Number {
         let modulus = self.set.counted;
         let digit = |digits: &[u8], place: usize, free: u8| digits.get(place).copied().unwrap_or(free);
         let free = if upper.is_some() { 0 } else { 9 };
-        let told = low.len().max(high.len()).min(usize::try_from(places).unwrap_or(usize::MAX));
+        let digits_read = low.len().max(high.len()).min(usize::try_from(places).unwrap_or(usize::MAX));
         let (mut least, mut width) = (0, 0i128);
-        for place in 0..told {
+        for place in 0..digits_read {
             let (from, to) = (digit(low, place, 0), digit(high, place, free));
             least = super::set::append(least, 1, from, modulus);
             width = (width * 10 + i128::from(to) - i128::from(from)).clamp(-1, LARGE);
         }
-        let untold = places - told as i64;
-        least = times_ten(least, untold, modulus);
-        let grown = 10i128.pow(untold.min(ALWAYS) as u32);
+        let undecided_places = places - digits_read as i64;
+        least = times_ten(least, undecided_places, modulus);
+        let grown = 10i128.pow(undecided_places.min(ALWAYS) as u32);
         let width_after = if free == 9 { (width + 1).saturating_mul(grown) - 1 } else { width.saturating_mul(grown) };
         width = width_after.min(LARGE);
         let short = |digits: &[u8]| digits.len() as i64 <= places;

@@ -144,8 +144,8 @@ impl NumberSet {
         others.sort_unstable_by_key(|other| (other.scale, other.factor));
         others.dedup();
         let all = others.clone();
-        let is_told = |other: &Step| all.iter().any(|of| of != other && of.common(*other) == Ok(*other));
-        others.retain(|other| !is_told(other));
+        let is_decided = |other: &Step| all.iter().any(|of| of != other && of.common(*other) == Ok(*other));
+        others.retain(|other| !is_decided(other));
         let mut modulus = step.map_or(1, |step| step.factor);
         let mut counted = modulus;
         for &other in &others {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_are_told_apart() {
+    fn alternatives_are_distinguished() {
         let mut deriver = Deriver::new(Limits::default());
         let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
         let exprs = &mut deriver.exprs;

@@ -62,7 +62,7 @@ pub(super) fn resolve(
 struct Resolver<'r, 'a> {
     tree: &'r mut Tree<'a>,
     kinds: KindsOfPattern,
-    /// The kinds that the pattern tells apart.
+    /// The kinds that the pattern distinguishes.
     all: Kinds,
     known: FxHashMap<(NodeId, Request), ExprId>,
     depth: usize,
@@ -242,7 +242,7 @@ impl Resolver<'_, '_> {
         Ok(exprs.or(&[if one_counts { one } else { ExprId::NOTHING }, many]))
     }
 
-    /// Two or more rounds of a body that tells its neighbours apart.
+    /// Two or more rounds of a body that distinguishes its neighbours.
     ///
     /// A place between two rounds is a pair: the kind of the last character before it and of the first after it.
     /// What can follow a place is a system of linear equations, one for each place, solved by elimination (Arden 1961).

@@ -24,7 +24,7 @@ pub(super) enum Edge {
     Word,
     /// A line terminator.
     Line,
-    /// Any other character; and any character at all when no assertion of the pattern tells them apart.
+    /// Any other character; and any character at all when no assertion of the pattern distinguishes them.
     Other,
 }
 
@@ -76,7 +76,7 @@ impl Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// Any kind of the set: for a reader that does not tell them apart.
+    /// Any kind of the set: for a reader that does not distinguish them.
     pub fn any(self) -> Edge {
         self.iter().next().expect("empty sets of kinds are answered before anyone asks")
     }
@@ -84,7 +84,7 @@ impl Kinds {
 
 /// Which characters are of which kind, in one pattern.
 pub(super) struct KindsOfPattern {
-    /// The kinds that the pattern tells apart.
+    /// The kinds that the pattern distinguishes.
     pub all: Kinds,
     /// The characters of every kind, by `Edge as usize`.
     sets: [ClassUnicode; 4],
@@ -102,8 +102,8 @@ impl KindsOfPattern {
         other.difference(&word);
         other.difference(&line);
         let sets = [ClassUnicode::empty(), word, line, other];
-        let told_apart = Edge::ALL.into_iter().filter(|&edge| !sets[edge as usize].ranges().is_empty());
-        KindsOfPattern { all: told_apart.map(Kinds::of).fold(Kinds::NONE, Kinds::or), sets }
+        let distinguished = Edge::ALL.into_iter().filter(|&edge| !sets[edge as usize].ranges().is_empty());
+        KindsOfPattern { all: distinguished.map(Kinds::of).fold(Kinds::NONE, Kinds::or), sets }
     }
 
     /// The kind of a character.

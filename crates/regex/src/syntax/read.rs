@@ -38,7 +38,7 @@ fn around_of(
         return Err(refuse(PatternErrorKind::Limit, "look-around nested more than 8 deep; flatten it"));
     }
     // An alphabet of ours, and whoever uses it asks for a bound only: nobody sees this error.
-    if !alphabet.tells_apart() {
+    if !alphabet.distinguishes() {
         return Err(refuse(PatternErrorKind::Unsupported, "look-around, where characters are not told apart"));
     }
     let whole = PatternOptions { anchoring: Anchoring::Whole, ..*options };

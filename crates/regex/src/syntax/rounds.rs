@@ -121,7 +121,7 @@ fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
     any(ways.collect())
 }
 
-/// A look-around as steps, in a way for each of the kinds on its other side that it tells apart.
+/// A look-around as steps, with an alternative for each of the kinds on its other side that it distinguishes.
 pub(super) fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Place<'_>) -> Vec<Vec<Step>> {
     let &Around { ahead, negative, by_edge, .. } = around;
     let edge = if ahead { place.reading.before } else { place.reading.after };

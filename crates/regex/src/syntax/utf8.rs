@@ -21,7 +21,7 @@ pub trait Alphabet {
 
     /// Whether different characters have different spellings. Where they have not, what a look-around rules out cannot be
     /// said, and patterns with one are refused.
-    fn tells_apart(&self) -> bool {
+    fn distinguishes(&self) -> bool {
         true
     }
 }

@@ -25,8 +25,8 @@ GrammarFormat = Literal[
     "llguidance",
 ]
 
-# A blank of JSON, in the ways in which callers write that any run of them may come.
-_ANY_BLANKS = (None, r"[\x20\x0A\x0D\x09]+", r"[\x20\x0A\x0D\x09]*", r"[\n\t ]*", r"[ \n\t\r]*")
+# Any run of JSON's whitespace, in the spellings that callers use.
+_ANY_WHITESPACE = (None, r"[\x20\x0A\x0D\x09]+", r"[\x20\x0A\x0D\x09]*", r"[\n\t ]*", r"[ \n\t\r]*")
 _OPTIONS = frozenset(
     {
         *("item_separator", "key_separator", "whitespace_pattern", "whitespace_flexible"),
@@ -233,7 +233,7 @@ def _json(schema: Any) -> Grammar:
     unknown = options.keys() - _OPTIONS
     if unknown:
         raise ValueError(f"x-guidance has {sorted(unknown)}, but may have {sorted(_OPTIONS)}")
-    if options.get("whitespace_pattern") not in _ANY_BLANKS:
+    if options.get("whitespace_pattern") not in _ANY_WHITESPACE:
         raise ValueError(
             f"whitespace_pattern {options['whitespace_pattern']!r} is not enforced here: leave it "
             "out for any blanks, or set whitespace_flexible to false for none"
@@ -256,7 +256,7 @@ class JsonCompiler:
 
     Args:
         separators: Between items, and between a key and its value; (", ", ": ") by default.
-        whitespace_flexible: Blanks wherever JSON has them.
+        whitespace_flexible: Whitespace wherever JSON has it.
         coerce_one_of: Kept for callers that know this option: `oneOf` is enforced.
         whitespace_pattern: As for `LLMatcher.grammar_from_json_schema`.
         json_allowed_escapes: Not offered.

@@ -73,11 +73,11 @@ class Grammar:
 
         Args:
             schema: JSON text, a dict or a pydantic model.
-            any_whitespace: Blanks wherever JSON has them; else one layout, that of `json.dumps`.
+            any_whitespace: Whitespace wherever JSON has it; else one layout, that of `json.dumps`.
             indent: For that layout.
             separators: For that layout.
             strict_mode: Only properties and elements that the schema names.
-            max_whitespace_cnt: The longest run of blanks, at least 1; None for no bound.
+            max_whitespace_cnt: The longest run of whitespace, at least 1; None for no bound.
             print_converted_ebnf: Print the grammar.
             any_order: Properties in any order.
         """

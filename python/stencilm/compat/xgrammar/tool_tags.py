@@ -83,7 +83,7 @@ def get_model_structural_tag(
         force_reasoning: Kept for callers that know this option.
         any_order: Arguments in any order.
         exclude_special_tokens: Markers of reasoning and of calls do not come in text.
-        max_whitespace_cnt: The longest run of blanks within arguments; None for no bound.
+        max_whitespace_cnt: The longest run of whitespace within arguments; None for no bound.
         parallel_tool_calls: Several calls may come.
         token_markers: Markers such as `<tool_call>` come as their tokens only, for parsers that
             know them by id. For families whose markers are known, or were registered.

@@ -144,8 +144,8 @@ class VllmEngine:
         self._constraint = _constraint(self._output.grammar())
         # As this package's own loop has it where nothing is said.
         self._options = {"max_tokens": DEFAULT_MAX_TOKENS, "temperature": 0.0, **options}
-        blanks = self._options.pop("whitespace_budget", None)
-        if blanks is not None and self._output.is_json:
+        whitespace = self._options.pop("whitespace_budget", None)
+        if whitespace is not None and self._output.is_json:
             if "json" not in self._constraint:
                 raise ModelError(
                     "whitespace_budget with engine='vllm' is for outputs that vLLM takes as a JSON "
@@ -155,7 +155,9 @@ class VllmEngine:
             # The engine takes it for all its requests, in a process that inherits this.
             VllmOptions.from_environment()  # says what is wrong with them
             known = json.loads(os.environ.get("STENCILM_VLLM_OPTIONS") or "{}")
-            os.environ["STENCILM_VLLM_OPTIONS"] = json.dumps({**known, "whitespace_budget": blanks})
+            os.environ["STENCILM_VLLM_OPTIONS"] = json.dumps(
+                {**known, "whitespace_budget": whitespace}
+            )
         self._llm = LLM(model=str(model), **model_options)
         _check_plug_in()
 

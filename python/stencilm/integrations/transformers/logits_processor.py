@@ -121,8 +121,8 @@ class LogitsProcessor:
             most = count("max_new_tokens", most, least=1, otherwise=", or None")
         self._grammars = checked_grammars("LogitsProcessor", compiled)
         self._reasoning = (checked_form(reasoning), checked_budget(reasoning_budget))
-        blanks = checked_whitespace(whitespace_budget)
-        self._states = RowStates(self._grammars, self._reasoning, most, blanks)
+        whitespace = checked_whitespace(whitespace_budget)
+        self._states = RowStates(self._grammars, self._reasoning, most, whitespace)
         self._drafts_follow = False
         # A call moves the matchers to its rows and then reads them there.
         self._one_at_a_time = RenewedLock(self._forget_other_threads)

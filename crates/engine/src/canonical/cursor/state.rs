@@ -1,9 +1,9 @@
 //! Where a sequence of tokens stands in the tokenizer's own reading of its text.
 //!
 //! What the tokenizer makes of a text is settled but for its end: whether the last piece goes on, and sometimes where a run
-//! of blanks is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters after the
-//! last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which merges
-//! would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
+//! of whitespace is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters
+//! after the last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which
+//! merges would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -152,7 +152,7 @@ impl Cursor {
         self.is_whole || self.cuts.iter().any(|cut| !cut.apart) || (self.has_end && !self.open.is_empty())
     }
 
-    /// Whether a boundary surely stands whatever follows, which was probed before `before`, one character ago: see
+    /// Whether a boundary stands whatever follows, which was probed before `before`, one character ago: see
     /// [`Cursors::reads`](super::table::Cursors::reads).
     pub fn stands(&self, before: &Cursor) -> bool {
         let is_another = self.begins_whole && !before.begins_whole;
@@ -183,7 +183,7 @@ impl Cursor {
         self.whole != OFF && self.whole != 0
     }
 
-    /// Whether everything up to here is settled but for what ends here: the state then tells the rest.
+    /// Whether everything up to here is settled but for what ends here: the state then holds the rest.
     pub fn settled(&self) -> Option<u16> {
         (self.has_end && self.open.is_empty() && self.cuts.is_empty() && self.partial.1 == 0 && !self.is_whole)
             .then_some(self.state)
@@ -282,14 +282,14 @@ impl Cursor {
         self.feed_on(encoding, character, false) && self.rest_fits(encoding)
     }
 
-    /// Whether what is open fits, where it is sure that the piece ends before it. A run of blanks whose boundaries contradict each
-    /// other would otherwise go on until something else comes, which need not be.
+    /// Whether what is open fits, where it is certain that the piece ends before it. A run of whitespace whose boundaries
+    /// contradict each other would otherwise go on until something else comes, which need not be.
     fn rest_fits(&self, encoding: &Encoder) -> bool {
-        if !self.surely_ends() {
+        if !self.certainly_ends() {
             return true;
         }
         let mut here = self.clone();
-        while here.surely_ends() {
+        while here.certainly_ends() {
             let Some(rest) = here.end_piece() else { return false };
             if !rest.into_iter().all(|character| here.feed_on(encoding, character, false)) {
                 return false;
@@ -298,9 +298,9 @@ impl Cursor {
         true
     }
 
-    /// Whether the piece surely ends at the last place where it may: a longer one would have a boundary within that must be the end
-    /// of a piece.
-    fn surely_ends(&self) -> bool {
+    /// Whether the piece certainly ends at the last place where it may: a longer one would have a boundary within that must be
+    /// the end of a piece.
+    fn certainly_ends(&self) -> bool {
         self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.apart)
     }
 

@@ -17,7 +17,7 @@ use crate::canonical::encoder::facts::Encoder;
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
 
-/// Added to a place after a byte of ASCII where a boundary that is probed surely stands there.
+/// Added to a place after a byte of ASCII where a boundary that is probed certainly stands there.
 const STANDS: u32 = 1 << 31;
 
 /// In place of a place: not known yet.
@@ -64,9 +64,9 @@ pub(crate) struct Cursors {
     /// By place after a token, the token, and the bytes that may come.
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
-    pub telling: Bounded<CursorId, Arc<[u32]>>,
+    pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
     /// By place after a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
-    /// not tell.
+    /// not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
 
@@ -79,7 +79,7 @@ impl Cursors {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let by_cursor = self.cursors.len() * (size_of::<Cursor>() + 640) + self.steps.len() * 24;
-        let kept = self.followers.memory_bytes() + self.telling.memory_bytes() + self.shown.memory_bytes();
+        let kept = self.followers.memory_bytes() + self.distinguishing.memory_bytes() + self.shown.memory_bytes();
         by_cursor + kept + self.forced.memory_bytes()
     }
 
@@ -274,7 +274,7 @@ impl Cursors {
         self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, apart)
     }
 
-    /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary surely stands
+    /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary certainly stands
     /// there whatever follows; `None` where it cannot.
     pub fn reads(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<(CursorId, bool)> {
         let row = self.probed[place.0 as usize].as_ref();
@@ -307,7 +307,7 @@ pub(crate) mod tests {
     use crate::canonical::encoding::Encoding;
     use crate::vocabulary::tokens::Tokens;
 
-    /// Letters, blanks and a few merges; "ba" and "  b" are never made by merging.
+    /// Letters, spaces and a few merges; "ba" and "  b" are never made by merging.
     pub fn encoding() -> Encoding {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         texts.extend(["ab", "  ", " a", "\n\n", "é", "ba", "  b", "aé"].map(|text| text.as_bytes().to_vec()));

@@ -41,9 +41,9 @@ pub(crate) struct Encoder {
     /// The bytes that they begin with.
     pub whole_firsts: ByteSet,
     pub probes: Probes,
-    /// Tokens of nothing but blanks, ascending and as a set.
+    /// The whitespace tokens, ascending and as a set.
     pub whitespace_tokens: Vec<u32>,
-    pub blank_set: TokenSet,
+    pub whitespace_set: TokenSet,
     /// Bytes that begin characters of which all have tokens, so that none is spelled in bytes.
     pub closed_firsts: ByteSet,
     /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
@@ -95,8 +95,8 @@ impl Encoder {
             tokens.token_bytes(token).is_some_and(|bytes| bytes.iter().all(|byte| b" \t\n\r".contains(byte)))
         };
         let whitespace_tokens: Vec<u32> = (0..size).filter(is_whitespace).collect();
-        let mut blank_set = TokenSet::empty(tokens.vocab_size());
-        whitespace_tokens.iter().for_each(|&token| blank_set.insert(token));
+        let mut whitespace_set = TokenSet::empty(tokens.vocab_size());
+        whitespace_tokens.iter().for_each(|&token| whitespace_set.insert(token));
         let pattern = source.pattern.clone();
         let closed_firsts = closed_firsts(&merges.pairs);
         let mut encoder = Encoder {
@@ -110,7 +110,7 @@ impl Encoder {
             whole_firsts,
             probes,
             whitespace_tokens,
-            blank_set,
+            whitespace_set,
             odd_tokens: Vec::new(),
         };
         let is_odd = |&token: &u32| encoder.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
@@ -215,12 +215,12 @@ impl Encoder {
         Some(character) == pairs.changed || pairs.chars.as_ref().is_some_and(|chars| chars.contains_key(&character))
     }
 
-    /// Whether a token is nothing but blanks.
+    /// Whether a token is only whitespace.
     pub fn is_whitespace(&self, token: u32) -> bool {
-        self.blank_set.contains(token)
+        self.whitespace_set.contains(token)
     }
 
-    /// Whether merges may join a token with blanks after it.
+    /// Whether merges may join a token with whitespace after it.
     pub fn may_merge_with_whitespace(&self, token: u32) -> bool {
         !self.merging(token).intersect(&json_whitespace()).is_empty()
     }

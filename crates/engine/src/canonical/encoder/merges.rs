@@ -59,7 +59,7 @@ struct End {
     is_made: bool,
 }
 
-/// The kind of a symbol, of the few that are told apart at a glance, as a bit.
+/// The kind of a symbol, of the few that are distinguished at a glance, as a bit.
 fn kind_of(symbol: u32) -> u64 {
     1 << (symbol.wrapping_mul(0x9E37_79B9) >> 26)
 }
@@ -78,8 +78,8 @@ pub(crate) struct Merges {
     /// By token.
     ends: Vec<End>,
     /// By token the kinds of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
-    /// in what the token before joins, two tokens stay apart, which is nearly always told so. It is apart from the rest because
-    /// many tokens are asked for in any order, so that each is another line of the cache.
+    /// in what the token before joins, two tokens stay unmerged, which is nearly always decided so. It is apart from the rest
+    /// because many tokens are asked for in any order, so that each is another line of the cache.
     begins: Vec<u64>,
     /// By token its first byte.
     firsts: Vec<u8>,
@@ -217,7 +217,7 @@ impl Merges {
         }
     }
 
-    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is told by the
+    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is decided by the
     /// greatest rank merged so far: what is merged elsewhere at greater ones comes later, at lower ones earlier.
     fn left_symbols(&self, token: u32) -> Vec<(u32, u32, u32)> {
         let mut symbols = Vec::new();
@@ -377,7 +377,7 @@ impl Merges {
             let here = self.made[part as usize].rank;
             for begins in self.unordered.get(&part).into_iter().flatten() {
                 let (when, till) = (begins.from.max(here), begins.gone.min(gone));
-                // Where both come at once it is not told which is first.
+                // Where both come at once it is not decided which is first.
                 let is_open = !ordered || when == till;
                 if token_set::get(set, begins.token)
                     && (is_open || when < till)

@@ -137,9 +137,9 @@ impl Pairs {
         !symbols.contains(&NONE)
     }
 
-    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Tells the rank and the parts of
-    /// each merge. The time grows with the length only a little more than linearly.
-    pub fn merge_all(&self, symbols: &mut Vec<u32>, mut told: impl FnMut(u32, u32, u32)) {
+    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Reports the rank and the
+    /// parts of each merge. The time grows with the length only a little more than linearly.
+    pub fn merge_all(&self, symbols: &mut Vec<u32>, mut report: impl FnMut(u32, u32, u32)) {
         let len = symbols.len();
         let mut next: Vec<usize> = (1..=len).collect();
         let mut previous: Vec<usize> = (0..len).map(|at| at.wrapping_sub(1)).collect();
@@ -158,7 +158,7 @@ impl Pairs {
             if symbols[at] != left || next[at] >= len || symbols[next[at]] != right {
                 continue;
             }
-            told(rank, left, right);
+            report(rank, left, right);
             let gone = next[at];
             symbols[at] = whole;
             symbols[gone] = NONE;
@@ -190,8 +190,8 @@ mod tests {
         ) {
             let (_, merges) = merges_of(&picks);
             let pairs = Pairs::new((0..256).collect(), None, None, &merges);
-            let (mut merged, mut told) = (text.clone(), Vec::new());
-            pairs.merge_all(&mut merged, |rank, left, right| told.push((rank, left, right)));
+            let (mut merged, mut report) = (text.clone(), Vec::new());
+            pairs.merge_all(&mut merged, |rank, left, right| report.push((rank, left, right)));
             // By definition.
             let (mut one, mut expected) = (text, Vec::new());
             loop {
@@ -201,7 +201,7 @@ mod tests {
                 one.splice(at - 1..=at, [whole]);
             }
             prop_assert_eq!(merged, one);
-            prop_assert_eq!(told, expected);
+            prop_assert_eq!(report, expected);
         }
     }
 }

@@ -26,10 +26,10 @@ impl<'a> Texts<'a> {
             (0..tokens.vocab_size() as u32).filter_map(|token| tokens.token_bytes(token)).map(<[u8]>::len).max();
         let longest = longest.unwrap_or(0);
         for (byte, &token) in (0..=u8::MAX).zip(&source.bytes) {
-            texts.tell(token, &[byte])?;
+            texts.add(token, &[byte])?;
         }
         for &(character, token) in source.chars.iter().flatten() {
-            texts.tell(token, character.encode_utf8(&mut [0; 4]).as_bytes())?;
+            texts.add(token, character.encode_utf8(&mut [0; 4]).as_bytes())?;
         }
         // Merges wait for the text of a part until it is known.
         let mut waiting: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
@@ -46,7 +46,7 @@ impl<'a> Texts<'a> {
             let rest = texts.of(whole).and_then(|known| known.strip_prefix(first));
             if rest != Some(second) && first.len() + second.len() <= longest {
                 let text = [first, second].concat();
-                texts.tell(whole, &text)?;
+                texts.add(whole, &text)?;
                 ready.extend(waiting.remove(&whole).into_iter().flatten());
             }
         }
@@ -68,7 +68,7 @@ impl<'a> Texts<'a> {
         self.tokens.vocab_size()
     }
 
-    fn tell(&mut self, token: u32, text: &[u8]) -> Result<(), String> {
+    fn add(&mut self, token: u32, text: &[u8]) -> Result<(), String> {
         match self.of(token) {
             None => {
                 self.others.insert(token, text.into());

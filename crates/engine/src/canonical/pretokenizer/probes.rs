@@ -6,7 +6,7 @@ use super::splitter::{DEAD, PreTokenizer};
 
 /// Bytes after which it is known beforehand how a text goes on, by what stands before them.
 pub(crate) struct Probes {
-    /// By state of the pre-tokenizer: the bytes that surely begin another piece.
+    /// By state of the pre-tokenizer: the bytes that always begin another piece.
     pub apart: Vec<ByteSet>,
     /// By state: the bytes that either do so or go on with the piece.
     pub plain: Vec<ByteSet>,

@@ -7,7 +7,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::Expansion;
 use crate::vocabulary::lead_bytes::groups_within;
 
-/// What reads a lexeme: its automaton, perhaps after the blanks of an expansion.
+/// What reads a lexeme: its automaton, perhaps after the whitespace of an expansion.
 pub(crate) struct Reader<'f> {
     pub expansion: Option<&'f Expansion>,
     pub dfa: DfaId,

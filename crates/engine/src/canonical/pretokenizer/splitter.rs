@@ -184,8 +184,8 @@ fn class_in(stretches: &[(u32, u8)], character: u32) -> u8 {
 fn parse(pattern: &str) -> Result<Hir, String> {
     let mut parser = regex_syntax::ParserBuilder::new().nest_limit(100).build();
     parser.parse(pattern).map_err(|error| {
-        let told = error.to_string();
-        format!("the pattern cannot be read: {}", told.lines().last().unwrap_or_default())
+        let message = error.to_string();
+        format!("the pattern cannot be read: {}", message.lines().last().unwrap_or_default())
     })
 }
 
@@ -281,7 +281,7 @@ impl Compiler {
         }
     }
 
-    /// Stretches of characters that no set tells apart, and for each class of them the sets that it is in.
+    /// Stretches of characters that no set distinguishes, and for each class of them the sets that it is in.
     fn classes(&self) -> (Vec<(u32, u8)>, Vec<Vec<bool>>) {
         // Halves of surrogate pairs are no characters, so no set has them.
         let mut firsts: Vec<u32> = vec![0, 0xE000];

@@ -1,7 +1,7 @@
 //! Where a text may stand in the tokenizer's pattern after a token, whatever stands before it.
 //!
-//! The last few characters nearly always tell the state: after `l` a contraction such as `'ll` may be open, after `al` none
-//! is. So sets of states are followed through the characters of a token, from the set of all.
+//! The last few characters nearly always determine the state: after `l` a contraction such as `'ll` may be open, after `al`
+//! none is. So sets of states are followed through the characters of a token, from the set of all.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -26,7 +26,7 @@ pub(crate) struct Behind {
     numbers: FxHashMap<Vec<u16>, u32>,
     /// By set and class of the next character.
     steps: Vec<u32>,
-    /// By set: the bytes that surely begin another piece, and those that either do so or go on with the piece.
+    /// By set: the bytes that always begin another piece, and those that either do so or go on with the piece.
     apart: Vec<ByteSet>,
     plain: Vec<ByteSet>,
 }
@@ -84,7 +84,7 @@ impl Behind {
         number
     }
 
-    /// The bytes that surely begin another piece in some states.
+    /// The bytes that always begin another piece in some states.
     pub fn apart(&self, states: States) -> &ByteSet {
         &self.apart[states.0 as usize]
     }

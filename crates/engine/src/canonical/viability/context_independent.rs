@@ -1,4 +1,4 @@
-//! The tokens of wide lexemes that surely lead on, whatever follows the lexeme.
+//! The tokens of dense lexemes that are viable in any context, whatever follows the lexeme.
 //!
 //! They are the same for all grammars that have such a lexeme, so they are kept with the vocabulary. Most lexemes read runs
 //! of characters that may always go on, and those of one class of characters have nearly all of it in common.
@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, ExprId, StateId};
 use stencilm_support::{LARGE_BUDGET, LimitExceeded, MANY};
 
-use super::in_lexeme::{Within, sure_within};
+use super::in_lexeme::{Within, independent_within};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -19,7 +19,7 @@ use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::mask::{CHARACTERS_AFTER, Row, RowHere, RunsInside};
-use crate::machine::expansion::{Automaton, IN_BLANKS};
+use crate::machine::expansion::{Automaton, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
@@ -43,7 +43,7 @@ struct LexemeFacts {
     row: Arc<Row>,
     /// A class of characters in whose lexemes most tokens are as here.
     class: Option<usize>,
-    /// Those that are; without a class those that lead on wherever they come.
+    /// Those that are; without a class those that are viable wherever they come.
     tokens: Arc<TokenSet>,
     /// Those that the lexeme reads beside them.
     others: Vec<u32>,
@@ -51,7 +51,7 @@ struct LexemeFacts {
     ending: Option<Arc<Ending>>,
     /// What is known at a place.
     at: FxHashMap<CursorId, Arc<AtPlace>>,
-    /// What searches have told, whatever follows the lexeme: by token, and the place after it.
+    /// What searches have decided, whatever follows the lexeme: by token, and the place after it.
     answers: FxHashMap<(u32, CursorId), bool>,
 }
 
@@ -62,42 +62,42 @@ struct RunFacts {
     character: Arc<ExprId>,
     /// All that they read.
     all: Arc<TokenSet>,
-    /// Those that lead on wherever they come.
+    /// Those that are viable wherever they come.
     anywhere: TokenSet,
     others: Vec<u32>,
-    /// The tokens that surely lead on at a place.
+    /// The tokens that are viable at a place, whatever the context.
     at: FxHashMap<CursorId, Arc<TokenSet>>,
-    /// Those of which a search has told, as in the answers about rows.
+    /// Those that a search has decided, as in the answers about rows.
     searched: FxHashSet<(u32, CursorId)>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
 pub(crate) struct AtPlace {
-    /// Those that surely lead on: the ones of one set that are in the other, and some more. The sets are those of the row and
-    /// of its class, for there are many rows and places.
-    sure: (Arc<TokenSet>, Option<Arc<TokenSet>>),
+    /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those of the
+    /// row and of its class, for there are many rows and places.
+    independent: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
     /// The others, by the state of the lexeme after them.
     pub inside: Vec<Equivalence>,
-    /// And those that have no such state, which are within the blanks before the lexeme.
+    /// And those that have no such state, which are within the whitespace before the lexeme.
     pub rest: Vec<u32>,
 }
 
 impl AtPlace {
-    /// Takes those that surely lead on out of a set.
-    pub fn clear_sure(&self, tokens: &mut [u32]) {
-        match &self.sure {
-            (sure, None) => tokens.iter_mut().zip(sure.words()).for_each(|(word, sure)| *word &= !sure),
-            (sure, Some(others)) => {
-                let both = sure.words().iter().zip(others.words());
-                tokens.iter_mut().zip(both).for_each(|(word, (sure, other))| *word &= !(sure & other));
+    /// Takes the context-independent ones out of a set.
+    pub fn clear_independent(&self, tokens: &mut [u32]) {
+        match &self.independent {
+            (row, None) => tokens.iter_mut().zip(row.words()).for_each(|(word, row)| *word &= !row),
+            (row, Some(class)) => {
+                let both = row.words().iter().zip(class.words());
+                tokens.iter_mut().zip(both).for_each(|(word, (row, class))| *word &= !(row & class));
             }
         }
         self.more.iter().for_each(|&token| token_set::clear(tokens, token));
     }
 }
 
-/// The row of a wide thread, and the tokens after which its lexeme surely leads on.
+/// The row of a dense thread, and the tokens after which its lexeme certainly goes on.
 pub(crate) struct IndependentTokens {
     pub here: RowHere,
     pub known: Arc<AtPlace>,
@@ -139,16 +139,16 @@ impl ContextIndependent {
         state: u32,
         row: &Arc<Row>,
     ) -> Result<(), LimitExceeded> {
-        let runs = row.runs.as_ref().filter(|_| state & IN_BLANKS == 0 && Switch::CanonicalClasses.is_on());
+        let runs = row.runs.as_ref().filter(|_| state & IN_WHITESPACE == 0 && Switch::CanonicalClasses.is_on());
         let class = match runs {
             Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, self, runs)?,
             None => None,
         };
         let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
-        // Near the end of a bounded run a class tells nothing of many tokens: all of the row are judged then.
+        // Near the end of a bounded run a class decides nothing about many tokens: all of the row are judged then.
         let laid_out = match near.filter(|near| near.others.len() <= MANY) {
             Some(near) => near,
-            None => sure_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
+            None => independent_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
         };
         let sets = if laid_out.ending.is_some() { 3 } else { 2 };
         self.bytes += sets * encoding.tokens().mask_words() * 4 + laid_out.others.len() * 4;
@@ -162,7 +162,8 @@ impl ContextIndependent {
             && self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
     }
 
-    /// What a search has told of a token within the lexeme of a row, with the place after it, whatever follows the lexeme.
+    /// What a search has decided about a token within the lexeme of a row, with the place after it, whatever follows the
+    /// lexeme.
     pub fn answer(&self, row: &Arc<Row>, token: u32, after: CursorId) -> Option<bool> {
         let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
         let key = (token, after);
@@ -175,7 +176,7 @@ impl ContextIndependent {
         known.then_some(true)
     }
 
-    /// Keeps what a search has told.
+    /// Keeps what a search has decided.
     pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, leads_on: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
         let key = (token, after);
@@ -194,16 +195,16 @@ impl ContextIndependent {
 /// What is kept of the answers.
 pub(crate) struct Kept<'k> {
     pub places: &'k mut Cursors,
-    pub sure: &'k mut ContextIndependent,
+    pub context_independent: &'k mut ContextIndependent,
     pub anywhere: &'k mut Anywhere,
 }
 
 impl Run<'_> {
-    /// The tokens of a wide thread after which its lexeme surely leads on.
-    pub(crate) fn sure_tokens(
+    /// The tokens of a dense thread after which its lexeme certainly goes on.
+    pub(crate) fn context_independent_tokens(
         &mut self,
         encoding: &Encoder,
-        Kept { places, sure, anywhere }: Kept<'_>,
+        Kept { places, context_independent, anywhere }: Kept<'_>,
         thread: Entry,
         place: CursorId,
     ) -> Result<Option<IndependentTokens>, EngineError> {
@@ -221,22 +222,22 @@ impl Run<'_> {
         let name = Arc::as_ptr(&here.row) as usize;
         let lexeme_cache = &mut *self.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
-        if sure.bytes > LARGE_BUDGET {
-            (sure.rows, sure.classes, sure.bytes) = Default::default();
+        if context_independent.bytes > LARGE_BUDGET {
+            (context_independent.rows, context_independent.classes, context_independent.bytes) = Default::default();
         }
-        if !sure.rows.contains_key(&name) {
-            sure.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.row)?;
+        if !context_independent.rows.contains_key(&name) {
+            context_independent.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.row)?;
         }
-        let row = sure.rows.get_mut(&name).expect("it was there or is there now");
+        let row = context_independent.rows.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = row.at.get(&place) {
             return Ok(Some(IndependentTokens { here, known: known.clone(), ending: row.ending.clone() }));
         }
-        let mut surely = (row.tokens.clone(), None);
+        let mut independent = (row.tokens.clone(), None);
         let mut open = Vec::new();
         if let Some(class) = &row.class {
-            let class = sure.classes.get_mut(class).expect("classes go together with their rows");
+            let class = context_independent.classes.get_mut(class).expect("classes go together with their rows");
             if !class.at.contains_key(&place) {
-                sure.bytes += set_bytes;
+                context_independent.bytes += set_bytes;
             }
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
             for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
@@ -246,7 +247,7 @@ impl Run<'_> {
                     bits &= bits - 1;
                 }
             }
-            surely.1 = Some(known);
+            independent.1 = Some(known);
         }
         let mut more = Vec::new();
         let mut within = Within::new(encoding, places, lexeme_cache, &reader);
@@ -256,7 +257,7 @@ impl Run<'_> {
         for &token in row.others.iter().chain(&open) {
             match within.leads_on(thread.state, place, token)? {
                 (_, true) => more.push(token),
-                (Some(state), false) if state & IN_BLANKS == 0 => {
+                (Some(state), false) if state & IN_WHITESPACE == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
                     if at == left.len() {
                         left.push(Vec::new());
@@ -269,16 +270,16 @@ impl Run<'_> {
         let inside = left.into_iter().map(|tokens| Equivalence::new(encoding, places, place, tokens.into_iter()));
         let inside: Vec<Equivalence> = inside.collect();
         let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Equivalence::memory_bytes).sum::<usize>();
-        let at = AtPlace { sure: surely, more, inside, rest };
+        let at = AtPlace { independent, more, inside, rest };
         let (known, ending) = (Arc::new(at), row.ending.clone());
         row.at.insert(place, known.clone());
-        sure.bytes += bytes;
+        context_independent.bytes += bytes;
         Ok(Some(IndependentTokens { here, known, ending }))
     }
 }
 
 impl RunFacts {
-    /// The tokens that surely lead on at a place.
+    /// The tokens that are viable at a place, whatever the context.
     fn at_place(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -306,11 +307,11 @@ fn as_in_class(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
     anywhere: &mut Anywhere,
-    sure: &mut ContextIndependent,
+    context_independent: &mut ContextIndependent,
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
-    // What tells that a token keeps its end is at most so many characters after it, and the next one for those that do so
+    // What shows that a token keeps its end is at most so many characters after it, and the next one for those that do so
     // wherever they stand.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_AFTER).map(Some)) else {
         return Ok(None);
@@ -321,17 +322,18 @@ fn as_in_class(
     };
     let within = most.map(|most| (runs.within(Some(most)), runs.within(Some(most + CHARACTERS_AFTER - 1))));
     let name = Arc::as_ptr(character) as usize;
-    if !sure.classes.contains_key(&name) {
+    if !context_independent.classes.contains_key(&name) {
         let all = runs.within(None);
         let reader = endless(lexeme_cache, **character)?;
-        let (known, others) = sure_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
-        sure.bytes += vocabulary.mask_words() * 8;
+        let (known, others) =
+            independent_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
+        context_independent.bytes += vocabulary.mask_words() * 8;
         let all = Arc::new(all);
         let (at, searched) = Default::default();
         let class = RunFacts { character: character.clone(), all, anywhere: known, others, at, searched };
-        sure.classes.insert(name, class);
+        context_independent.classes.insert(name, class);
     }
-    let RunFacts { all, anywhere, .. } = &sure.classes[&name];
+    let RunFacts { all, anywhere, .. } = &context_independent.classes[&name];
     let tokens = match within {
         None => all.clone(),
         Some((mut tokens, near)) => {
@@ -385,7 +387,7 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
 }
 
 /// What is known of a row wherever it comes.
-fn sure_row(
+fn independent_row(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
     known: &mut Anywhere,
@@ -394,8 +396,8 @@ fn sure_row(
     row: Arc<Row>,
 ) -> Result<LexemeFacts, LimitExceeded> {
     let tokens = all_of(encoding.tokens(), &row);
-    let (anywhere, mut others) = sure_within(lexeme_cache, encoding, known, reader, state, tokens)?;
-    others.retain(|&token| state & IN_BLANKS == 0 || !encoding.is_whitespace(token));
+    let (anywhere, mut others) = independent_within(lexeme_cache, encoding, known, reader, state, tokens)?;
+    others.retain(|&token| state & IN_WHITESPACE == 0 || !encoding.is_whitespace(token));
     let (at, answers) = Default::default();
     Ok(LexemeFacts { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
 }

@@ -26,8 +26,8 @@ pub(crate) struct ReadSuffix {
     /// Its node in the trie of suffixes, and its number.
     pub node: u32,
     pub suffix: u32,
-    /// The bytes that surely lead on after it.
-    pub surely: ByteSet,
+    /// The bytes that certainly may come after it.
+    pub certain: ByteSet,
 }
 
 /// The suffixes that a grammar reads after a lexeme.
@@ -96,7 +96,7 @@ impl Run<'_> {
                 }
                 let next = self.next_of(after)?;
                 if let Some(suffix) = suffixes.entry_at(node) {
-                    read.push(ReadSuffix { node: node as u32, suffix, surely: next.surely });
+                    read.push(ReadSuffix { node: node as u32, suffix, certain: next.certain });
                 }
                 path.push((after, next.bytes));
                 node += 1;

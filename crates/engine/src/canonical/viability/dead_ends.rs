@@ -2,7 +2,7 @@
 
 use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
 use super::crossing::SuffixesAfter;
-use super::pending::Unverified;
+use super::pending::Pending;
 use super::queries::{EquivalenceCaches, Questions};
 use super::search::Search;
 use crate::canonical::cursor::by_place::CursorId;
@@ -23,7 +23,7 @@ use crate::vocabulary::token_set;
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
     ways: [Vec<u32>; 2],
-    /// Whether both are the same, as of blanks; known once they are sorted.
+    /// Whether both are the same, as for whitespace; known once they are sorted.
     same: bool,
     /// Tokens that were not asked for, each with the way: they did not fit after the token before.
     open: Vec<(u32, bool)>,
@@ -58,7 +58,7 @@ impl DeadEnds {
         self.same = self.ways[0] == self.ways[1];
     }
 
-    /// Without what is told of some tokens, which ascend.
+    /// Without what is decided about some tokens, which ascend.
     pub(crate) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
         let is_other = |token: &u32| tokens.binary_search(token).is_err();
         DeadEnds {
@@ -74,8 +74,8 @@ impl DeadEnds {
     }
 
     /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
-    /// where a lexeme tells that it goes on after them, they are not searched.
-    pub fn tells_the_same(
+    /// where a lexeme shows that it goes on after them, they are not searched.
+    pub fn answers_the_same(
         &self,
         others: &DeadEnds,
         encoding: &Encoding,
@@ -113,7 +113,7 @@ pub(crate) struct AskedMask<'m> {
     /// The tokens that fit after the token before.
     pub fitting: &'m [u32],
     pub mask: &'m [u32],
-    /// How it is kept, where that tells all of it.
+    /// How it is kept, where that is all of it.
     pub kept: Option<&'m KeptMask>,
 }
 
@@ -124,7 +124,7 @@ struct Asked {
     apart: bool,
     /// The place after it.
     after: CursorId,
-    /// The longest searches come last: those of blanks, and of tokens that end within a character.
+    /// The longest searches come last: those of whitespace, and of tokens that end within a character.
     how_long: u8,
 }
 
@@ -144,58 +144,76 @@ impl Run<'_> {
         let mut rows: Vec<(Entry, IndependentTokens)> = Vec::new();
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
-            let Known { places, sure, anywhere, .. } = &mut *known;
-            if let Some(sure) = self.sure_tokens(encoding, Kept { places, sure, anywhere }, thread, place)? {
-                rows.push((thread, sure));
+            let Known { places, context_independent, anywhere, .. } = &mut *known;
+            if let Some(found) = self.context_independent_tokens(
+                encoding,
+                Kept { places, context_independent, anywhere },
+                thread,
+                place,
+            )? {
+                rows.push((thread, found));
             }
         }
         let mut found = DeadEnds::default();
-        let Known { places, rows: row_cache, sure, blanks: kept_blanks, leaving, search, doubts, .. } = &mut *known;
+        let Known {
+            places,
+            rows: row_cache,
+            context_independent,
+            whitespace: whitespace_cache,
+            leaving,
+            search,
+            pending_tokens,
+            ..
+        } = &mut *known;
         let mut search = Search::new(encoding, places, row_cache, search);
-        let blanks = self.before_whitespace(&mut search, in_lexemes, &threads)?;
-        let mut unverified = Unverified::new(encoding, (mask, fitting), doubts, blanks.is_some());
-        if let Some(blanks) = &blanks {
-            let told = kept_blanks.told_anyway(encoding, search.places, blanks, place);
-            found.ways.clone_from(&told.dead);
-            told.open.iter().for_each(|&token| unverified.add_whitespace(token));
+        let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
+        let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
+        if let Some(whitespace) = &whitespace {
+            let decided = whitespace_cache.decided_anyway(encoding, search.places, whitespace, place);
+            found.ways.clone_from(&decided.dead);
+            decided.open.iter().for_each(|&token| pending.add_whitespace(token));
         }
-        let mut questions = Questions { run: self, encoding, search, blanks: None, configuration, place, threads };
-        questions.begin(&rows, kept, &mut unverified);
-        if blanks.is_none() && questions.threads.len() > 1 {
-            questions.settle_whitespace(in_lexemes, kept_blanks, &mut unverified)?;
+        let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
+        questions.begin(&rows, kept, &mut pending);
+        if whitespace.is_none() && questions.threads.len() > 1 {
+            questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
         }
         for (thread, here) in &rows {
-            let leaving_told =
-                questions.ask_alike(*thread, here, EquivalenceCaches { sure, leaving, after }, &mut unverified)?;
-            if !leaving_told && unverified.by_groups {
-                unverified.add_outside(here, kept);
+            let crossing_decided = questions.ask_alike(
+                *thread,
+                here,
+                EquivalenceCaches { context_independent, leaving, after },
+                &mut pending,
+            )?;
+            if !crossing_decided && pending.by_groups {
+                pending.add_outside(here, kept);
             }
         }
-        if let Some(blanks) = blanks {
-            questions.blanks = Some((blanks, WhitespaceAnswers::new(&blanks)));
+        if let Some(whitespace) = whitespace {
+            questions.whitespace = Some((whitespace, WhitespaceAnswers::new(&whitespace)));
         }
-        questions.ask_unverified(&unverified, before, &rows, (sure, kept_blanks), &mut found)?;
+        questions.ask_pending(&pending, before, &rows, (context_independent, whitespace_cache), &mut found)?;
         found.sort();
         Ok(found)
     }
 }
 
 impl Questions<'_, '_> {
-    /// Settles the tokens of nothing but blanks after which one of several threads leads on anyway.
+    /// Settles the whitespace tokens after which one of several threads has a continuation in any case.
     fn settle_whitespace(
         &mut self,
         in_lexemes: &mut WhitespaceInLexemes,
-        kept_blanks: &mut WhitespaceCache,
-        unverified: &mut Unverified<'_>,
+        whitespace_cache: &mut WhitespaceCache,
+        pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         for thread in self.threads.clone() {
             let Questions { run, search, encoding, place, .. } = &mut *self;
-            let Some(blanks) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
-            let known = kept_blanks.known(encoding, search.places, blanks.next, *place);
-            for (token, blank) in numbered(encoding) {
-                let answers = known.leads_on_anyway(blank, &blanks);
+            let Some(whitespace) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
+            let known = whitespace_cache.known(encoding, search.places, whitespace.next, *place);
+            for (token, numbered_token) in numbered(encoding) {
+                let answers = known.leads_on_anyway(numbered_token, &whitespace);
                 if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
-                    unverified.settle(token);
+                    pending.settle(token);
                 }
             }
         }
@@ -203,19 +221,19 @@ impl Questions<'_, '_> {
     }
 
     /// Asks for the unverified tokens that fit after the token before, and adds those after which nothing leads on.
-    fn ask_unverified(
+    fn ask_pending(
         &mut self,
-        unverified: &Unverified<'_>,
+        pending: &Pending<'_>,
         before: Option<u32>,
         rows: &[(Entry, IndependentTokens)],
-        (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
+        (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
         found: &mut DeadEnds,
     ) -> Result<(), EngineError> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         let mut asked: Vec<Asked> = Vec::new();
-        for token in unverified.iter() {
-            if !unverified.fits(token) {
+        for token in pending.iter() {
+            if !pending.fits(token) {
                 found.leave_open(token, [true, false]);
                 continue;
             }
@@ -225,7 +243,7 @@ impl Questions<'_, '_> {
                 found.leave_open(token, [!apart]);
             }
             let Some(after) = ways[usize::from(!apart)] else { continue };
-            match self.known(token, after, rows, sure) {
+            match self.known(token, after, rows, context_independent) {
                 Some(true) => {}
                 Some(false) => found.add(token, apart),
                 None => {
@@ -239,7 +257,7 @@ impl Questions<'_, '_> {
         // Those that begin alike come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
         for Asked { token, apart, after, .. } in asked {
-            if !self.ask(token, after, rows, (sure, kept_blanks))? {
+            if !self.ask(token, after, rows, (context_independent, whitespace_cache))? {
                 found.add(token, apart);
             }
         }

@@ -1,4 +1,4 @@
-//! Whether a token surely keeps its end: what the next bytes tell of it, without a look at the tokens that come.
+//! Whether a token keeps its end in any context: what the next bytes decide, without a look at the tokens that come.
 //!
 //! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes do so is
 //! laid out by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
@@ -17,7 +17,7 @@ use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 
-/// By the bytes that may come: the tokens that surely keep their ends before them, wherever they stand.
+/// By the bytes that may come: the tokens that always keep their ends before them, wherever they stand.
 #[derive(Default)]
 pub(crate) struct Anywhere {
     sets: Bounded<ByteSet, Arc<TokenSet>>,
@@ -27,7 +27,7 @@ pub(crate) struct Anywhere {
     /// By token the number of its kind; the same in the order of shapes, in which they are asked for.
     kinds: Vec<u32>,
     in_shapes: Vec<u32>,
-    /// By the bytes that may come, which kinds of tokens surely keep their ends, as far as it was asked for.
+    /// By the bytes that may come, which kinds of tokens always keep their ends, as far as it was asked for.
     judged: Vec<Vec<Option<bool>>>,
     numbers: FxHashMap<ByteSet, usize>,
     /// Scratch for two sets of tokens, which are empty between uses.
@@ -53,15 +53,15 @@ impl Anywhere {
         let size = encoding.tokens().vocab_size();
         let Anywhere { examples, after, .. } = &*self;
         // As bits at the top of words, so that a word of tokens is gathered by shifts.
-        let sure: Vec<u32> = examples
+        let keeps_end: Vec<u32> = examples
             .iter()
-            .map(|&ending| u32::from(encoding.surely_goes_on_after(after, ending, bytes)) << (BITS - 1))
+            .map(|&ending| u32::from(encoding.always_keeps_end_before(after, ending, bytes)) << (BITS - 1))
             .collect();
         let mut tokens = TokenSet::empty(size);
         for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
             let mut gathered = 0;
             for &kind in kinds {
-                gathered = gathered >> 1 | sure[kind as usize];
+                gathered = gathered >> 1 | keeps_end[kind as usize];
             }
             *word = gathered >> (BITS as usize - kinds.len());
         }
@@ -121,7 +121,7 @@ enum Ending {
     },
 }
 
-/// Which tokens surely keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
+/// Which tokens always keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
 pub(crate) struct Judged<'a> {
     encoding: &'a Encoder,
     anywhere: &'a mut Anywhere,
@@ -144,42 +144,42 @@ impl Judged<'_> {
         number
     }
 
-    /// Whether a token surely keeps its end before the bytes of a number.
+    /// Whether a token always keeps its end before the bytes of a number.
     #[inline]
-    pub fn is_sure(&mut self, number: usize, token: u32) -> bool {
+    pub fn always_keeps_end(&mut self, number: usize, token: u32) -> bool {
         let Anywhere { kinds, judged, examples, after, .. } = &mut *self.anywhere;
         let kind = kinds[token as usize] as usize;
         let known = &mut judged[number][kind];
-        *known.get_or_insert_with(|| self.encoding.surely_goes_on_after(after, examples[kind], &self.sets[number]))
+        *known.get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], &self.sets[number]))
     }
 
-    /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that surely keep their ends
-    /// to one set, and the others to another one.
+    /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that always keep their
+    /// ends to one set, and the others to another one.
     pub fn sort_shapes(
         &mut self,
         number: usize,
         (first, tokens): (usize, &[u32]),
-        surely: &mut TokenSet,
+        always: &mut TokenSet,
         perhaps: &mut TokenSet,
     ) {
         let Anywhere { in_shapes, judged, examples, after, .. } = &mut *self.anywhere;
         let (known, bytes) = (&mut judged[number], &self.sets[number]);
         for (&token, &kind) in tokens.iter().zip(&in_shapes[first..]) {
             let kind = kind as usize;
-            let sure =
-                *known[kind].get_or_insert_with(|| self.encoding.surely_goes_on_after(after, examples[kind], bytes));
-            // There is no order in what is sure, so no branch is taken by it.
+            let keeps_end =
+                *known[kind].get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], bytes));
+            // The answers come in no order, so no branch depends on them.
             let (word, bit) = ((token / BITS) as usize, token % BITS);
-            surely.words_mut()[word] |= u32::from(sure) << bit;
-            perhaps.words_mut()[word] |= u32::from(!sure) << bit;
+            always.words_mut()[word] |= u32::from(keeps_end) << bit;
+            perhaps.words_mut()[word] |= u32::from(!keeps_end) << bit;
         }
     }
 }
 
 impl Encoder {
-    /// Those of some bytes after which a token surely keeps its end, whatever the rest of the text is. `merging` are the
+    /// Those of some bytes after which a token always keeps its end, whatever the rest of the text is. `merging` are the
     /// first bytes of what merges join with the token.
-    pub(crate) fn sure_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
+    pub(crate) fn settling_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
         let free = bytes.intersect(&merging.complement());
         if cursor.within_character() {
             // Bytes that spell a character which has a token lead to nothing, so that is searched.
@@ -198,8 +198,8 @@ impl Encoder {
         apart.union(&free.intersect(&self.probes.plain[state]))
     }
 
-    /// Whether a token surely keeps its end after the next few characters of some text. What may come is told by `bytes`
-    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not tell.
+    /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
+    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
         places: &mut Cursors,
@@ -263,12 +263,12 @@ impl Encoder {
         Ok((!open).then_some(false))
     }
 
-    /// Whether after some of these bytes a token surely keeps its end, wherever it stands.
+    /// Whether after some of these bytes a token always keeps its end, wherever it stands.
     #[cfg(test)]
-    pub(crate) fn surely_goes_on_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
+    pub(crate) fn keeps_end_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
         let mut after = Behind::default();
         let ending = self.ending(&mut after, token);
-        self.surely_goes_on_after(&after, ending, bytes)
+        self.always_keeps_end_before(&after, ending, bytes)
     }
 
     fn ending(&self, after: &mut Behind, token: u32) -> Ending {
@@ -281,7 +281,7 @@ impl Encoder {
         Ending::Character { states, merging }
     }
 
-    fn surely_goes_on_after(&self, after: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
+    fn always_keeps_end_before(&self, after: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
         let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
         match ending {
             Ending::Nothing => false,

@@ -1,4 +1,4 @@
-//! Tokens that are alike: after them the grammar stands at the same place, so that one look at what comes next tells of all.
+//! Equivalent tokens: after them the grammar stands at the same place, so that one look at what comes next decides for all.
 
 use std::sync::OnceLock;
 
@@ -13,36 +13,36 @@ use crate::canonical::encoder::facts::Encoder;
 #[derive(Default)]
 pub(crate) struct Equivalence {
     /// Bytes before each of which all of them keep their ends.
-    pub sure: ByteSet,
+    pub settling: ByteSet,
     pub groups: Vec<EquivalenceClass>,
 }
 
-/// Those that are alike to the tokenizer, too, as far as the next characters tell.
+/// Those that are equivalent to the tokenizer, too, as far as the next characters show.
 pub(crate) struct EquivalenceClass {
     /// Bytes before each of which they keep their ends.
-    pub sure: ByteSet,
+    pub settling: ByteSet,
     /// The places after them, where no merge joins them with the token before and where one does.
     pub after: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
     /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
-    told: OnceLock<bool>,
+    decided: OnceLock<bool>,
 }
 
 impl EquivalenceClass {
-    /// Whether all of them lead on, whatever follows and whatever token stands before: known once searches have told it of each, at
-    /// all places after it.
-    pub fn told(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
-        if self.told.get().is_none() {
+    /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have decided
+    /// each, at all places after it.
+    pub fn decided(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
+        if self.decided.get().is_none() {
             let mut all = true;
             for &(_, token) in &self.tokens {
                 for &place in self.after.iter().flatten() {
                     all &= answer(token, place)?;
                 }
             }
-            self.told.get_or_init(|| all);
+            self.decided.get_or_init(|| all);
         }
-        self.told.get().copied()
+        self.decided.get().copied()
     }
 }
 
@@ -54,19 +54,18 @@ impl Equivalence {
         place: CursorId,
         tokens: impl Iterator<Item = (u32, u32)>,
     ) -> Equivalence {
-        let mut alike = Equivalence { sure: ByteSet::ALL, groups: Vec::new() };
+        let mut alike = Equivalence { settling: ByteSet::ALL, groups: Vec::new() };
         let mut numbers: FxHashMap<([Option<CursorId>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
             let after = places.advance_both(encoding, place, token);
             let key = (after, encoding.merging_number(token));
             let group = *numbers.entry(key).or_insert_with(|| {
                 let merging = encoding.merging(token);
-                let sure = after
-                    .iter()
-                    .flatten()
-                    .fold(ByteSet::ALL, |sure, &after| encoding.sure_bytes(places.cursor(after), &merging, &sure));
-                alike.sure = alike.sure.intersect(&sure);
-                alike.groups.push(EquivalenceClass { sure, after, tokens: Vec::new(), told: OnceLock::new() });
+                let settling = after.iter().flatten().fold(ByteSet::ALL, |settling, &after| {
+                    encoding.settling_bytes(places.cursor(after), &merging, &settling)
+                });
+                alike.settling = alike.settling.intersect(&settling);
+                alike.groups.push(EquivalenceClass { settling, after, tokens: Vec::new(), decided: OnceLock::new() });
                 alike.groups.len() - 1
             });
             alike.groups[group].tokens.push((number, token));
@@ -76,8 +75,8 @@ impl Equivalence {
 
     /// Whether all of them keep their ends before some of these bytes.
     pub fn keep_ends_before(&self, bytes: &ByteSet) -> bool {
-        let is_before = |sure: &ByteSet| !bytes.intersect(sure).is_empty();
-        is_before(&self.sure) || self.groups.iter().all(|group| is_before(&group.sure))
+        let is_before = |settling: &ByteSet| !bytes.intersect(settling).is_empty();
+        is_before(&self.settling) || self.groups.iter().all(|group| is_before(&group.settling))
     }
 
     /// Bytes of memory held, about.

@@ -17,7 +17,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
 impl Search<'_> {
-    /// Whether something leads on after a token, where text is forced there and tells.
+    /// Whether a token has a continuation, where text is forced after it and decides that.
     pub(crate) fn by_forced_text(
         &mut self,
         run: &mut Run<'_>,
@@ -58,7 +58,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether something leads on after a token, from the place there, where a text comes in any case; `None` where that does not tell.
+/// Whether a token has a continuation, from the place after it, where a text comes in any case; `None` where that does not
+/// decide.
 fn leads_on(
     encoding: &Encoder,
     places: &mut Cursors,
@@ -69,7 +70,7 @@ fn leads_on(
     let first = *text.first()?;
     let merging = encoding.merging(token);
     let cursor = places.cursor(place);
-    if !encoding.sure_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
+    if !encoding.settling_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
         || shows_end(encoding, places, place, token, text)
     {
         return Some(true);
@@ -129,9 +130,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// What is told of a text agrees with what is written where it comes, with anything after it.
+        /// What is decided about a text agrees with what is written where it comes, with anything after it.
         #[test]
-        fn a_forced_text_tells_what_is_written(
+        fn a_forced_text_decides_what_is_written(
             characters in prop::collection::vec(prop::sample::select(vec!['a', 'a', 'b', ' ', '1', '\n', 'é', '?']), 2..12),
             cut in any::<prop::sample::Index>(),
             len in 1usize..=MAX_BYTES,
@@ -151,9 +152,9 @@ mod tests {
             let mut next = after.map_or(ByteSet::EMPTY, ByteSet::of);
             next.insert(b'b');
             let token = last.expect("some text stands before");
-            let told = leads_on(&encoding, &mut places, (token, place), (&forced, &next), &mut 0);
+            let decided = leads_on(&encoding, &mut places, (token, place), (&forced, &next), &mut 0);
             let written = encoding.encode(&characters.iter().collect::<String>()).expect("it is text");
-            prop_assert!(told.is_none_or(|told| told == written.starts_with(&tokens)), "{:?} {:?}", told, written);
+            prop_assert!(decided.is_none_or(|decided| decided == written.starts_with(&tokens)), "{:?} {:?}", decided, written);
         }
     }
 }

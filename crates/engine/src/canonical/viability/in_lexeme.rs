@@ -13,7 +13,7 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::{LexemeCache, WIDE_BYTES};
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::{Reader as _, Way};
@@ -41,7 +41,7 @@ impl<'a> Within<'a> {
         Within { encoding, places, lexeme_cache, reader, known: FxHashMap::default() }
     }
 
-    /// The state after a token from one before it, and whether the lexeme surely goes on there.
+    /// The state after a token from one before it, and whether the lexeme certainly goes on there.
     pub fn leads_on(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, rows belong to all that read the same.
         let mut state = state;
@@ -51,7 +51,7 @@ impl<'a> Within<'a> {
                 None => return Ok((None, false)),
             }
         }
-        if state & IN_BLANKS != 0 || !Switch::CanonicalAtCursor.is_on() {
+        if state & IN_WHITESPACE != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
         let [apart, joined] = self.places.advance_both(self.encoding, place, token);
@@ -63,15 +63,15 @@ impl<'a> Within<'a> {
         Ok((Some(state), true))
     }
 
-    /// Whether the lexeme surely goes on in a state, after a token and the place there.
+    /// Whether the lexeme certainly goes on in a state, after a token and the place there.
     fn goes_on(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let key = (state, after, self.encoding.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
         let next = self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-        let sure = self.encoding.sure_bytes(self.places.cursor(after), &self.encoding.merging(token), next);
-        let goes_on = !sure.is_empty() || self.keeps_end(state, after, token)?;
+        let settling = self.encoding.settling_bytes(self.places.cursor(after), &self.encoding.merging(token), next);
+        let goes_on = !settling.is_empty() || self.keeps_end(state, after, token)?;
         self.known.insert(key, goes_on);
         Ok(goes_on)
     }
@@ -93,8 +93,8 @@ impl<'a> Within<'a> {
     }
 }
 
-/// Those of some tokens, which a lexeme reads from a state, that surely lead on wherever they come; and the others.
-pub(crate) fn sure_within(
+/// Those of some tokens, which a lexeme reads from a state, that are viable wherever they come; and the others.
+pub(crate) fn independent_within(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
     known: &mut Anywhere,
@@ -104,24 +104,24 @@ pub(crate) fn sure_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let is_wide = state & IN_BLANKS == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
+    let is_wide = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
     let common = if is_wide && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
     };
-    let [mut surely, mut perhaps] = known.take_room(vocabulary.vocab_size());
+    let [mut always, mut perhaps] = known.take_room(vocabulary.vocab_size());
     let mut steps = Steps::new(reader, known.judge(encoding), common);
     let start = steps.place_of(lexeme_cache, state)?;
-    if state & IN_BLANKS == 0 && Switch::CanonicalCategoryWalk.is_on() {
+    if state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
         let mut walk =
-            ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, surely: &mut surely, perhaps: &mut perhaps };
+            ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
         let mut way = std::mem::take(lexeme_cache.extensions.get::<Way>());
         let steps = &mut steps;
-        let mut walk = BytesWalk { lexeme_cache, trie, steps, surely: &mut surely, perhaps: &mut perhaps };
+        let mut walk = BytesWalk { lexeme_cache, trie, steps, always: &mut always, perhaps: &mut perhaps };
         let walked = trie
             .roots(walk.leading(start)?)
             .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
@@ -131,12 +131,13 @@ pub(crate) fn sure_within(
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));
-    let judged = surely.words_mut().iter_mut().zip(perhaps.words_mut());
-    for ((sure, other), (surely, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged) {
-        *sure = (*sure | std::mem::take(surely)) & !std::mem::take(perhaps) & *other;
-        *other &= !*sure;
+    let judged = always.words_mut().iter_mut().zip(perhaps.words_mut());
+    for ((independent, other), (always, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged)
+    {
+        *independent = (*independent | std::mem::take(always)) & !std::mem::take(perhaps) & *other;
+        *other &= !*independent;
     }
-    known.give_back([surely, perhaps]);
+    known.give_back([always, perhaps]);
     let others = tokens.iter().collect();
     Ok((anywhere, others))
 }

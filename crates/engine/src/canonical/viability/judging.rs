@@ -7,9 +7,9 @@ use stencilm_support::LimitExceeded;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Judged;
 use crate::lexeme::cache::LexemeCache;
-use crate::machine::expansion::IN_BLANKS;
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::vocabulary::automaton::Derived;
-use crate::vocabulary::categories::{BLANK, HIGH, Kinds, OTHER, Read};
+use crate::vocabulary::categories::{HIGH, Kinds, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie;
@@ -28,7 +28,7 @@ pub(crate) struct Steps<'a> {
 #[derive(Clone, Copy)]
 struct Met {
     state: u32,
-    /// The number of the set of bytes that may come; `None` among blanks.
+    /// The number of the set of bytes that may come; `None` within whitespace.
     live: Option<usize>,
     /// Whether that is what may come in most states, and whether that and more is.
     is_common: bool,
@@ -48,7 +48,7 @@ impl<'a> Steps<'a> {
             return Ok(known);
         }
         let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0 };
-        if state & IN_BLANKS == 0 {
+        if state & IN_WHITESPACE == 0 {
             let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
             met.live = Some(self.judged.number(&live));
             met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
@@ -70,21 +70,21 @@ impl<'a> Steps<'a> {
         next.map(|next| self.place_of(lexeme_cache, next)).transpose()
     }
 
-    /// Adds tokens that end in a state to those that surely keep their ends, or to those of which that does not tell. Among
-    /// blanks nothing is told.
+    /// Adds tokens that end in a state to those that keep their ends in any context, or to the undecided ones. Within
+    /// whitespace nothing is decided.
     #[inline]
-    pub fn judge(&mut self, number: u32, tokens: &[u32], surely: &mut TokenSet, perhaps: &mut TokenSet) {
+    pub fn judge(&mut self, number: u32, tokens: &[u32], always: &mut TokenSet, perhaps: &mut TokenSet) {
         let Some(live) = self.states[number as usize].live else { return };
         for &token in tokens {
-            let set = if self.judged.is_sure(live, token) { &mut *surely } else { &mut *perhaps };
+            let set = if self.judged.always_keeps_end(live, token) { &mut *always } else { &mut *perhaps };
             set.insert(token);
         }
     }
 
     /// The same for tokens that stand side by side in the order of shapes, from a place on.
-    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), surely: &mut TokenSet, perhaps: &mut TokenSet) {
+    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), always: &mut TokenSet, perhaps: &mut TokenSet) {
         let Some(live) = self.states[number as usize].live else { return };
-        self.judged.sort_shapes(live, tokens, surely, perhaps);
+        self.judged.sort_shapes(live, tokens, always, perhaps);
     }
 
     /// The bytes that lead on from a state.
@@ -108,7 +108,7 @@ pub(crate) struct BytesWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub trie: &'w Trie,
     pub steps: &'w mut Steps<'s>,
-    pub surely: &'w mut TokenSet,
+    pub always: &'w mut TokenSet,
     pub perhaps: &'w mut TokenSet,
 }
 
@@ -122,18 +122,18 @@ impl trie::Reader for BytesWalk<'_, '_> {
     fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
         let next = self.steps.step(self.lexeme_cache, state, byte)?;
         if let (Some(next), Some(token)) = (next, self.trie.entry_at(node as usize)) {
-            self.steps.judge(next, &[token], self.surely, self.perhaps);
+            self.steps.judge(next, &[token], self.always, self.perhaps);
         }
         Ok(next)
     }
 }
 
-/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme tells characters of a kind apart.
+/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme distinguishes characters of a kind.
 pub(crate) struct ShapeWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub vocabulary: &'w Tokens,
     pub steps: &'w mut Steps<'s>,
-    pub surely: &'w mut TokenSet,
+    pub always: &'w mut TokenSet,
     pub perhaps: &'w mut TokenSet,
 }
 
@@ -148,7 +148,7 @@ impl ShapeWalk<'_, '_> {
         let walked = self.over(&mut kinds, start, most);
         self.lexeme_cache.kinds = Some((dfa, kinds));
         walked?;
-        self.over_ragged(start)
+        self.over_non_utf8(start)
     }
 
     /// Judges those that have shapes, and some of the others.
@@ -170,7 +170,7 @@ impl ShapeWalk<'_, '_> {
                 Read::Mixed => {
                     for &node in shapes.places(index) {
                         let above = match shape.kind {
-                            BLANK | OTHER => self.after_first_bytes(above, node)?,
+                            WHITESPACE | OTHER => self.after_first_bytes(above, node)?,
                             _ => above,
                         };
                         let from = self.steps.place_of(self.lexeme_cache, above.0)?;
@@ -211,12 +211,12 @@ impl ShapeWalk<'_, '_> {
                         Met { is_common: true, .. } => {}
                         Met { has_common: true, .. } => {
                             for token in tokens.iter().filter(|&&token| !most.contains(token)) {
-                                self.steps.judge(number, &[*token], self.surely, self.perhaps);
+                                self.steps.judge(number, &[*token], self.always, self.perhaps);
                             }
                         }
                         _ => {
                             let tokens = (shapes.first_token(index), tokens);
-                            self.steps.judge_shapes(number, tokens, self.surely, self.perhaps);
+                            self.steps.judge_shapes(number, tokens, self.always, self.perhaps);
                         }
                     }
                     states[shape.depth as usize] = next;
@@ -230,7 +230,7 @@ impl ShapeWalk<'_, '_> {
     fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
         let Some(next) = self.steps.step(self.lexeme_cache, from, byte)? else { return Ok(None) };
         let token = self.vocabulary.trie().entry_at(node);
-        self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+        self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
         Ok(Some((next, self.steps.loops(next))))
     }
 
@@ -244,11 +244,11 @@ impl ShapeWalk<'_, '_> {
     }
 
     /// Judges the tokens that have no shapes.
-    fn over_ragged(&mut self, start: StateId) -> Result<(), LimitExceeded> {
-        let (ragged, trie) = (self.vocabulary.shapes().ragged(), self.vocabulary.trie());
+    fn over_non_utf8(&mut self, start: StateId) -> Result<(), LimitExceeded> {
+        let (non_utf8, trie) = (self.vocabulary.shapes().non_utf8(), self.vocabulary.trie());
         let mut states = vec![self.steps.place_of(self.lexeme_cache, start.0)?; trie.max_depth() + 1];
         let mut at = 0;
-        while let Some(here) = ragged.get(at) {
+        while let Some(here) = non_utf8.get(at) {
             let depth = trie.depth(here.node as usize);
             let Some(next) = self.steps.step(self.lexeme_cache, states[depth - 1], trie.byte(here.node as usize))?
             else {
@@ -256,7 +256,7 @@ impl ShapeWalk<'_, '_> {
                 continue;
             };
             let token = trie.entry_at(here.node as usize).filter(|_| !here.has_shape);
-            self.steps.judge(next, token.as_slice(), self.surely, self.perhaps);
+            self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
             states[depth] = next;
             at += 1;
         }
@@ -274,7 +274,7 @@ mod tests {
     use crate::canonical::encoder::source::EncodingSource;
     use crate::canonical::encoding::Encoding;
     use crate::canonical::viability::ends::Anywhere;
-    use crate::canonical::viability::in_lexeme::sure_within;
+    use crate::canonical::viability::in_lexeme::independent_within;
 
     const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
 
@@ -362,15 +362,15 @@ mod tests {
                 let Some(end) = run(&mut lexeme_cache, start, encoding.tokens().token_bytes(token).unwrap()) else { continue };
                 tokens.insert(token);
                 let live = *lexeme_cache.live_bytes(reader.dfa, StateId(end)).unwrap();
-                if encoding.surely_goes_on_anywhere(token, &live) {
+                if encoding.keeps_end_anywhere(token, &live) {
                     expected.insert(token);
                 }
             }
             let mut known = Anywhere::default();
-            let (sure, others) =
-                sure_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
-            prop_assert_eq!(sure.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
-            prop_assert_eq!(others.len() + sure.len(), tokens.len());
+            let (independent, others) =
+                independent_within(&mut lexeme_cache, &encoding, &mut known, &reader, start, tokens.clone()).unwrap();
+            prop_assert_eq!(independent.iter().collect::<Vec<u32>>(), expected.iter().collect::<Vec<u32>>());
+            prop_assert_eq!(others.len() + independent.len(), tokens.len());
         }
     }
 }

@@ -9,13 +9,13 @@
 pub(crate) mod context_independent;
 pub(crate) mod crossing;
 pub(crate) mod dead_ends;
-pub(crate) mod doubts;
 pub(crate) mod ends;
 pub(crate) mod equivalence;
 pub(crate) mod forced;
 pub(crate) mod in_lexeme;
 pub(crate) mod judging;
 pub(crate) mod pending;
+pub(crate) mod pending_tokens;
 pub(crate) mod queries;
 pub(crate) mod search;
 pub(crate) mod sparse;

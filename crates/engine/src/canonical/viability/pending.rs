@@ -1,62 +1,62 @@
-//! The tokens of a mask that are asked about, and those that are known without.
+//! The tokens of a mask that are asked about, and those that are decided without.
 
 use super::context_independent::IndependentTokens;
-use super::doubts::Doubts;
+use super::pending_tokens::PendingTokens;
 use crate::canonical::encoder::facts::Encoder;
 use crate::mask::cache::KeptMask;
 use crate::vocabulary::token_set;
 
-/// The tokens of a mask of which it is not known whether they lead on.
-pub(crate) struct Unverified<'m> {
+/// The tokens of a mask of which it is not decided whether they are viable.
+pub(crate) struct Pending<'m> {
     encoding: &'m Encoder,
     mask: &'m [u32],
     /// The tokens that fit after the token before.
     fitting: &'m [u32],
-    doubts: &'m mut Doubts,
-    /// Whether what is known of blanks was added already.
+    pending_tokens: &'m mut PendingTokens,
+    /// Whether the whitespace tokens that are decided together were already added.
     whitespace_decided: bool,
     /// Whether groups of alike tokens are added where they are not known to lead on; else all were added before, and those that
     /// do are settled.
     pub by_groups: bool,
 }
 
-impl<'m> Unverified<'m> {
+impl<'m> Pending<'m> {
     /// None of them.
     pub fn new(
         encoding: &'m Encoder,
         (mask, fitting): (&'m [u32], &'m [u32]),
-        doubts: &'m mut Doubts,
+        pending_tokens: &'m mut PendingTokens,
         whitespace_decided: bool,
-    ) -> Unverified<'m> {
-        doubts.clear(mask.len());
-        Unverified { encoding, mask, fitting, doubts, whitespace_decided, by_groups: false }
+    ) -> Pending<'m> {
+        pending_tokens.clear(mask.len());
+        Pending { encoding, mask, fitting, pending_tokens, whitespace_decided, by_groups: false }
     }
 
     /// Adds a token if the mask has it.
     pub fn add(&mut self, token: u32) {
         if token_set::get(self.mask, token) && !(self.whitespace_decided && self.encoding.is_whitespace(token)) {
-            self.doubts.add(token);
+            self.pending_tokens.add(token);
         }
     }
 
-    /// The same with one of nothing but blanks of which is not known what is known of others.
+    /// The same with one more whitespace token, for which it is not known what is known of others.
     pub fn add_whitespace(&mut self, token: u32) {
         if token_set::get(self.mask, token) {
-            self.doubts.add(token);
+            self.pending_tokens.add(token);
         }
     }
 
-    /// Adds those of nothing but blanks, unless what is known of them was added.
+    /// Adds the whitespace tokens, unless those that are decided together were added.
     pub fn add_whitespace_tokens(&mut self) {
         if !self.whitespace_decided {
             self.encoding.whitespace_tokens.iter().for_each(|&token| self.add(token));
         }
     }
 
-    /// Adds all that no row tells of.
+    /// Adds all that no row decides.
     pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r IndependentTokens>) {
         let mut tokens = self.mask.to_vec();
-        rows.for_each(|row| row.known.clear_sure(&mut tokens));
+        rows.for_each(|row| row.known.clear_independent(&mut tokens));
         token_set::iter(&tokens).for_each(|token| self.add(token));
     }
 
@@ -75,7 +75,7 @@ impl<'m> Unverified<'m> {
 
     /// Whether it is open whether a token leads on that fits.
     pub fn asks(&self, token: u32) -> bool {
-        let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.doubts.has(token) };
+        let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.pending_tokens.has(token) };
         is_open && self.fits(token)
     }
 
@@ -85,7 +85,7 @@ impl<'m> Unverified<'m> {
     }
 
     /// Of some alike tokens it is known that they lead on, or not known.
-    pub fn tell(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
+    pub fn decide(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
         match self.by_groups {
             true if lead_on => {}
             true => tokens.for_each(|token| self.add(token)),
@@ -96,11 +96,11 @@ impl<'m> Unverified<'m> {
 
     /// A token leads on.
     pub fn settle(&mut self, token: u32) {
-        self.doubts.settle(token);
+        self.pending_tokens.settle(token);
     }
 
     /// Those that are left.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.doubts.iter()
+        self.pending_tokens.iter()
     }
 }

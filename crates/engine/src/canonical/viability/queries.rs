@@ -6,7 +6,7 @@ use stencilm_support::SEARCHED;
 
 use super::context_independent::{ContextIndependent, IndependentTokens};
 use super::crossing::{CrossingClasses, SuffixesAfter};
-use super::pending::Unverified;
+use super::pending::Pending;
 use super::search::{Search, TokenEnd};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::encoder::facts::Encoder;
@@ -15,7 +15,7 @@ use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
 use crate::canonical::whitespace::runs::BeforeWhitespace;
 use crate::error::EngineError;
 use crate::lexeme::mask::{Row, RowHere};
-use crate::machine::expansion::{Expansion, IN_BLANKS};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::{Run, offers_tokens};
@@ -60,7 +60,7 @@ impl Run<'_> {
 
 /// What is kept of tokens that are alike.
 pub(crate) struct EquivalenceCaches<'k> {
-    pub sure: &'k ContextIndependent,
+    pub context_independent: &'k ContextIndependent,
     pub leaving: &'k mut CrossingClasses,
     pub after: &'k mut SuffixesAfter,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Questions<'q, 'r> {
     pub run: &'q mut Run<'r>,
     pub encoding: &'q Encoder,
     pub search: Search<'q>,
-    pub blanks: Option<(BeforeWhitespace, WhitespaceAnswers)>,
+    pub whitespace: Option<(BeforeWhitespace, WhitespaceAnswers)>,
     pub configuration: SetId,
     pub place: CursorId,
     pub threads: Vec<Entry>,
@@ -78,7 +78,7 @@ pub(crate) struct Questions<'q, 'r> {
 
 impl Questions<'_, '_> {
     /// Finds the tokens of which it is not known yet whether they lead on.
-    pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, unverified: &mut Unverified<'_>) {
+    pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, pending: &mut Pending<'_>) {
         // Nearly all masks begin with the row of the only thread that has one.
         let beside = match rows {
             [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
@@ -87,16 +87,16 @@ impl Questions<'_, '_> {
         // Groups after a lexeme have one of those that spell the same.
         let has_all = self.encoding.tokens().duplicates().is_empty() && Switch::CanonicalGroups.is_on();
         let Some((thread, only)) = beside.filter(|_| has_all) else {
-            return unverified.add_all(rows.iter().map(|(_, row)| row));
+            return pending.add_all(rows.iter().map(|(_, row)| row));
         };
-        unverified.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
-        only.known.rest.iter().for_each(|&token| unverified.add(token));
-        if thread.state & IN_BLANKS != 0 {
-            unverified.add_whitespace_tokens();
+        pending.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
+        only.known.rest.iter().for_each(|&token| pending.add(token));
+        if thread.state & IN_WHITESPACE != 0 {
+            pending.add_whitespace_tokens();
         }
-        if !unverified.by_groups {
-            unverified.add_inside(only);
-            unverified.add_outside(only, kept);
+        if !pending.by_groups {
+            pending.add_inside(only);
+            pending.add_outside(only, kept);
         }
     }
 
@@ -106,19 +106,19 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
-        EquivalenceCaches { sure, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
-        unverified: &mut Unverified<'_>,
+        EquivalenceCaches { context_independent, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
+        pending: &mut Pending<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
             return Ok(false);
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
         for alike in known.inside.iter() {
-            let answer = |token, place| sure.answer(&here.row, token, place);
-            if alike.groups.iter().all(|group| group.told(answer).is_some()) {
+            let answer = |token, place| context_independent.answer(&here.row, token, place);
+            if alike.groups.iter().all(|group| group.decided(answer).is_some()) {
                 for group in &alike.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
-                    unverified.tell(tokens, group.told(answer) == Some(true));
+                    pending.decide(tokens, group.decided(answer) == Some(true));
                 }
                 continue;
             }
@@ -128,7 +128,7 @@ impl Questions<'_, '_> {
                 state = expansion.step(self.run.lexeme_cache, state, byte)?.0;
             }
             let after = self.run.after_state(thread, &expansion, state)?;
-            self.settle_alike(after, alike, answer, |_, _| true, unverified)?;
+            self.settle_alike(after, alike, answer, |_, _| true, pending)?;
         }
         let row = &here.row;
         let Some(leaving) = row.only_leaving() else { return Ok(false) };
@@ -142,15 +142,15 @@ impl Questions<'_, '_> {
         let mut leaving = leaving_rows.here(row, crossings, self.place);
         if let Some(ending) = ending {
             let alike = leaving.with(self.encoding, self.search.places, None);
-            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), unverified)?;
+            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), pending)?;
         }
         let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
             let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
-            if alike.keep_ends_before(&suffix.surely) {
-                if !unverified.by_groups {
+            if alike.keep_ends_before(&suffix.certain) {
+                if !pending.by_groups {
                     let ways = alike.groups.iter().flat_map(|group| &group.tokens);
-                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| unverified.settle(token));
+                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| pending.settle(token));
                 }
                 continue;
             }
@@ -158,41 +158,42 @@ impl Questions<'_, '_> {
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = crossings.suffixes().depth(suffix.node as usize);
             let after = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), unverified)?;
+            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), pending)?;
         }
         Ok(true)
     }
 
-    /// Asks for alike tokens, as far as they are here, what the next characters tell of them after a configuration. Of some it
-    /// is told that they lead on.
+    /// Asks for equivalent tokens, as far as they are here, what the next characters decide after a configuration. Some are
+    /// already decided to be viable.
     fn settle_alike(
         &mut self,
         after: SetId,
         alike: &Equivalence,
         answer: impl Fn(u32, CursorId) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
-        unverified: &mut Unverified<'_>,
+        pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
-        let surely = search.sure_bytes(run, after)?;
-        let all = !surely.intersect(&alike.sure).is_empty() || search.may_come(run, after, &alike.sure)?;
-        if all && unverified.by_groups {
+        let settling = search.settling_bytes(run, after)?;
+        let all = !settling.intersect(&alike.settling).is_empty() || search.may_come(run, after, &alike.settling)?;
+        if all && pending.by_groups {
             return Ok(());
         }
         for group in &alike.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
-            let told = if all { Some(true) } else { group.told(&answer) };
-            let mut leads_on = told == Some(true)
-                || !surely.intersect(&group.sure).is_empty()
-                || (told.is_none() && search.may_come(run, after, &group.sure)?);
-            if !leads_on && told.is_none() && here.clone().any(|token| unverified.asks(token)) {
+            let decided = if all { Some(true) } else { group.decided(&answer) };
+            let mut leads_on = decided == Some(true)
+                || !settling.intersect(&group.settling).is_empty()
+                || (decided.is_none() && search.may_come(run, after, &group.settling)?);
+            if !leads_on && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
                 leads_on = true;
                 for &place in group.after.iter().flatten() {
-                    leads_on &= search.told(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
+                    leads_on &=
+                        search.decided(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
                 }
             }
-            unverified.tell(here, leads_on);
+            pending.decide(here, leads_on);
         }
         Ok(())
     }
@@ -203,32 +204,32 @@ impl Questions<'_, '_> {
         token: u32,
         after: CursorId,
         rows: &[(Entry, IndependentTokens)],
-        sure: &ContextIndependent,
+        context_independent: &ContextIndependent,
     ) -> Option<bool> {
-        let mut known = rows.iter().map(|(_, row)| sure.answer(&row.here.row, token, after));
+        let mut known = rows.iter().map(|(_, row)| context_independent.answer(&row.here.row, token, after));
         match self.threads.len() {
             1 => known.next()?,
             _ => known.any(|known| known == Some(true)).then_some(true),
         }
     }
 
-    /// Whether something leads on after a token, at the place after it, of which not all rows tell.
+    /// Whether a token has a continuation, at the place after it, where not all rows decide that.
     pub fn ask(
         &mut self,
         token: u32,
         after: CursorId,
         rows: &[(Entry, IndependentTokens)],
-        (sure, kept_blanks): (&mut ContextIndependent, &mut WhitespaceCache),
+        (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
         for (thread, IndependentTokens { here: RowHere { row, .. }, .. }) in rows {
             let is_only = self.threads.len() == 1;
-            match sure.answer(row, token, after) {
+            match context_independent.answer(row, token, after) {
                 Some(true) => return Ok(true),
                 // Another thread may lead on where this one does not.
                 Some(false) if is_only => return Ok(false),
                 Some(false) => {}
-                None if sure.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
+                None if context_independent.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
                     let alone = match is_only {
                         true => here,
                         false => self.run.stacks.configuration(&mut vec![*thread])?,
@@ -236,9 +237,9 @@ impl Questions<'_, '_> {
                     self.search.stay_with(Some(*thread));
                     let found = self.search_after(alone, token, after)?;
                     if self.holds_of_lexeme(*thread, found) {
-                        sure.add(row, token, after, found != Some(false));
+                        context_independent.add(row, token, after, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_way(*thread, alone, (token, after), (row, sure))?;
+                            self.ask_other_way(*thread, alone, (token, after), (row, context_independent))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -250,9 +251,10 @@ impl Questions<'_, '_> {
         }
         self.search.stay_with(None);
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let is_far = |blanks: &BeforeWhitespace| blanks.are_far(bytes.len()) && self.encoding.is_whitespace(token);
-        if let Some((_, answers)) = self.blanks.as_mut().filter(|(blanks, _)| is_far(blanks)) {
-            return answers.leads_on(self.run, self.encoding, &mut self.search, kept_blanks, token, after);
+        let is_far =
+            |whitespace: &BeforeWhitespace| whitespace.are_far(bytes.len()) && self.encoding.is_whitespace(token);
+        if let Some((_, answers)) = self.whitespace.as_mut().filter(|(whitespace, _)| is_far(whitespace)) {
+            return answers.leads_on(self.run, self.encoding, &mut self.search, whitespace_cache, token, after);
         }
         Ok(self.search_after(here, token, after)? != Some(false))
     }
@@ -275,16 +277,17 @@ impl Questions<'_, '_> {
         thread: Entry,
         alone: SetId,
         (token, after): (u32, CursorId),
-        (row, sure): (&Arc<Row>, &mut ContextIndependent),
+        (row, context_independent): (&Arc<Row>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
         let ways = self.search.places.advance_both(self.encoding, self.place, token);
         let other = ways.into_iter().flatten().find(|&way| way != after);
-        let is_asked =
-            |&other: &CursorId| self.search.looked_in_all <= SEARCHED && sure.answer(row, token, other).is_none();
+        let is_asked = |&other: &CursorId| {
+            self.search.looked_in_all <= SEARCHED && context_independent.answer(row, token, other).is_none()
+        };
         if let Some(other) = other.filter(is_asked) {
             let found = self.search_after(alone, token, other)?;
             if self.holds_of_lexeme(thread, found) {
-                sure.add(row, token, other, found != Some(false));
+                context_independent.add(row, token, other, found != Some(false));
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Whether the grammar can go on after a token as the tokenizer would.
 //!
 //! A token leads on when some text of the grammar that begins with it is written by the tokenizer with a boundary after it.
-//! Nearly always one look at the next bytes tells: one of them surely begins another piece, or a symbol that nothing merges
-//! with. Where the next text is narrow, as after the quote of a key, the tokens that may come next are searched, nearest
+//! Nearly always one look at the next bytes decides: one of them certainly begins another piece, or a symbol that nothing
+//! merges with. Where the next text is narrow, as after the quote of a key, the tokens that may come next are searched, nearest
 //! first and within a limit.
 
 use std::cell::RefCell;
@@ -90,7 +90,7 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// From now on tells in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
+    /// From now on notes in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
     /// another one.
     pub fn stay_with(&mut self, thread: Option<Entry>) {
         if thread.is_some() && self.known_home != thread {
@@ -112,7 +112,7 @@ impl<'e> Search<'e> {
         if end.configuration == SetId::EMPTY {
             return Ok(false);
         }
-        // What leads on tells of its own way only, that nothing does of all ways.
+        // A continuation says something of its own path only, the lack of one of all paths.
         let is_beyond = self.is_beyond(run, end.configuration);
         let before = std::mem::replace(&mut self.has_left, is_beyond);
         let found = self.search_here(run, end, depth)?;
@@ -128,8 +128,8 @@ impl<'e> Search<'e> {
     fn search_here(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
         let next = *self.found.ahead.next(run, end.configuration)?;
         let merging = self.encoding.merging(end.token);
-        let sure = self.encoding.sure_bytes(self.places.cursor(end.place), &merging, &next.surely);
-        if !sure.is_empty() {
+        let settling = self.encoding.settling_bytes(self.places.cursor(end.place), &merging, &next.certain);
+        if !settling.is_empty() {
             return Ok(true);
         }
         // Within a lexeme it counts whether something beyond it was looked at.
@@ -137,16 +137,16 @@ impl<'e> Search<'e> {
             && self.home.is_none()
             && !next.may_end
             && next.bytes.single().is_some()
-            && let Some(told) = self.by_forced_text(run, end)?
+            && let Some(decided) = self.by_forced_text(run, end)?
         {
-            debug_assert!(self.agrees(run, end, told)?);
-            return Ok(told);
+            debug_assert!(self.agrees(run, end, decided)?);
+            return Ok(decided);
         }
-        if let (Some(told), beyond) = self.told_within(run, end)? {
+        if let (Some(decided), beyond) = self.decided_in_lexeme(run, end)? {
             self.has_left |= beyond;
-            return Ok(told);
+            return Ok(decided);
         }
-        // Where that does not tell, the token is taken to lead on.
+        // Where that does not decide, the token is taken to be viable.
         if depth >= FEW || self.looked > LOOKED_AT {
             self.given_up = true;
             return Ok(true);
@@ -174,21 +174,21 @@ impl<'e> Search<'e> {
         Ok(found)
     }
 
-    /// The slow twin of what forced texts tell: by the grammar itself.
-    fn agrees(&mut self, run: &mut Run<'_>, end: TokenEnd, told: bool) -> Result<bool, EngineError> {
-        let found = match self.told(run, end)? {
+    /// The slow twin of what forced texts decide: by the grammar itself.
+    fn agrees(&mut self, run: &mut Run<'_>, end: TokenEnd, decided: bool) -> Result<bool, EngineError> {
+        let found = match self.decided(run, end)? {
             Some(found) => found,
             None => {
                 let (looked, circular, given_up) = (self.looked, self.circular, self.given_up);
                 let mut found = self.some_token_leads_on(run, end, 0)?;
                 if self.given_up || self.circular {
-                    found = told;
+                    found = decided;
                 }
                 (self.looked, self.circular, self.given_up) = (looked, circular, given_up);
                 found
             }
         };
-        Ok(found == told)
+        Ok(found == decided)
     }
 
     /// Whether a token that leads on is written in all texts that go on so; `false` where that is not known.
@@ -197,17 +197,19 @@ impl<'e> Search<'e> {
         if may_end && !self.places.may_end(self.encoding, end.place) {
             return Ok(false);
         }
-        if self.encoding.sure_bytes(self.places.cursor(end.place), &self.encoding.merging(end.token), &bytes) == bytes {
+        if self.encoding.settling_bytes(self.places.cursor(end.place), &self.encoding.merging(end.token), &bytes)
+            == bytes
+        {
             return Ok(true);
         }
-        // What a text that comes in any case tells is told of all that goes on with it.
+        // What a text that comes in any case decides holds for all that goes on with it.
         Ok(!may_end && bytes.single().is_some() && self.by_forced_text(run, end)? == Some(true))
     }
 
     /// Whether some of these bytes, and something after it, may come.
     pub fn may_come(&mut self, run: &mut Run<'_>, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
-        let Next { bytes: next, surely, .. } = *self.found.ahead.next(run, configuration)?;
-        if !surely.intersect(bytes).is_empty() {
+        let Next { bytes: next, certain, .. } = *self.found.ahead.next(run, configuration)?;
+        if !certain.intersect(bytes).is_empty() {
             return Ok(true);
         }
         for byte in next.intersect(bytes).iter() {
@@ -218,24 +220,24 @@ impl<'e> Search<'e> {
         Ok(false)
     }
 
-    /// What the next few characters tell.
-    pub fn told(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<Option<bool>, EngineError> {
-        Ok(self.told_within(run, end)?.0)
+    /// What the next few characters decide.
+    pub fn decided(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<Option<bool>, EngineError> {
+        Ok(self.decided_in_lexeme(run, end)?.0)
     }
 
     /// The same, and whether characters were looked at that come after the lexemes of the configuration.
-    fn told_within(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<(Option<bool>, bool), EngineError> {
+    fn decided_in_lexeme(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<(Option<bool>, bool), EngineError> {
         let (encoding, TokenEnd { configuration, token, place }) = (self.encoding, end);
-        let Next { bytes, surely, may_end } = *self.found.ahead.next(run, configuration)?;
+        let Next { bytes, certain, may_end } = *self.found.ahead.next(run, configuration)?;
         if may_end && self.places.may_end(encoding, place) {
             return Ok((Some(true), false));
         }
         let merging = encoding.merging(token);
-        let telling = encoding.sure_bytes(self.places.cursor(place), &merging, &bytes);
-        if !telling.intersect(&surely).is_empty() {
+        let settling = encoding.settling_bytes(self.places.cursor(place), &merging, &bytes);
+        if !settling.intersect(&certain).is_empty() {
             return Ok((Some(true), false));
         }
-        for byte in telling.iter() {
+        for byte in settling.iter() {
             if self.step(run, configuration, byte)? != SetId::EMPTY {
                 return Ok((Some(true), false));
             }
@@ -243,7 +245,7 @@ impl<'e> Search<'e> {
         let Search { places, found, .. } = self;
         let ahead = RefCell::new((run, &mut found.ahead));
         let mut beyond = false;
-        let told = encoding.keeps_end(
+        let decided = encoding.keeps_end(
             places,
             place,
             token,
@@ -259,7 +261,7 @@ impl<'e> Search<'e> {
                 Ok((next != SetId::EMPTY).then_some(next))
             },
         )?;
-        Ok((told, beyond))
+        Ok((decided, beyond))
     }
 
     fn some_token_leads_on(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
@@ -372,9 +374,9 @@ impl<'e> Search<'e> {
         Ok((bytes, may_end))
     }
 
-    /// The bytes that surely lead on.
-    pub fn sure_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
-        Ok(self.found.ahead.next(run, configuration)?.surely)
+    /// The bytes that are certainly live.
+    pub fn settling_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<ByteSet, EngineError> {
+        Ok(self.found.ahead.next(run, configuration)?.certain)
     }
 
     /// The configuration after a byte.

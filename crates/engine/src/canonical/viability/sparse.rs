@@ -20,8 +20,8 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 impl Run<'_> {
-    /// Those tokens of a mask of few that fit a cursor after a token, and after which something leads on; ascending. Of the
-    /// mask it is told how it is kept, too, where that tells all of it.
+    /// Those tokens of a sparse mask that fit a cursor after a token, and have a continuation; ascending. With the mask
+    /// comes how it is cached, where that is all of it.
     pub(crate) fn canonical_of_few(
         &mut self,
         encoding: &Encoding,
@@ -31,28 +31,29 @@ impl Run<'_> {
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, blanks: kept_blanks, search, .. } = &mut *known;
+        let Known { places, rows, whitespace: whitespace_cache, search, .. } = &mut *known;
         let place = places.of(cursor);
         let mut search = Search::new(encoding, places, rows, search);
-        let (mut kept, mut told) = (Vec::new(), None);
+        let (mut kept, mut decided) = (Vec::new(), None);
         let threads = self.stacks.entries(configuration).to_vec();
-        let blanks = self.before_whitespace(&mut search, in_lexemes, &threads)?;
-        if let Some(blanks) = &blanks {
-            let told = told.insert(kept_blanks.told(encoding, search.places, blanks, (place, before)));
-            let answers = WhitespaceAnswers::new(blanks);
-            for blank in told.open.iter().filter(|blank| token_set::get(mask, blank.token)) {
-                let leads_on = if blanks.are_far(blank.len) {
-                    answers.leads_on(self, encoding, &mut search, kept_blanks, blank.token, blank.after)?
+        let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
+        if let Some(whitespace) = &whitespace {
+            let decided =
+                decided.insert(whitespace_cache.decided(encoding, search.places, whitespace, (place, before)));
+            let answers = WhitespaceAnswers::new(whitespace);
+            for candidate in decided.open.iter().filter(|candidate| token_set::get(mask, candidate.token)) {
+                let leads_on = if whitespace.are_far(candidate.len) {
+                    answers.leads_on(self, encoding, &mut search, whitespace_cache, candidate.token, candidate.after)?
                 } else {
-                    let end = search.end_of(self, configuration, blank.token, blank.after)?;
+                    let end = search.end_of(self, configuration, candidate.token, candidate.after)?;
                     search.leads_on(self, end)? != Some(false)
                 };
                 if leads_on {
-                    kept.push(blank.token);
+                    kept.push(candidate.token);
                 }
             }
         }
-        let tokens = tokens_of_few(encoding, (mask, plain), kept_blanks, blanks.is_some());
+        let tokens = tokens_of_few(encoding, (mask, plain), whitespace_cache, whitespace.is_some());
         let mut longer: Option<Longer<'_>> = None;
         // Nearly always they are in the order of the trie, where those which others begin with come before them.
         for token in tokens.into_iter().rev() {
@@ -83,11 +84,11 @@ impl Run<'_> {
             }
         }
         kept.sort_unstable();
-        Ok(match told {
-            Some(told) => {
+        Ok(match decided {
+            Some(decided) => {
                 // What leads on is read, so the grammar allows it.
-                debug_assert!(told.leading.iter().all(|&token| token_set::get(mask, token)));
-                joined(&told.leading, &kept)
+                debug_assert!(decided.leading.iter().all(|&token| token_set::get(mask, token)));
+                joined(&decided.leading, &kept)
             }
             None => kept,
         })
@@ -150,23 +151,23 @@ pub(crate) fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32>
     Some(row.iter().chain(beside).copied())
 }
 
-/// The same as the row that the mask begins with, if there is one, and what is told beside it.
+/// The same as the row that the mask begins with, if there is one, and what is listed beside it.
 fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
     kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
 }
 
-/// The tokens of a mask of few, but for those of nothing but blanks where these are `told`.
+/// The tokens of a sparse mask, without the whitespace tokens where these are `decided`.
 fn tokens_of_few(
     encoding: &Encoder,
     (mask, plain): (&[u32], Option<&KeptMask>),
-    kept_blanks: &mut WhitespaceCache,
-    told: bool,
+    whitespace_cache: &mut WhitespaceCache,
+    decided: bool,
 ) -> Vec<u32> {
     let mut tokens: Vec<u32> = match plain.and_then(listed) {
         Some((row, beside)) => {
             let row = match row {
-                // Nearly always it is the row of blanks.
-                Some(row) if told => kept_blanks.listed_others(encoding, row),
+                // Nearly always it is the row of the whitespace tokens.
+                Some(row) if decided => whitespace_cache.listed_others(encoding, row),
                 Some(row) => row.listed.as_deref().unwrap_or_default(),
                 None => &[],
             };
@@ -174,8 +175,8 @@ fn tokens_of_few(
         }
         None => token_set::iter(mask).collect(),
     };
-    // What is told beside the row may be in it, where the mask lacks it.
-    tokens.retain(|&token| token_set::get(mask, token) && !(told && encoding.is_whitespace(token)));
+    // What is listed beside the row may be in it, where the mask lacks it.
+    tokens.retain(|&token| token_set::get(mask, token) && !(decided && encoding.is_whitespace(token)));
     tokens
 }
 

@@ -28,40 +28,40 @@ use crate::vocabulary::token_set;
 type Pair = (Option<Reading>, Option<Reading>);
 
 impl Encoding {
-    /// The cursor where the piece becomes none that merges never make, if only a few tokens tell it from this one.
+    /// The cursor where the piece becomes none that merges never make, if only a few tokens distinguish it from this one.
     pub fn without_whole(&self, cursor: &CursorKey) -> Option<CursorKey> {
         let is_on = Switch::CanonicalUnmergeable.is_on();
         let without = cursor.without_whole().filter(|_| is_on && !self.by_characters())?.clone();
         let mut known = self.known();
         let places = &mut known.places;
         let (place, there) = (places.of(cursor), places.of(&without));
-        // As for a single space there may be too many that tell of a beginning.
-        (self.telling(places, place, there).len() <= MANY).then_some(without)
+        // As for a single space there may be too many tokens that depend on a beginning.
+        (self.distinguishing(places, place, there).len() <= MANY).then_some(without)
     }
 
     /// The tokens that lead from a place elsewhere than from the one without the beginning: a few more than those that go on with
     /// it.
-    fn telling(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Arc<[u32]> {
-        if let Some(known) = places.telling.get(&place) {
+    fn distinguishing(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Arc<[u32]> {
+        if let Some(known) = places.distinguishing.get(&place) {
             return known.clone();
         }
-        let found: Arc<[u32]> = self.find_telling(places, place, without).into();
-        places.telling.insert(place, found.clone(), memory::of_shared::<u32>(found.len()));
+        let found: Arc<[u32]> = self.find_distinguishing(places, place, without).into();
+        places.distinguishing.insert(place, found.clone(), memory::of_shared::<u32>(found.len()));
         found
     }
 
-    fn find_telling(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Vec<u32> {
+    fn find_distinguishing(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Vec<u32> {
         let (vocabulary, trie) = (self.tokens(), self.tokens().trie());
         let bytes = self.whole_nexts(places.cursor(place));
-        let is_telling = |places: &mut Cursors, token: u32| {
+        let is_distinguishing = |places: &mut Cursors, token: u32| {
             places.advance_both(self, place, token) != places.advance_both(self, without, token)
         };
-        let mut telling = FxHashSet::default();
+        let mut distinguishing = FxHashSet::default();
         // What is only ever a whole piece begins otherwise.
         for &token in &self.odd_tokens {
             let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
-            if first.is_some_and(|&first| bytes.contains(first)) && is_telling(places, token) {
-                telling.insert(token);
+            if first.is_some_and(|&first| bytes.contains(first)) && is_distinguishing(places, token) {
+                distinguishing.insert(token);
             }
         }
         let plain = Kind { is_byte: false, is_whole: false };
@@ -87,7 +87,7 @@ impl Encoding {
                     continue;
                 }
                 if let Some(token) = trie.entry_at(node) {
-                    telling.extend(std::iter::once(token).chain(vocabulary.same_bytes(token).iter().copied()));
+                    distinguishing.extend(std::iter::once(token).chain(vocabulary.same_bytes(token).iter().copied()));
                 }
                 let differing = here.iter().filter(|(with, without)| with != without);
                 let bytes = differing.fold(ByteSet::EMPTY, |bytes, &pair| bytes.union(&self.differing(places, pair)));
@@ -95,9 +95,9 @@ impl Encoding {
                 node += 1;
             }
         }
-        let mut telling: Vec<u32> = telling.into_iter().collect();
-        telling.sort_unstable();
-        telling
+        let mut distinguishing: Vec<u32> = distinguishing.into_iter().collect();
+        distinguishing.sort_unstable();
+        distinguishing
     }
 
     /// The bytes after which two places may differ.
@@ -137,11 +137,11 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, rows, search, .. } = &mut *known;
         let (place, without) = (places.of(cursor), places.of(without));
-        let telling = encoding.telling(places, place, without);
-        let mut found = known_there.but_for(&telling);
+        let distinguishing = encoding.distinguishing(places, place, without);
+        let mut found = known_there.but_for(&distinguishing);
         let mut search = Search::new(encoding, places, rows, search);
         // Also those that the grammar does not allow: that is a part of what is read here.
-        for &token in telling.iter() {
+        for &token in distinguishing.iter() {
             if !token_set::get(fitting, token) {
                 found.leave_open(token, [true, false]);
                 continue;
@@ -172,9 +172,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-        /// All tokens but for those that tell lead to the same from both places, or stand within a character that settles it.
+        /// All tokens but the distinguishing ones lead to the same from both places, or stand within a character that settles
+        /// it.
         #[test]
-        fn only_few_tokens_tell_of_a_beginning(
+        fn only_few_tokens_depend_on_a_beginning(
             picks in prop::collection::vec((0usize..16, any::<bool>()), 0..8),
         ) {
             let encoding = encoding();
@@ -185,7 +186,7 @@ mod tests {
                 place = places.advance(&encoding, place, tokens[pick], apart).unwrap_or(place);
                 let Some(without) = encoding.without_whole(&places.cursor(place).clone()) else { continue };
                 let without = places.of(&without);
-                let telling = encoding.telling(&mut places, place, without);
+                let distinguishing = encoding.distinguishing(&mut places, place, without);
                 for token in 0..encoding.tokens().vocab_size() as u32 {
                     for apart in [true, false] {
                         let ends = [place, without].map(|place| places.advance(&encoding, place, token, apart));
@@ -196,7 +197,7 @@ mod tests {
                             }
                             _ => false,
                         };
-                        prop_assert!(is_same || telling.contains(&token), "{} {}", token, apart);
+                        prop_assert!(is_same || distinguishing.contains(&token), "{} {}", token, apart);
                     }
                 }
             }

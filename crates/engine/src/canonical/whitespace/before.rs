@@ -1,4 +1,4 @@
-//! Where a grammar stands before blanks: how many may come, and what after them.
+//! Where a grammar stands before whitespace: how much may come, and what comes after it.
 
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{FEW, MANY};
@@ -7,14 +7,14 @@ use super::json::{JSON_WHITESPACE, json_whitespace};
 use super::runs::{BeforeWhitespace, WhitespaceInLexemes, without_whitespace};
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
-use crate::machine::expansion::{Automaton, Expansion, IN_BLANKS};
+use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
 use crate::switches::Switch;
 
 impl Run<'_> {
-    /// Where those of some threads are that blanks do not end, before blanks.
+    /// Where those threads stand before whitespace that whitespace does not end.
     pub(crate) fn before_whitespace(
         &mut self,
         search: &mut Search<'_>,
@@ -27,7 +27,7 @@ impl Run<'_> {
         let (mut starts, mut least, mut most) = (Vec::new(), usize::MAX, 0);
         for &thread in threads.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            let (state, left) = match thread.state & IN_BLANKS {
+            let (state, left) = match thread.state & IN_WHITESPACE {
                 0 => {
                     let left = match in_lexemes.get(&(thread.head, thread.state)) {
                         Some(&known) => known,
@@ -43,11 +43,11 @@ impl Run<'_> {
                     }
                 }
                 _ => {
-                    let is_json = expansion.blanks.is_some_and(|blanks| blanks.set == json_whitespace());
+                    let is_json = expansion.whitespace.is_some_and(|whitespace| whitespace.set == json_whitespace());
                     if !is_json {
                         return Ok(None);
                     }
-                    (IN_BLANKS, expansion.blanks_left(thread.state).map_or(usize::MAX, |left| left as usize))
+                    (IN_WHITESPACE, expansion.whitespace_left(thread.state).map_or(usize::MAX, |left| left as usize))
                 }
             };
             if left == 0 {
@@ -60,7 +60,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let same = self.stacks.configuration(&mut starts)?;
-        // Of the others it is not sure that they may come.
+        // Whether the others may come is not certain.
         let mut next = json_whitespace();
         for byte in without_whitespace(&search.next_bytes(self, same)?.0).iter() {
             if search.may_come(self, same, &ByteSet::of(byte))? {
@@ -70,8 +70,8 @@ impl Run<'_> {
         Ok(Some(BeforeWhitespace { same, next, left: least, is_exact: least == most }))
     }
 
-    /// How many blanks a lexeme may go on with before anything else: 0 where it ends or dies with them, `None` where blanks
-    /// make a difference to it.
+    /// How much whitespace a lexeme may go on with before anything else: 0 where it ends or dies with it, `None` where
+    /// whitespace makes a difference to it.
     fn whitespace_in_lexeme(&mut self, expansion: &Expansion, state: u32) -> Result<Option<usize>, EngineError> {
         let first = JSON_WHITESPACE.map(|byte| expansion.step(self.lexeme_cache, state, byte));
         let mut reached = Vec::with_capacity(JSON_WHITESPACE.len());

@@ -1,4 +1,4 @@
-//! What is known of tokens of blanks, kept for all grammars of a vocabulary.
+//! What is known of whitespace tokens, cached for all grammars of a vocabulary.
 
 use std::sync::Arc;
 
@@ -18,41 +18,41 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// What may follow blanks, the place before them, the token there if it may merge with them, and what is known of how many may
+/// What may follow whitespace, the place before it, the token there if it may merge with it, and what is known of how much may
 /// come.
 type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
-/// What is known of tokens of blanks, by what may follow them and by place.
+/// What is known of whitespace tokens, by what may follow them and by place.
 #[derive(Default)]
 pub(crate) struct WhitespaceCache {
-    /// Those of which no search tells: by what may follow, the place after a token, and what merges with the token.
-    untold: Bounded<(ByteSet, CursorId, u32), ()>,
+    /// Those that no search decides: by what may follow, the place after a token, and what merges with the token.
+    undecided: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     ways: KnownWays,
-    /// By place and token before it, unless that merges with no blank.
+    /// By place and token before it, unless that merges with no whitespace.
     fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
-    told: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
+    decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
-    /// By row of few tokens, which is kept so that no other gets its place in memory: those of its tokens that are not blanks.
+    /// By sparse row: those of its tokens that are not whitespace. The row is kept so that no other gets its address.
     others: Bounded<usize, (Arc<Row>, Box<[u32]>)>,
 }
 
 impl WhitespaceCache {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.untold.memory_bytes()
+        self.undecided.memory_bytes()
             + self.known.memory_bytes()
             + self.ways.memory_bytes()
             + self.fitting.memory_bytes()
             + self.at.memory_bytes()
-            + self.told.memory_bytes()
+            + self.decided.memory_bytes()
             + self.anyway.memory_bytes()
             + self.others.memory_bytes()
     }
 
-    /// What is known of the tokens of blanks at a place where these bytes, blanks among them, may follow.
+    /// What is known of the whitespace tokens at a place where these bytes, whitespace among them, may follow.
     pub fn known(
         &mut self,
         encoding: &Encoder,
@@ -69,7 +69,7 @@ impl WhitespaceCache {
         found
     }
 
-    /// The tokens of a row of few that are not blanks.
+    /// The tokens of a sparse row that are not whitespace.
     pub fn listed_others(&mut self, encoding: &Encoder, row: &Arc<Row>) -> &[u32] {
         let name = Arc::as_ptr(row) as usize;
         let (known, _) = self.others.get_or_make(name, || {
@@ -81,7 +81,7 @@ impl WhitespaceCache {
         &known.1
     }
 
-    /// Where the tokens of blanks lead from a place.
+    /// Where the whitespace tokens lead from a place.
     fn at(&mut self, encoding: &Encoder, places: &mut Cursors, place: CursorId) -> Arc<WhitespaceAt> {
         let (at, _) = self.at.get_or_make(place, || {
             let at = WhitespaceAt::new(encoding, places, place);
@@ -91,7 +91,7 @@ impl WhitespaceCache {
         at.clone()
     }
 
-    /// The tokens of blanks that fit a place after a token, if that may merge with them.
+    /// The whitespace tokens that fit a place after a token, if that may merge with them.
     fn fitting(
         &mut self,
         encoding: &Encoder,
@@ -109,48 +109,48 @@ impl WhitespaceCache {
         found
     }
 
-    /// What is known of the tokens of blanks at a place, whatever token stands before it.
-    pub fn told_anyway(
+    /// What is known of the whitespace tokens at a place, whatever token stands before it.
+    pub fn decided_anyway(
         &mut self,
         encoding: &Encoder,
         places: &mut Cursors,
-        blanks: &BeforeWhitespace,
+        whitespace: &BeforeWhitespace,
         place: CursorId,
     ) -> Arc<DecidedAnyway> {
         let longest = encoding.tokens().trie().max_depth();
-        let key = (blanks.next, place, None, blanks.bounds(longest));
+        let key = (whitespace.next, place, None, whitespace.bounds(longest));
         if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let known = self.known(encoding, places, blanks.next, place);
-        let found = Arc::new(DecidedAnyway::of(encoding, &known, blanks));
+        let known = self.known(encoding, places, whitespace.next, place);
+        let found = Arc::new(DecidedAnyway::of(encoding, &known, whitespace));
         self.anyway.insert(key, found.clone(), found.memory_bytes());
         found
     }
 
-    /// What is known of the tokens of blanks that fit a place after a token.
-    pub fn told(
+    /// What is known of the whitespace tokens that fit a place after a token.
+    pub fn decided(
         &mut self,
         encoding: &Encoder,
         places: &mut Cursors,
-        blanks: &BeforeWhitespace,
+        whitespace: &BeforeWhitespace,
         (place, before): (CursorId, Option<u32>),
     ) -> Arc<DecidedWhitespace> {
         let before = before.filter(|&before| encoding.may_merge_with_whitespace(before));
         let longest = encoding.tokens().trie().max_depth();
-        let key = (blanks.next, place, before, blanks.bounds(longest));
-        if let Some(known) = self.told.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
+        let key = (whitespace.next, place, before, whitespace.bounds(longest));
+        if let Some(known) = self.decided.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
         let fitting = self.fitting(encoding, places, place, before);
-        let known = self.known(encoding, places, blanks.next, place);
-        let found = Arc::new(DecidedWhitespace::of(&fitting, &known, blanks));
-        self.told.insert(key, found.clone(), found.memory_bytes());
+        let known = self.known(encoding, places, whitespace.next, place);
+        let found = Arc::new(DecidedWhitespace::of(&fitting, &known, whitespace));
+        self.decided.insert(key, found.clone(), found.memory_bytes());
         found
     }
 }
 
-/// Which tokens of blanks lead on, far from any bound of theirs.
+/// Which whitespace tokens have a continuation, far from any bound on whitespace.
 #[derive(Clone, Copy)]
 pub(crate) struct WhitespaceAnswers {
     same: SetId,
@@ -173,13 +173,13 @@ impl WhitespaceAnswers {
         after: CursorId,
     ) -> Result<bool, EngineError> {
         let key = (self.next, after, encoding.merging_number(token));
-        if kept.untold.get(&key).is_some() {
+        if kept.undecided.get(&key).is_some() {
             return Ok(true);
         }
         let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
-            kept.untold.insert(key, (), 0);
+            kept.undecided.insert(key, (), 0);
         }
         Ok(found != Some(false))
     }

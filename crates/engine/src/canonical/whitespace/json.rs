@@ -1,4 +1,4 @@
-//! The blanks of JSON.
+//! The whitespace of JSON.
 
 use stencilm_regex::ByteSet;
 

@@ -1,9 +1,9 @@
 //! Whitespace between the parts of a JSON text, which tokenizers merge in long runs.
 //!
-//! One idea: a run of blanks is read together, so that its many spellings cost one question.
+//! One idea: a run of whitespace is read together, so that its many spellings cost one question.
 //!
 //! # Example
-//! The layout of the example has one blank after `:`, and `: ` is one token; `:` and a blank apart are not canonical.
+//! The layout of the example has one space after `:`, and `: ` is one token; `:` and a space as two tokens are not canonical.
 
 pub(crate) mod before;
 pub(crate) mod cached;

@@ -1,5 +1,5 @@
-//! Tokens of nothing but blanks, of which vocabularies have hundreds: they lead on or not by what may follow blanks and by how
-//! many may still come, whatever the grammar.
+//! Whitespace tokens, of which vocabularies have hundreds: whether one has a continuation depends on what may follow whitespace
+//! and on how much may still come, whatever the grammar.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoder::facts::Kind;
 use crate::state::stacks::SetId;
 
-/// With so many blanks left their number makes no difference.
+/// With so much whitespace left, the number makes no difference.
 const FAR_WHITESPACE: usize = 8;
 
-/// All that lives after a blank lives after others, too, and goes on in the same way: how many may come, and where the
+/// All that lives after whitespace lives after more of it, too, and goes on in the same way: how much may come, and where the
 /// grammar stands before them.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeWhitespace {
     pub same: SetId,
-    /// The bytes that may come, blanks among them.
+    /// The bytes that may come, whitespace among them.
     pub next: ByteSet,
     pub left: usize,
     /// Whether so many may come in all ways.
@@ -36,16 +36,16 @@ impl BeforeWhitespace {
         (self.left.min(longest + FAR_WHITESPACE), self.is_exact)
     }
 
-    /// Whether so many blanks lead to the same configuration, but for how many may still come.
-    pub fn are_far(self, blanks: usize) -> bool {
-        blanks + FAR_WHITESPACE <= self.left
+    /// Whether so much whitespace leads to the same configuration, but for how much may still come.
+    pub fn are_far(self, whitespace: usize) -> bool {
+        whitespace + FAR_WHITESPACE <= self.left
     }
 }
 
-/// By the bytes that may follow, the place after a token of blanks, and what merges with the token.
+/// By the bytes that may follow, the place after a whitespace token, and what merges with the token.
 pub(crate) type KnownWays = Bounded<(ByteSet, CursorId, u32), KnownWay>;
 
-/// Where the tokens of blanks lead from a place. Those after which the tokenizer stands at the same place, and which merge
+/// Where the whitespace tokens lead from a place. Those after which the tokenizer stands at the same place, and which merge
 /// with the same, are one kind.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
@@ -77,10 +77,10 @@ impl WhitespaceAt {
     }
 }
 
-/// By expansion and state: how many blanks a lexeme may go on with, see [`Run::whitespace_in_lexeme`].
+/// By expansion and state: how much whitespace a lexeme may go on with, see [`Run::whitespace_in_lexeme`].
 pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 
-/// Tokens of blanks that fit somewhere, by whether they lead on.
+/// Whitespace tokens that fit somewhere, by whether they have a continuation.
 pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
     pub leading: Vec<u32>,
@@ -88,10 +88,10 @@ pub(crate) struct DecidedWhitespace {
     pub open: Vec<FittingWhitespace>,
 }
 
-/// A token of blanks that fits somewhere.
+/// A whitespace token that fits somewhere.
 #[derive(Clone, Copy)]
 pub(crate) struct FittingWhitespace {
-    /// Its number among the tokens of blanks.
+    /// Its number among the whitespace tokens.
     number: usize,
     pub token: u32,
     pub len: usize,
@@ -121,19 +121,19 @@ impl DecidedWhitespace {
 
     /// What is known of fitting tokens.
     pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
-        let mut told = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
-        for &blank in fitting {
-            match known.leads_on((blank.number, blank.len), before, blank.apart) {
-                Some(true) => told.leading.push(blank.token),
+        let mut decided = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
+        for &candidate in fitting {
+            match known.leads_on((candidate.number, candidate.len), before, candidate.apart) {
+                Some(true) => decided.leading.push(candidate.token),
                 Some(false) => {}
-                None => told.open.push(blank),
+                None => decided.open.push(candidate),
             }
         }
-        told
+        decided
     }
 }
 
-/// Tokens of blanks at a place, whatever token stands before it.
+/// Whitespace tokens at a place, whatever token stands before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
     /// Those after which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
@@ -145,19 +145,19 @@ pub(crate) struct DecidedAnyway {
 impl DecidedAnyway {
     /// What is known of tokens.
     pub fn of(encoding: &Encoder, known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedAnyway {
-        let mut told = DecidedAnyway::default();
-        // More blanks than may come are in no mask.
+        let mut decided = DecidedAnyway::default();
+        // More whitespace than may come is in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
-        for (token, blank) in all {
-            match known.leads_on_anyway(blank, before) {
+        for (token, candidate) in all {
+            match known.leads_on_anyway(candidate, before) {
                 Some(answers) => {
-                    let dead = told.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
+                    let dead = decided.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
                     dead.for_each(|(dead, _)| dead.push(token));
                 }
-                None => told.open.push(token),
+                None => decided.open.push(token),
             }
         }
-        told
+        decided
     }
 
     /// Bytes of memory held, about.
@@ -166,33 +166,33 @@ impl DecidedAnyway {
     }
 }
 
-/// What is known of the tokens of blanks at a place, by what may follow blanks.
+/// What is known of the whitespace tokens at a place, by what may follow whitespace.
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
     /// By kind.
     ways: Box<[KnownWay]>,
 }
 
-/// A token of blanks: its number among them, and its length.
-pub(crate) type Blank = (usize, usize);
+/// A whitespace token: its number among them, and its length.
+pub(crate) type NumberedToken = (usize, usize);
 
-/// All tokens of blanks.
-pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Blank)> + '_ {
+/// All whitespace tokens.
+pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, NumberedToken)> + '_ {
     let len = |token: u32| encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len);
     encoding.whitespace_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
 }
 
-/// What is known of tokens of blanks that are alike.
+/// What is known of whitespace tokens of one equivalence class.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownWay {
-    /// How many blanks must still be allowed after it so that it surely leads on.
+    /// How much whitespace must still be allowed after it so that it has a continuation whatever the grammar.
     needs: Option<usize>,
     /// Whether nothing leads on where no more may come.
     is_dead_at_last: bool,
 }
 
 impl KnownWhitespace {
-    /// What is known of them where these bytes, blanks among them, may follow.
+    /// What is known of them where these bytes, whitespace among them, may follow.
     pub fn new(
         encoding: &Encoder,
         places: &mut Cursors,
@@ -206,17 +206,17 @@ impl KnownWhitespace {
     }
 
     /// Whether something leads on after a token, joined with the token before or not; `None` where that is not known.
-    pub fn leads_on(&self, (number, len): Blank, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
+    pub fn leads_on(&self, (number, len): NumberedToken, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
         let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
         way.leads_on(len, before)
     }
 
     /// The same for both ways, where it is known of all in which it fits.
-    pub fn leads_on_anyway(&self, blank: Blank, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
+    pub fn leads_on_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
-        let fitting = self.at.kinds[blank.0].iter().zip([true, false]).zip(&mut answers);
+        let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
         for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
-            *answer = Some(self.leads_on(blank, before, apart)?);
+            *answer = Some(self.leads_on(candidate, before, apart)?);
         }
         Some(answers)
     }
@@ -228,7 +228,7 @@ impl KnownWhitespace {
 }
 
 impl KnownWay {
-    /// What is known of a token, from the place after it, where these bytes, blanks among them, may follow.
+    /// What is known of a token, from the place after it, where these bytes, whitespace among them, may follow.
     pub fn of(
         encoding: &Encoder,
         places: &mut Cursors,
@@ -245,9 +245,9 @@ impl KnownWay {
         way
     }
 
-    /// Whether something leads on after so many blanks; `None` where that is not known.
-    pub fn leads_on(self, blanks: usize, before: &BeforeWhitespace) -> Option<bool> {
-        let left = before.left.checked_sub(blanks)?;
+    /// Whether there is a continuation after so much whitespace; `None` where that is not known.
+    pub fn leads_on(self, whitespace: usize, before: &BeforeWhitespace) -> Option<bool> {
+        let left = before.left.checked_sub(whitespace)?;
         if self.needs.is_some_and(|needs| needs <= left) {
             return Some(true);
         }
@@ -256,8 +256,8 @@ impl KnownWay {
 
     fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownWay {
         let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
-        let mut leads_on = |left: usize| surely_leads_on(encoding, places, next, token, after, left);
-        // Nearly always one more blank is needed, because the last one goes with what follows.
+        let mut leads_on = |left: usize| is_always_viable(encoding, places, next, token, after, left);
+        // Nearly always one more character is needed, because the last one goes with what follows.
         let needs = match leads_on(1) {
             true if !is_dead_at_last && leads_on(0) => Some(0),
             true => Some(1),
@@ -274,8 +274,9 @@ pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
     bytes.intersect(&json_whitespace().complement())
 }
 
-/// Whether a token of blanks surely leads on where these bytes, blanks among them, may follow: so many blanks at most.
-fn surely_leads_on(
+/// Whether a whitespace token has a continuation where these bytes, whitespace among them, may follow: so much whitespace at
+/// most.
+fn is_always_viable(
     encoding: &Encoder,
     places: &mut Cursors,
     next: &ByteSet,
@@ -286,10 +287,10 @@ fn surely_leads_on(
     let merging = encoding.merging(token);
     let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.sure_bytes(places.cursor(after), &merging, first).is_empty() {
+    if !encoding.settling_bytes(places.cursor(after), &merging, first).is_empty() {
         return true;
     }
-    // After a blank the same may follow again; what follows anything else is not known here.
+    // After whitespace the same may follow again; what follows anything else is not known here.
     let mut bytes = |left: Option<usize>| {
         Ok::<_, Infallible>(match left {
             Some(0) => others,

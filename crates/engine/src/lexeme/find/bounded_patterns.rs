@@ -30,7 +30,7 @@ pub(crate) struct Bounded {
     /// What else must match, with that byte: a larger language.
     pub(crate) other: ExprId,
     /// With so many characters it can always still be completed.
-    sure: u32,
+    certain: u32,
     /// The most characters that a token begins.
     longest: u32,
 }
@@ -85,11 +85,11 @@ impl LexemeCache {
             return Ok(None);
         }
         // No more characters come than bytes, and the last of these is none: tokens that begin no more can be completed.
-        let sure = max.saturating_add(1).saturating_sub(most);
+        let certain = max.saturating_add(1).saturating_sub(most);
         let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
         let Some(longest) = runs.longest() else { return Ok(None) };
-        let few = runs.beginning(sure, max).len() <= LOOKED_AT;
-        Ok(few.then_some(Bounded { run, max, other, sure, longest }))
+        let few = runs.beginning(certain, max).len() <= LOOKED_AT;
+        Ok(few.then_some(Bounded { run, max, other, certain, longest }))
     }
 
     /// The row of at most so many characters that also match something else, from the row of that; `None` where that does
@@ -100,8 +100,8 @@ impl LexemeCache {
         bounded: &Bounded,
         larger: &Arc<Row>,
     ) -> Result<Option<Arc<Row>>, LimitExceeded> {
-        let &Bounded { ref run, max, other, sure, longest } = bounded;
-        if sure >= longest + CHARACTERS_AFTER {
+        let &Bounded { ref run, max, other, certain, longest } = bounded;
+        if certain >= longest + CHARACTERS_AFTER {
             return Ok(Some(larger.clone()));
         }
         let Some(crossings) = larger.crossings.as_ref().filter(|_| larger.unkept.is_empty()) else { return Ok(None) };
@@ -118,7 +118,7 @@ impl LexemeCache {
         }
         let mut inside = larger.to_set(vocabulary.vocab_size());
         inside.words_mut().iter_mut().zip(allowed.words()).for_each(|(word, allowed)| *word &= allowed);
-        self.drop_dead_ends(vocabulary, run, sure, (characters, whole), &mut inside)?;
+        self.drop_dead_ends(vocabulary, run, certain, (characters, whole), &mut inside)?;
         let crossings = match not_here.is_empty() {
             true => crossings.clone(),
             false => Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, &not_here)).collect()),
@@ -126,17 +126,17 @@ impl LexemeCache {
         Ok(Some(Arc::new(Row::of_set(inside, Some(crossings), Box::default()).with_ends(ends))))
     }
 
-    /// Takes out the tokens that begin more than `sure` characters and leave too little room for what must follow.
+    /// Takes out the tokens that begin more than `certain` characters and leave too little room for what must follow.
     fn drop_dead_ends(
         &mut self,
         vocabulary: &Tokens,
         run: &Run,
-        sure: u32,
+        certain: u32,
         (characters, whole): (DfaId, DfaId),
         inside: &mut TokenSet,
     ) -> Result<(), LimitExceeded> {
         let max = run.max.expect("a run has a greatest length");
-        let near: Vec<u32> = self.known_runs(run.character).beginning(sure, max).to_vec();
+        let near: Vec<u32> = self.known_runs(run.character).beginning(certain, max).to_vec();
         let mut known: FxHashMap<(u32, StateId, StateId), bool> = FxHashMap::default();
         for token in near {
             if !inside.contains(token) {

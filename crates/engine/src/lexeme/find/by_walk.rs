@@ -207,7 +207,7 @@ mod tests {
     use stencilm_regex::Limits;
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 
-    /// Pieces of tokens: letters, what patterns ask for, blanks and characters of several bytes, whole and broken.
+    /// Pieces of tokens: letters, what patterns ask for, whitespace and characters of several bytes, whole and broken.
     const PIECES: [&[u8]; 24] = [
         b"a",
         b"b",

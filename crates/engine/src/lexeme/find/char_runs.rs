@@ -227,7 +227,7 @@ impl ClassRuns {
         set
     }
 
-    /// The most characters that a token begins; `None` where they are not told one by one.
+    /// The most characters that a token begins; `None` where they are not known one by one.
     pub fn longest(&self) -> Option<u32> {
         match &self.counts {
             Counts::Listed(counted) => Some(counted.longest()),
@@ -236,7 +236,7 @@ impl ClassRuns {
     }
 
     /// The tokens that begin more than `above` and at most `most` characters, and read nothing else; none where they are not
-    /// told one by one.
+    /// known one by one.
     pub fn beginning(&self, above: u32, most: u32) -> &[u32] {
         match &self.counts {
             Counts::Listed(counted) => counted.between(above, most),

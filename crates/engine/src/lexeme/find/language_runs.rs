@@ -1,4 +1,4 @@
-//! Lexemes that begin with what is left of a language that a program tells, as a label of a host name in Punycode.
+//! Lexemes that begin with what is left of a language decided by a program, as a label of a host name in Punycode.
 //!
 //! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program is asked
 //! whether what was read is a member; so it is asked once for each place where a token leaves the text, and what is read after
@@ -17,7 +17,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Ways that are told apart: each is a bit.
+/// Alternatives that are distinguished: each is a bit.
 const MAX_WAYS: usize = u32::BITS as usize;
 
 /// A text that begins with languages, each perhaps within limits of length.
@@ -27,8 +27,8 @@ struct Begun {
     run: ByteSet,
     /// What follows each way after so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
     exits: Vec<Vec<ExprId>>,
-    /// So many bytes may come for sure, whichever they are.
-    sure: usize,
+    /// So many bytes may certainly come, whichever they are.
+    certain: usize,
 }
 
 /// Finds the row of what begins with languages that a program tells.
@@ -46,7 +46,7 @@ impl Finder for LanguageRuns {
 }
 
 impl LexemeCache {
-    /// The row of what begins with languages that a program tells; `None` where it is not that, or where more than a run
+    /// The row of what begins with languages decided by a program; `None` where it is not that, or where more than a run
     /// of bytes may come first.
     pub(crate) fn row_of_language(
         &mut self,
@@ -89,8 +89,8 @@ impl LexemeCache {
             let Some(behind) = self.deriver.exits(way, way.rest.longest())? else { return Ok(None) };
             exits.push(behind);
         }
-        let mut begun = Begun { ways, run, exits, sure: 0 };
-        begun.sure = begun.sure();
+        let mut begun = Begun { ways, run, exits, certain: 0 };
+        begun.certain = begun.certain();
         Ok(Some(begun))
     }
 
@@ -152,7 +152,7 @@ impl LexemeCache {
                     // It is no matter in which state.
                     ends.push(vocabulary, node, StateId::START);
                 }
-                Ok(Some(if beside.is_sure(place, trie.height(node)) { beside.freed(place) } else { place }))
+                Ok(Some(if beside.is_unaffected(place, trie.height(node)) { beside.freed(place) } else { place }))
             },
             |token| token_set::set(inside.words_mut(), token),
         )
@@ -191,15 +191,15 @@ fn exit(exits: &[ExprId], many: usize) -> ExprId {
 }
 
 impl Begun {
-    /// So many bytes may come for sure, whichever they are.
-    fn sure(&self) -> usize {
-        let sure = |(way, exits): (&LanguageWay, &Vec<ExprId>)| {
+    /// So many bytes may certainly come, whichever they are.
+    fn certain(&self) -> usize {
+        let certain = |(way, exits): (&LanguageWay, &Vec<ExprId>)| {
             let most = way.rest.most() as usize;
             let mut lengths = 0..=way.rest.run().map_or(0, |run| run as usize);
             let closed = |many: &usize| (*many..=many + most).any(|many| exit(exits, many) == ExprId::NOTHING);
             lengths.clone().find(closed).map_or_else(|| lengths.next_back(), |closed| closed.checked_sub(1))
         };
-        self.ways.iter().zip(&self.exits).filter_map(sure).max().unwrap_or(0)
+        self.ways.iter().zip(&self.exits).filter_map(certain).max().unwrap_or(0)
     }
 
     /// What reads on in each way.
@@ -213,8 +213,8 @@ impl Begun {
         let (mut left, mut is_open) = (0, false);
         for (index, ((way, reader), exits)) in self.ways.iter().zip(readers).zip(&self.exits).enumerate() {
             let bit = 1 << index;
-            let is_sure = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
-            if ways & bit == 0 || (is_sure && is_open) {
+            let is_certain = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
+            if ways & bit == 0 || (is_certain && is_open) {
                 left |= ways & bit;
                 continue;
             }
@@ -229,7 +229,7 @@ impl Begun {
 
     /// The same after all of the bytes.
     fn after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Option<u32> {
-        let mut ends = self.sure + 1..=bytes.len();
+        let mut ends = self.certain + 1..=bytes.len();
         ends.try_fold(self.all_ways(), |ways, end| self.step(readers, ways, &bytes[..end]))
     }
 
@@ -249,7 +249,7 @@ impl Begun {
 
     /// Takes out the tokens after which nothing can be completed.
     fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
-        let longer = vocabulary.lengths().longer(self.sure as u32);
+        let longer = vocabulary.lengths().longer(self.certain as u32);
         let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();
         let mut readers = self.readers();
         // Of more, a walk of the trie reads once what they share.
@@ -269,10 +269,10 @@ impl Begun {
             |ways, byte, node| {
                 path.truncate(trie.depth(node) - 1);
                 path.push(byte);
-                let is_sure = path.len() <= self.sure;
+                let is_certain = path.len() <= self.certain;
                 Ok(if !self.run.contains(byte) {
                     None
-                } else if is_sure {
+                } else if is_certain {
                     Some(ways)
                 } else {
                     self.step(&mut readers, ways, &path)

@@ -33,9 +33,9 @@ pub(crate) struct Limited {
 }
 
 impl Limited {
-    /// For so many bytes both read alike.
-    fn sure(&self) -> u32 {
-        sure(self.agreement, self.most)
+    /// For so many bytes both read the same.
+    fn unaffected(&self) -> u32 {
+        unaffected(self.agreement, self.most)
     }
 
     /// Texts of either within the same limits; `None` where these differ.
@@ -133,15 +133,15 @@ impl LexemeCache {
     /// The same where the row of the larger language helps.
     pub(crate) fn limited_row(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
-        // What completes a language that a program tells hangs on each of its bytes.
-        let is_told = self.deriver.exprs.language_ways(limited.without).is_some();
+        // What completes a language decided by a program hangs on each of its bytes.
+        let is_decided = self.deriver.exprs.language_ways(limited.without).is_some();
         let is_near = match *limited.limits {
             // Near a single limit a walk of the vocabulary meets few states.
-            [_] => limited.sure() < MIN_AGREEMENT,
+            [_] => limited.unaffected() < MIN_AGREEMENT,
             // Near one of several there are few texts within it, and perhaps very many without.
             _ => limited.agreement < MIN_AGREEMENT && self.known_unlimited(limited.without).is_none(),
         };
-        Ok((!is_told && !is_near && self.is_simpler(limited.without, residual)).then_some(limited))
+        Ok((!is_decided && !is_near && self.is_simpler(limited.without, residual)).then_some(limited))
     }
 
     /// How many bytes are within a limit in any case, if an expression is one: without its greatest counts it matches
@@ -183,7 +183,7 @@ impl LexemeCache {
     ) -> Result<Option<Arc<Row>>, LimitExceeded> {
         let trie = vocabulary.trie();
         let horizon = u32::try_from(trie.max_depth()).unwrap_or(u32::MAX).saturating_add(BYTES_AFTER);
-        if limited.sure() >= horizon {
+        if limited.unaffected() >= horizon {
             return Ok(Some(larger.clone()));
         }
         if larger.crossings.is_none() || !larger.unkept.is_empty() {
@@ -202,7 +202,9 @@ impl LexemeCache {
                         not_here.extend(ends.iter().take_while(|&&end| (end as usize) < node + trie.size(node)));
                         None
                     }
-                    Some(Read::Within { place, .. }) => (!beside.is_sure(place, trie.height(node))).then_some(place),
+                    Some(Read::Within { place, .. }) => {
+                        (!beside.is_unaffected(place, trie.height(node))).then_some(place)
+                    }
                 })
             },
             |_, _| {},
@@ -218,7 +220,7 @@ impl LexemeCache {
 }
 
 /// For so many bytes a text reads what it does without limits that agree with none for so many, and that so many complete.
-fn sure(agreement: u32, most: u32) -> u32 {
+fn unaffected(agreement: u32, most: u32) -> u32 {
     // The last byte is no part of what the limits are of.
     agreement.saturating_add(1).saturating_sub(most)
 }
@@ -238,7 +240,7 @@ struct Place {
     /// What is left of the limits, and of the runs of characters.
     limits: Box<[ExprId]>,
     /// For so many bytes the limits do not matter.
-    sure: u32,
+    unaffected: u32,
 }
 
 /// A text without its limits of length, and the limits, read side by side. What is left of them together makes no expression but
@@ -261,16 +263,16 @@ impl Beside {
         Ok(Beside {
             most: limited.most,
             text,
-            places: vec![Place { text: start, limits, sure: limited.sure() }],
+            places: vec![Place { text: start, limits, unaffected: limited.unaffected() }],
             numbers: FxHashMap::default(),
             steps: FxHashMap::default(),
         })
     }
 
     /// Whether the limits do not matter from a place on, at a node with strings of this height below.
-    pub(crate) fn is_sure(&self, place: u32, height: u8) -> bool {
-        let sure = self.places[place as usize].sure;
-        sure == u32::MAX || (height < u8::MAX && u32::from(height) <= sure)
+    pub(crate) fn is_unaffected(&self, place: u32, height: u8) -> bool {
+        let unaffected = self.places[place as usize].unaffected;
+        unaffected == u32::MAX || (height < u8::MAX && u32::from(height) <= unaffected)
     }
 
     /// A place without its limits.
@@ -284,7 +286,7 @@ impl Beside {
         let number = *self.numbers.entry((text, Box::default())).or_insert(Some(next));
         let number = number.expect("without limits there is room for an end");
         if number == next {
-            self.places.push(Place { text, limits: Box::default(), sure: u32::MAX });
+            self.places.push(Place { text, limits: Box::default(), unaffected: u32::MAX });
         }
         number
     }
@@ -336,8 +338,8 @@ impl Beside {
         };
         let number = is_live.then_some(self.places.len() as u32);
         if is_live {
-            let sure = agreement.map_or(0, |agreement| sure(agreement, self.most));
-            self.places.push(Place { text, limits: key.1.clone(), sure });
+            let unaffected = agreement.map_or(0, |agreement| unaffected(agreement, self.most));
+            self.places.push(Place { text, limits: key.1.clone(), unaffected });
         }
         self.numbers.insert(key, number);
         Ok(number)
@@ -361,7 +363,7 @@ impl LexemeCache {
     fn has_room(&mut self, rest: ExprId, limits: &[ExprId], agreement: Option<u32>) -> Result<bool, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let shortest = exprs.shortest_at_least(rest);
-        // The last byte is no part of what the limits are of. What a program tells may need more than it knows of.
+        // The last byte is no part of what the limits are of. A language decided by a program may need more than it knows of.
         let has_room = agreement.is_some_and(|agreement| shortest <= agreement.saturating_add(1));
         if has_room && !exprs.has_language(rest) {
             return Ok(true);

@@ -1,7 +1,7 @@
 //! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
 //! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes after
-//! blanks. Other states are walked in their place, see `mask/optimistic.rs`.
+//! whitespace. Other states are walked in their place, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
 
@@ -129,32 +129,32 @@ impl LexemeCache {
         }
     }
 
-    /// The row of the start of an automaton after at most so many blanks.
-    pub fn row_after_blanks(
+    /// The row of the start of an automaton after at most so many whitespace bytes.
+    pub fn row_after_whitespace(
         &mut self,
         vocabulary: &Tokens,
         dfa: DfaId,
-        blanks: ByteSet,
+        whitespace: ByteSet,
         most: Option<u32>,
     ) -> Result<RowHere, LimitExceeded> {
-        let most = self.blank_runs(vocabulary, blanks).clamped(most);
+        let most = self.whitespace_runs(vocabulary, whitespace).clamped(most);
         // Lexemes that differ in counts too large to matter have the same row.
         let start = self.saturated(dfa, StateId::START)?;
         let (distinct, tags) = self.distinct(dfa, start);
-        let key = (distinct, Some((blanks, most)));
+        let key = (distinct, Some((whitespace, most)));
         if let Some(row) = self.rows.get(&key) {
             return Ok(RowHere { row: row.clone(), tags });
         }
         let mut parts = Vec::new();
-        for byte in self.live_bytes(dfa, start)?.intersect(&blanks.complement()).iter() {
-            let runs = self.blank_runs(vocabulary, blanks);
+        for byte in self.live_bytes(dfa, start)?.intersect(&whitespace.complement()).iter() {
+            let runs = self.whitespace_runs(vocabulary, whitespace);
             let after = runs.after(byte, Some(most)).iter();
             parts.extend(after.map(|&(run, node)| {
                 let node = node as usize;
                 ((node, node + vocabulary.trie().size(node)), run as usize)
             }));
         }
-        let runs = self.blank_runs(vocabulary, blanks).tokens(Some(most)).collect();
+        let runs = self.whitespace_runs(vocabulary, whitespace).tokens(Some(most)).collect();
         let from = self.start_of(&key.0, dfa, start)?;
         let row = self.row_of_parts(vocabulary, from, parts, runs)?;
         Ok(RowHere { row: self.keep(key, row), tags })

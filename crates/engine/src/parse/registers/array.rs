@@ -70,7 +70,7 @@ impl Meaning for ArrayRegister {
                 true => run.ended_unknown(self.items, state),
                 false => {
                     // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
-                    run.doubt.element = true;
+                    run.assumed.element = true;
                     let seen = run.stacks.seen.append(state.seen, UNKNOWN_TEXT);
                     [Some(run.stacks.intern_items(ItemsState { seen, start: NIL, ..state })), None]
                 }
@@ -135,7 +135,7 @@ impl Run<'_> {
         if is_first || !may_close(items, repeat, &counts_of(items, repeat, self.stacks)) {
             return [new, None];
         }
-        self.doubt.repeat = true;
+        self.assumed.repeat = true;
         [new, Some(self.stacks.intern_items(repeat))]
     }
 

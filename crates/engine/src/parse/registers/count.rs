@@ -31,7 +31,7 @@ impl Meaning for CountRegister {
         Some(thread.register.saturating_add(1).min(limit))
     }
 
-    /// A count that no token of at most `horizon` bytes can tell from this one: each round reads at least one byte.
+    /// A count that no token of at most `horizon` bytes can distinguish from this one: each round reads at least one byte.
     fn describe(self, _: &Machine, _: &Stacks, count: u32, horizon: u32, description: &mut Vec<u64>) {
         let CountRegister { min, max, .. } = self;
         let far = horizon.saturating_add(1);

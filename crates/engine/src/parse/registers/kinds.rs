@@ -51,7 +51,7 @@ macro_rules! with_meaning {
             | Frame::Reference { .. }
             | Frame::Left { .. }
             | Frame::Member { .. }
-            | Frame::Spaced { .. } => {
+            | Frame::WithWhitespace { .. } => {
                 let $meaning = NoRegister;
                 $do
             }

@@ -100,8 +100,8 @@ impl Run<'_> {
     fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, after: &str) -> Option<u32> {
         if !self.is_exact() {
             if after.is_empty() {
-                self.doubt.seen |= old.seen != NIL;
-                self.doubt.taken |= expansion.has_taken;
+                self.assumed.seen |= old.seen != NIL;
+                self.assumed.taken |= expansion.has_taken;
             }
             return Some(UNKNOWN_TEXT);
         }

@@ -4,8 +4,8 @@
 //! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What no
 //! block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth, and that
 //! a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it after some text is
-//! found fast. How long a label is when it is encoded is decided only as far as its number of characters tells. Labels that are
-//! encoded already are told by a program ([`super::a_labels`]).
+//! found fast. How long a label is when it is encoded is decided only as far as its number of characters decides it. Labels
+//! that are encoded already are decided by a program ([`super::a_labels`]).
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
 use stencilm_regex::{ExprId, ExprSet};
@@ -146,7 +146,7 @@ fn joiners(letters: &str, marks: &str) -> [String; 2] {
     let [ahead, back] = joining(letters);
     [
         format!(r"{virama}[\x{{200c}}\x{{200d}}]"),
-        // A letter may join to both sides, so what is between two of them is told from both.
+        // A letter may join to both sides, so what is between two of them depends on both.
         format!(r"{ahead}{marks}*(?:\x{{200c}}{marks}*[{back}&&{ahead}]{marks}*)*\x{{200c}}{marks}*{back}"),
     ]
 }

@@ -44,7 +44,7 @@ fn formats_are_those_of_the_test_suite() {
 }
 
 #[test]
-fn characters_that_need_a_context_are_told_from_it() {
+fn characters_that_need_a_context_are_decided_by_it() {
     let mut deriver = Deriver::over(common_exprs(), Limits::default());
     let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| {
         let body = body_of(&mut deriver.exprs, spelling, Format::IdnHostname);

@@ -141,7 +141,7 @@ impl Lowering<'_> {
         Ok((self.builder.choice(&ways), branch))
     }
 
-    /// An array whose elements are compared until two are equal; the reason where that is not told so.
+    /// An array whose elements are compared until two are equal; the reason where that does not decide it.
     fn compared_for_a_repeat(
         &mut self,
         asked: &Asked,

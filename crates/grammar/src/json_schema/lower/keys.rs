@@ -113,7 +113,7 @@ impl<'a> Lowering<'a> {
         }
         let some = || rules.some.iter().map(|(_, rule)| (*rule).clone()).collect();
         if let Some(listed) = rules.names.as_ref().and_then(|names| names.listed.as_ref()) {
-            // All keys there are: no others need be told apart.
+            // All keys there are: no others need be distinguished.
             for name in listed.iter().filter(|name| !merged.known.contains_key(&***name)) {
                 let member = self.known_key(&rules, merged, name, None, at)?;
                 if !(merged.closed && member.known.value.is_empty()) {

@@ -28,7 +28,7 @@ impl<'a> Lowering<'a> {
     pub(crate) fn prepare_marking(&mut self) {
         let Some(marking) = &mut self.marking else { return };
         let exprs = &mut self.builder.exprs;
-        marking.blanks = blanks(exprs, self.options);
+        marking.whitespace = whitespace(exprs, self.options);
         let stop = marking.marked.stop();
         let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
         let unended = without(exprs, &[stop]);
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
                     let types = type_of(other);
                     let words = self.marking().marked.other_words();
                     let word = words.iter().find(|(_, own)| own.meets(types)).map_or("", |(word, _)| *word);
-                    vec![Way { word, value: self.literal(inner, 0)?, end: End::Spaced }]
+                    vec![Way { word, value: self.literal(inner, 0)?, end: End::AfterWhitespace }]
                 }
             };
             let node = self.argument(name, &ways, at)?;
@@ -229,10 +229,10 @@ impl<'a> Lowering<'a> {
             self.relax(at, "properties", &reason)?;
             ordered.extend(mixed.drain(MAX_MIXED.saturating_sub(counters - mixed.len()).min(mixed.len())..));
         }
-        let blanks = self.marking().blanks;
-        let blanks = self.lexeme(blanks);
+        let whitespace = self.marking().whitespace;
+        let whitespace = self.lexeme(whitespace);
         let rest = self.mixed(mixed, others);
-        let mut parts = vec![blanks];
+        let mut parts = vec![whitespace];
         if min == 0 && max.is_none() {
             for Argument { node, required } in ordered {
                 parts.push(if required { node } else { self.optional(node) });
@@ -303,7 +303,7 @@ impl<'a> Lowering<'a> {
         Items { prefix: Vec::new(), rest: rest.into(), min: 0, max: None, contains, repeats: Repeats::Any, surface }
     }
 
-    /// A bare array; a plain repetition where nothing in it is told apart.
+    /// A bare array; a plain repetition where nothing in it is distinguished.
     pub(super) fn bare_array(&mut self, items: Items) -> NodeId {
         if !items.contains.is_empty() {
             return self.builder.array(items);
@@ -335,7 +335,7 @@ impl<'a> Lowering<'a> {
         Ok(match self.matches_some(name)? {
             Some(true) => Some(self.builder.live_lexeme(name)),
             Some(false) => None,
-            // Where that is too much to tell, the grammar as a whole is told of it.
+            // Where that is too hard to decide, the grammar as a whole reports it.
             None => Some(self.builder.lexeme(name)),
         })
     }
@@ -352,9 +352,9 @@ impl<'a> Lowering<'a> {
         let letters: ByteSet =
             (b'!'..=u8::MAX).filter(|&byte| byte != 0x7f && *end != [byte] && !is_escaped(byte)).collect();
         let letter = exprs.bytes(letters);
-        let blanks = exprs.literal(b" ");
-        let blanks = exprs.repeat(blanks, 0, None);
-        let more = exprs.concat(blanks, letter);
+        let whitespace = exprs.literal(b" ");
+        let whitespace = exprs.repeat(whitespace, 0, None);
+        let more = exprs.concat(whitespace, letter);
         let more = exprs.repeat(more, 0, None);
         let mut all = vec![key, exprs.concat(letter, more)];
         if end.len() > 1 {
@@ -383,13 +383,13 @@ impl<'a> Lowering<'a> {
         node
     }
 
-    /// The same with blanks before it.
-    fn spaced(&mut self, text: &str) -> NodeId {
+    /// The same with whitespace before it.
+    fn with_whitespace(&mut self, text: &str) -> NodeId {
         if let Some(&known) = self.marking().texts.get(&(true, Box::from(text))) {
             return known;
         }
-        let blanks = self.marking().blanks;
-        let node = markers::spaced(&mut self.builder, blanks, text);
+        let whitespace = self.marking().whitespace;
+        let node = markers::with_whitespace(&mut self.builder, whitespace, text);
         self.marking().texts.insert((true, text.into()), node);
         node
     }
@@ -443,10 +443,10 @@ impl<'a> Lowering<'a> {
         self.between(open, marked.middle, ways, marked.close)
     }
 
-    /// A value in one of these ways, from after the name to the blanks before the next one.
+    /// A value as one of these alternatives, from after the name to the whitespace before the next one.
     pub(super) fn between(&mut self, open: NodeId, middle: &str, ways: &[Way], close: &str) -> NodeId {
-        let blanks = self.marking().blanks;
-        let blanks = self.lexeme(blanks);
+        let whitespace = self.marking().whitespace;
+        let whitespace = self.lexeme(whitespace);
         let mut words: Vec<&'static str> = Vec::new();
         ways.iter().for_each(|way| {
             if !words.contains(&way.word) {
@@ -458,7 +458,7 @@ impl<'a> Lowering<'a> {
             let mut parts = vec![open];
             for (index, line) in middle.replace("{}", word).split('\n').enumerate() {
                 if index > 0 {
-                    parts.push(blanks);
+                    parts.push(whitespace);
                 }
                 parts.push(self.fixed(line));
             }
@@ -470,14 +470,14 @@ impl<'a> Lowering<'a> {
                         let close = self.fixed(close);
                         self.builder.sequence(&[way.value, close])
                     }
-                    End::Spaced => {
-                        let close = self.spaced(close);
-                        self.builder.sequence(&[blanks, way.value, close])
+                    End::AfterWhitespace => {
+                        let close = self.with_whitespace(close);
+                        self.builder.sequence(&[whitespace, way.value, close])
                     }
                 });
             }
             parts.push(if let [only] = values[..] { only } else { self.builder.choice(&values) });
-            parts.push(blanks);
+            parts.push(whitespace);
             written.push(self.builder.sequence(&parts));
         }
         if let [only] = written[..] { only } else { self.builder.choice(&written) }
@@ -493,12 +493,12 @@ pub(super) fn without(exprs: &mut stencilm_regex::ExprSet, texts: &[&str]) -> Ex
     exprs.not(holding)
 }
 
-/// A run of blanks between members and around JSON.
-fn blanks(exprs: &mut stencilm_regex::ExprSet, options: &JsonSchemaOptions) -> ExprId {
+/// A run of whitespace between members and around JSON.
+fn whitespace(exprs: &mut stencilm_regex::ExprSet, options: &JsonSchemaOptions) -> ExprId {
     if !options.any_whitespace {
         let line = exprs.literal(b"\n");
         return exprs.optional(line);
     }
-    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
-    exprs.repeat(blank, 0, options.max_whitespace)
+    let whitespace = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+    exprs.repeat(whitespace, 0, options.max_whitespace)
 }

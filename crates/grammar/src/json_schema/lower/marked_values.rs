@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
                     if self.has_text(scalars, plain)? {
                         let printed = self.builder.exprs.literal(printed.as_bytes());
                         let value = self.builder.lexeme(printed);
-                        ways.push(Way { word, value, end: End::Spaced });
+                        ways.push(Way { word, value, end: End::AfterWhitespace });
                     }
                 }
             }
@@ -134,11 +134,11 @@ impl<'a> Lowering<'a> {
                 let rule = self.builder.declare_rule(self.schemas.place(at));
                 let node = self.builder.node(Node::Rule(rule));
                 self.work.push(Task { rule, node, at, depth: 0, scalars, containers: json, branches });
-                ways.push(Way { word, value: node, end: End::Spaced });
+                ways.push(Way { word, value: node, end: End::AfterWhitespace });
             } else if scalars != ExprId::NOTHING {
                 let node = self.builder.lexeme(scalars);
                 self.reasons.add(node, at, &mut { branches });
-                ways.push(Way { word, value: node, end: End::Spaced });
+                ways.push(Way { word, value: node, end: End::AfterWhitespace });
             } else {
                 missed.extend(branches);
             }
@@ -167,7 +167,7 @@ impl<'a> Lowering<'a> {
     fn leaves_marker_out(&mut self, text: ExprId) -> Result<bool, GrammarError> {
         let clean = self.marking().clean;
         let left = self.builder.exprs.and(&[text, clean]);
-        // Where that is too much to tell, the grammar as a whole is told of it.
+        // Where that is too hard to decide, the grammar as a whole reports it.
         Ok(self.matches_some(left)? != Some(false))
     }
 
@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
         Ok(self.matches_some(left)? != Some(false))
     }
 
-    /// Whether an expression has a match; `None` where that is too much to tell.
+    /// Whether an expression has a match; `None` where that is too hard to decide.
     pub(super) fn matches_some(&mut self, expr: ExprId) -> Result<Option<bool>, GrammarError> {
         let (checker, copy) = self.checker(expr);
         GrammarError::decided("", || checker.is_live(copy))
@@ -238,14 +238,14 @@ impl<'a> Lowering<'a> {
             let ways = self.ways(&merged.rest)?;
             rest = self.element(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
         }
-        let blanks = self.marking().blanks;
-        let blanks = self.lexeme(blanks);
+        let whitespace = self.marking().whitespace;
+        let whitespace = self.lexeme(whitespace);
         let nothing = ExprId::EMPTY;
         let surface = ArraySurface { empty: nothing, open: nothing, item: nothing, close: nothing };
         let items =
             Items { prefix, rest, min: merged.min_items, max, contains: Vec::new(), repeats: Repeats::Any, surface };
         let items = self.builder.array(items);
-        Ok((self.builder.sequence(&[blanks, items]), Branch::Possible))
+        Ok((self.builder.sequence(&[whitespace, items]), Branch::Possible))
     }
 
     /// One element, between markers of the name of elements, or without a name.

@@ -28,7 +28,7 @@ pub(crate) enum Arguments {
 pub(crate) struct Marked {
     /// Before the name.
     pub open: &'static str,
-    /// From the name to the value; `{}` is the word for the type of the value, and blanks may stand where a line ends.
+    /// From the name to the value; `{}` is the word for the type of the value, and whitespace may stand where a line ends.
     pub middle: &'static str,
     /// After the value; `{}` is the name.
     pub close: &'static str,
@@ -46,7 +46,7 @@ pub(crate) struct Marked {
     pub name_escapes: &'static [(char, &'static str)],
     /// The marker around each element where objects and arrays are written between markers, too.
     pub item: Option<&'static str>,
-    /// The words for objects and arrays whose parts are between markers, where that is told from JSON.
+    /// The words for objects and arrays whose parts are between markers, where that is known from JSON.
     pub parts: Option<Parts>,
     /// Other markers that no string holds, as they would be tokens that mean something else.
     pub control: &'static [&'static str],
@@ -83,7 +83,7 @@ impl Marked {
 
     /// A name as it is written; `None` where it cannot be.
     pub(super) fn written(&self, name: &str) -> Option<String> {
-        let is_blank = |c: char| c.is_whitespace() || c.is_control();
+        let is_space_or_control = |c: char| c.is_whitespace() || c.is_control();
         let mut text = String::with_capacity(name.len());
         for c in name.chars() {
             match self.name_escapes.iter().find(|(plain, _)| *plain == c) {
@@ -94,8 +94,8 @@ impl Marked {
         let fits = !text.is_empty()
             && !text.contains(self.name_end)
             && !text.contains(['\n', '\r'])
-            && !text.starts_with(is_blank)
-            && !text.ends_with(is_blank);
+            && !text.starts_with(is_space_or_control)
+            && !text.ends_with(is_space_or_control);
         fits.then_some(text)
     }
 
@@ -128,13 +128,13 @@ pub(crate) struct Marking<'a> {
     pub(super) alike: Map<Box<[u8]>, Rc<[Way]>>,
     /// Members that were written, by their names and the ways to write their values: many tools have the same.
     pub(super) arguments: Map<(Box<str>, Box<[Way]>), NodeId>,
-    /// Fixed texts, and whether blanks may stand before them.
+    /// Fixed texts, and whether whitespace may stand before them.
     pub(super) texts: Map<(bool, Box<str>), NodeId>,
     /// The same nodes where they may be left out.
     pub(super) optional: Map<NodeId, NodeId>,
     /// Values whose rules are still to be laid out, where markers nest.
     pub(crate) work: Vec<Nested<'a>>,
-    pub(super) blanks: ExprId,
+    pub(super) whitespace: ExprId,
     /// Texts that hold nothing that ends a value or is excluded.
     pub(super) clean: ExprId,
 }
@@ -152,10 +152,10 @@ pub(super) struct Way {
 pub(super) enum End {
     /// The value has read it.
     Read,
-    /// At once: blanks would be part of the value.
+    /// At once: whitespace would be part of the value.
     AtOnce,
-    /// With blanks before it, and before the value.
-    Spaced,
+    /// With whitespace before it, and before the value.
+    AfterWhitespace,
 }
 
 /// A rule for an array or an object within which markers nest.
@@ -179,7 +179,7 @@ impl<'a> Marking<'a> {
             texts: Map::default(),
             optional: Map::default(),
             work: Vec::new(),
-            blanks: ExprId::EMPTY,
+            whitespace: ExprId::EMPTY,
             clean: ExprId::NOTHING,
         }
     }

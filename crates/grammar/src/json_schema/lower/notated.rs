@@ -3,8 +3,8 @@
 //!
 //! One idea: such a notation is JSON with other words and marks. What a schema asks is merged and planned as for JSON; here the
 //! members of objects, strings and the words for true, false and null are spelled, and arrays are those of JSON. As members of
-//! other names cannot be told from known ones by an object of JSON, members are a sequence, or where they mix a bare array whose
-//! counters know which of them have come.
+//! other names cannot be distinguished from declared ones by an object of JSON, members are a sequence, or where they mix a
+//! bare array whose counters know which of them have come.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Utf8};

@@ -188,7 +188,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Members in any order where others stand before them, each after a comma: a bare array, or a plain repetition where nothing
-    /// in it is told apart.
+    /// in it is distinguished.
     fn more_mixed(&mut self, mixed: &Mixed, comma: NodeId, (min, max): (u32, Option<u32>)) -> NodeId {
         let mut contains = Vec::new();
         let mut rest = Vec::new();

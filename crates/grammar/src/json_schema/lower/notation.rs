@@ -45,7 +45,7 @@ pub(crate) struct Notated<'a> {
     pub(super) names: Map<(ExprId, Place), ExprId>,
     /// Where the object stands that is laid out.
     pub(super) place: Place,
-    /// Whether every string is written in one way: elements that must differ are told apart by how they are written.
+    /// Whether every string is written in one way: elements that must differ are distinguished by how they are written.
     pub(super) in_one_way: bool,
     /// The rules of values that were met, by what is asked of them, and of those in one way.
     pub(super) values: [Map<Box<[Term]>, NodeId>; 2],

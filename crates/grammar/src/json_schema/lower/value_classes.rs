@@ -1,4 +1,4 @@
-//! Elements that must differ and are counted, where values may run out: counters tell of that, too.
+//! Elements that must differ and are counted, where values may run out: counters notice that, too.
 //!
 //! Values are sorted into classes by everything that is asked of some element: of one place, or of those that `contains` counts. A
 //! class has all its values in common with each of these conditions, or none. So what may still come hangs on how many elements
@@ -45,7 +45,7 @@ struct Counters {
 }
 
 impl Lowering<'_> {
-    /// An array whose elements differ, with counters that tell when values run out; `None` where they need not, or cannot.
+    /// An array whose elements differ, with counters that show when values run out; `None` where they need not, or cannot.
     pub(super) fn counted_by_class(
         &mut self,
         at: SchemaId,
@@ -88,7 +88,7 @@ impl Lowering<'_> {
         Ok(Some((self.builder.choice(&[]), Branch::Impossible(vec![clash]))))
     }
 
-    /// The classes that have a value; `None` where they are too many, or it is not told how many values one has.
+    /// The classes that have a value; `None` where they are too many, or it is not known how many values one has.
     fn value_classes(&mut self, asked: &Asked, bases: &[&[Term]]) -> Result<Option<Vec<ValueClass>>, GrammarError> {
         let mut ways: Vec<(Vec<Term>, Vec<bool>)> = vec![(Vec::new(), Vec::new())];
         let rules = asked.contains.iter().map(|rule| &rule.terms[..]);

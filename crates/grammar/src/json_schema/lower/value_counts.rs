@@ -1,4 +1,4 @@
-//! How many values meet some terms, where that can be told exactly: whether elements that must differ can run out.
+//! How many values meet some terms, where that can be counted exactly: whether elements that must differ can run out.
 //!
 //! Scalars are counted as texts that spell each value in one way, whatever alternatives they come from; listed values one by
 //! one; objects and arrays by what their parts have, where one alternative alone speaks of them.
@@ -108,7 +108,7 @@ impl<'a> Lowering<'a> {
         for alternative in alternatives.iter() {
             let merged = merge(&self.normal, alternative);
             let is_listing = merged.values.is_some();
-            if !merged.name_uses.is_empty() || (!is_listing && self.is_told_by_its_point(&merged)) {
+            if !merged.name_uses.is_empty() || (!is_listing && self.is_given_by_its_point(&merged)) {
                 return Ok(Cardinality::Unknown);
             }
             if !merged.is_impossible() {
@@ -143,8 +143,8 @@ impl<'a> Lowering<'a> {
         Ok(count)
     }
 
-    /// Whether numbers are told apart by how they are written: then two of different kinds may be equal.
-    fn is_told_by_its_point(&self, merged: &Merged) -> bool {
+    /// Whether numbers are distinguished by how they are written: then two of different kinds may be equal.
+    fn is_given_by_its_point(&self, merged: &Merged) -> bool {
         merged.types.meets(Types::NUMBER) && self.number_kind(merged) == Kind::Pointed
     }
 

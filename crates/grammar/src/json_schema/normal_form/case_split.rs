@@ -1,8 +1,8 @@
 //! Products are split by the value of one member where several factors speak of it: `type`, `kind`, `protocol`.
 //!
-//! A `oneOf` whose branches are told apart by such a member, conditions upon it and keys that depend on it multiply out to
+//! A `oneOf` whose branches are distinguished by such a member, conditions upon it and keys that depend on it multiply out to
 //! alternatives of which nearly all contradict themselves. By cases there are as many as there are values: the values that
-//! the schemas name, those that they do not tell apart joined; every other value; no such member; no object. In each case
+//! the schemas name, those that they do not distinguish joined; every other value; no such member; no object. In each case
 //! most of what is asked is settled at once.
 
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// Most values told apart for one member.
+/// Most values distinguished for one member.
 const MAX_VALUES: usize = 1_000;
 /// How far the schema of a member is looked into.
 const MAX_LEVEL: usize = 6;
@@ -172,7 +172,7 @@ impl<'a> Normal<'a> {
         found
     }
 
-    /// Whether a scalar is an instance of a schema, where its plain keywords tell.
+    /// Whether a scalar is an instance of a schema, where its plain keywords decide that.
     fn value_fits(&self, id: SchemaId, value: JsonId, level: usize) -> Option<bool> {
         let document = self.schemas.document;
         let schema = self.schemas.get(id);

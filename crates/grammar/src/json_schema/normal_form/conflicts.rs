@@ -11,7 +11,7 @@ use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
 impl Merger<'_, '_> {
-    /// What is certain not to go together, in the order in which it is told.
+    /// What is certain not to go together, in the order in which it is reported.
     pub(crate) fn find_clashes(&mut self, all: &[Atom]) {
         let merged = &self.merged;
         if let (Some(low), Some(high)) = (&merged.lower, &merged.upper) {

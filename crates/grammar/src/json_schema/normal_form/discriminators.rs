@@ -1,4 +1,4 @@
-//! By which values branches are told apart at a glance: their own, or those of one required member.
+//! By which values branches are distinguished at a glance: their own, or those of one required member.
 //!
 //! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at closely.
 

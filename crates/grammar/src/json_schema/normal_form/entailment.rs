@@ -94,7 +94,7 @@ impl Normal<'_> {
         if self.schemas.get(schema).never {
             return Ok(true);
         }
-        // A loose form is asked for to tell just this: a member that holds the schema again would never come to an end.
+        // A loose form is asked for to decide just this: a member that holds the schema again would never come to an end.
         if self.is_loose || self.proofs > MAX_PROOFS {
             return Ok(false);
         }

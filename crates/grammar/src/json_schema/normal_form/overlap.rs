@@ -50,7 +50,7 @@ impl<'a> Normal<'a> {
         for (right, right_form) in forms.iter().enumerate() {
             self.check_time(id)?;
             for (left, left_form) in forms[..right].iter().enumerate() {
-                // Most branches of long lists are told apart by one member, or are values themselves.
+                // Most branches of long lists are distinguished by one member, or are values themselves.
                 if are_apart(&marks[left], &marks[right]) {
                     continue;
                 }
@@ -132,7 +132,7 @@ impl<'a> Normal<'a> {
         Ok(false)
     }
 
-    /// Whether a rule speaks of the member with a key; `None` where a pattern is too much to tell.
+    /// Whether a rule speaks of the member with a key; `None` where a pattern is too hard to decide.
     fn speaks_of(&mut self, keys: &Keys, name: &str) -> Result<Option<bool>, GrammarError> {
         let document = self.schemas.document;
         let schemas = match keys {
@@ -183,7 +183,7 @@ impl<'a> Normal<'a> {
         Ok(true)
     }
 
-    /// Whether a string has a match of a pattern; `None` where that is too much to tell.
+    /// Whether a string has a match of a pattern; `None` where that is too hard to decide.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, GrammarError> {
         let Some(expr) = self.pattern_texts(pattern)? else { return Ok(None) };
         GrammarError::decided("", || self.pattern_deriver().matches(expr, text.as_bytes()))

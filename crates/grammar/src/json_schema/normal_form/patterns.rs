@@ -7,7 +7,7 @@ use stencilm_support::{HashMap, LimitExceeded, decided};
 /// Most steps to find a string that meets several patterns.
 pub(crate) const MAX_SEARCH: usize = 500;
 
-/// Patterns as expressions over characters, to tell what excludes each other.
+/// Patterns as expressions over characters, to find what excludes each other.
 pub(crate) struct Patterns<'a> {
     pub(super) deriver: Deriver,
     known: HashMap<&'a str, Option<ExprId>>,

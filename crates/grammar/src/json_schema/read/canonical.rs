@@ -1,4 +1,4 @@
-//! A JSON value as a text that is the same for equal values and for no others: no blanks, members sorted, strings with
+//! A JSON value as a text that is the same for equal values and for no others: no whitespace, members sorted, strings with
 //! the fewest escapes, numbers as digits and a power of ten. It is JSON again, and its own canonical text.
 
 use rustc_hash::FxHashMap;
@@ -42,7 +42,7 @@ pub(crate) fn canonical(document: &Document, value: JsonId) -> Vec<u8> {
 }
 
 /// The canonical text of a complete JSON text, by which two of them are the same value or not: `1` and `10e-1`, `"a"` and
-/// `"\u0061"`, objects in any order. A text that is not JSON is its own canonical text, up to blanks around it.
+/// `"\u0061"`, objects in any order. A text that is not JSON is its own canonical text, up to whitespace around it.
 ///
 /// An object whose members are not in order is copied once for it; else time and memory are in proportion to the text.
 /// Nesting takes no stack.
@@ -69,12 +69,12 @@ impl Reader<'_> {
         let mut open: Vec<Open> = Vec::new();
         let mut done = Vec::with_capacity(self.text.len());
         loop {
-            self.blanks();
+            self.whitespace();
             match self.peek()? {
                 start @ (b'{' | b'[') => {
                     self.at += 1;
                     done.push(start);
-                    self.blanks();
+                    self.whitespace();
                     let end = if start == b'{' { b'}' } else { b']' };
                     if !self.eat(end) {
                         if start == b'{' {
@@ -90,7 +90,7 @@ impl Reader<'_> {
                 _ => self.scalar(&mut done)?,
             }
             loop {
-                self.blanks();
+                self.whitespace();
                 let Some(container) = open.last_mut() else {
                     return (self.at == self.text.len()).then_some(done);
                 };
@@ -115,9 +115,9 @@ impl Reader<'_> {
     }
 
     fn key(&mut self, into: &mut Vec<u8>) -> Option<()> {
-        self.blanks();
+        self.whitespace();
         self.string(into)?;
-        self.blanks();
+        self.whitespace();
         into.push(b':');
         self.eat(b':').then_some(())
     }
@@ -216,7 +216,7 @@ impl Reader<'_> {
         found
     }
 
-    fn blanks(&mut self) {
+    fn whitespace(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }

@@ -26,7 +26,7 @@ fn draft_of(uri: &str) -> Option<&str> {
 
 /// Whether a URI without a fragment is that of a meta-schema.
 pub(crate) fn has(uri: &str) -> bool {
-    // Nearly all are told by the host.
+    // Nearly all are distinguished by the host.
     draft_of(uri).is_some() && all().any(|(known, _)| without_scheme(known) == without_scheme(uri))
 }
 

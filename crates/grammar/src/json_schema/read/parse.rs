@@ -93,13 +93,13 @@ impl<'a> Parser<'a> {
     fn document(&mut self) -> Result<(), GrammarError> {
         let mut open: Vec<Frame<'a>> = Vec::new();
         'value: loop {
-            self.blanks();
+            self.whitespace();
             let offset = self.at;
             let first = self.slots.len() as u32;
             let mut done = match self.peek() {
                 Some(b'{') => {
                     self.at += 1;
-                    self.blanks();
+                    self.whitespace();
                     if self.eat(b'}') {
                         self.push(Json::Object(Entries::default()), offset, first)?
                     } else {
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(b'[') => {
                     self.at += 1;
-                    self.blanks();
+                    self.whitespace();
                     if self.eat(b']') {
                         self.push(Json::Array(Box::default()), offset, first)?
                     } else {
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
             };
             // A value is complete: hand it to what encloses it, and so on outwards as far as that closes things.
             loop {
-                self.blanks();
+                self.whitespace();
                 let closed = match open.last_mut() {
                     None if self.at == self.text.len() => return Ok(()),
                     None => return Err(self.error("something follows the end of the JSON value; remove it")),
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
                             *value = done;
                         }
                         if self.eat(b',') {
-                            self.blanks();
+                            self.whitespace();
                             self.key(*from, table)?;
                             continue 'value;
                         }
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
             self.at = start;
             return Err(self.error(format!("the key {} stands twice in one object; remove one", quoted(&key))));
         }
-        self.blanks();
+        self.whitespace();
         if !self.eat(b':') {
             return Err(self.error("expected : after a key"));
         }
@@ -344,7 +344,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn blanks(&mut self) {
+    fn whitespace(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }

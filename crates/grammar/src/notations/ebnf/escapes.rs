@@ -191,7 +191,7 @@ fn write_char(out: &mut String, c: char) {
     match LETTERS.iter().take(5).find(|(_, known)| *known == c) {
         _ if c == '\\' => out.push_str("\\\\"),
         Some((letter, _)) => out.extend(['\\', *letter]),
-        // Characters that a reader cannot see or tell from others.
+        // Characters that a reader cannot see or distinguish from others.
         None if c.is_control() || c.is_whitespace() && c != ' ' || !is_plain(c) => {
             out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
         }

@@ -69,14 +69,14 @@ impl Parser<'_> {
 
     /// The attributes of a rule, from `[` to `]`.
     pub(super) fn attributes(&mut self, rule: &str) -> Result<Attributes, SyntaxError> {
-        let blank = |c: char| c == ' ' || c == '\t';
+        let space_or_tab = |c: char| c == ' ' || c == '\t';
         let word = |c: char| c.is_ascii_alphanumeric() || "_.-+".contains(c);
-        self.scanner.take_while(blank);
+        self.scanner.take_while(space_or_tab);
         let mut attributes = Attributes { place: self.scanner.offset, ..Attributes::default() };
         self.scanner.offset += 1;
         let mut given: Vec<String> = Vec::new();
         loop {
-            self.scanner.take_while(blank);
+            self.scanner.take_while(space_or_tab);
             let place = self.scanner.offset;
             let name = self.scanner.take_while(word).to_string();
             if given.contains(&name) {
@@ -84,11 +84,11 @@ impl Parser<'_> {
                 return Err(SyntaxError::at(place, message));
             }
             given.push(name.clone());
-            self.scanner.take_while(blank);
+            self.scanner.take_while(space_or_tab);
             let mut value = None;
             if self.scanner.rest().starts_with('=') {
                 self.scanner.offset += 1;
-                self.scanner.take_while(blank);
+                self.scanner.take_while(space_or_tab);
                 value = Some(match self.scanner.rest().starts_with('"') {
                     true => self.scanner.quoted('"')?,
                     false => self.scanner.take_while(word).to_string(),
@@ -123,7 +123,7 @@ impl Parser<'_> {
                     return Err(SyntaxError::at(place, message));
                 }
             }
-            self.scanner.take_while(blank);
+            self.scanner.take_while(space_or_tab);
             let place = self.scanner.offset;
             let rest = self.scanner.rest();
             if !rest.starts_with([',', ']']) {

@@ -14,15 +14,15 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::json::surface::Surface;
 use crate::json_schema;
 
-/// Blanks between the signs of an object or an array whose surface is not given.
-const MAX_BLANKS: u32 = 64;
+/// The most whitespace between the signs of an object or an array whose surface is not given.
+const MAX_WHITESPACE: u32 = 64;
 
-/// A sign with blanks on these sides.
+/// A sign with whitespace on these sides.
 pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) -> ExprId {
-    let blank = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
-    let blanks = exprs.repeat(blank, 0, Some(MAX_BLANKS));
+    let whitespace = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
+    let whitespace = exprs.repeat(whitespace, 0, Some(MAX_WHITESPACE));
     let sign = exprs.literal(sign.as_bytes());
-    let side = |wanted: bool| if wanted { blanks } else { ExprId::EMPTY };
+    let side = |wanted: bool| if wanted { whitespace } else { ExprId::EMPTY };
     exprs.concat_all(&[side(before), sign, side(after)])
 }
 

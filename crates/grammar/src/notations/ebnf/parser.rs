@@ -164,7 +164,7 @@ impl Parser<'_> {
             // A comment of the flag x ends with its line.
             let end = if flags.contains('x') { "\n)" } else { ")" };
             let flagged = self.pattern_after(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3);
-            // A bracket that is missing is told at its place by the pattern alone.
+            // A bracket that is missing is reported at its place by the pattern alone.
             flagged.map_err(|error| self.pattern(place, pattern).err().unwrap_or(error))?
         };
         if !json_string {

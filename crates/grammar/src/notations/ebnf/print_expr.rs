@@ -1,6 +1,6 @@
 //! Expressions to EBNF text. What is shared and large becomes a rule of its own, or the text could grow exponentially.
 //!
-//! Alternatives are kept by id, and ids depend on how a grammar was made. They print in an order of their own, told by
+//! Alternatives are kept by id, and ids depend on how a grammar was made. They print in an order of their own, given by
 //! structure alone, so that equal expressions print equally.
 
 use std::hash::{Hash, Hasher};

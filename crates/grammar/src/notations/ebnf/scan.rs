@@ -63,7 +63,7 @@ fn is_name(c: char) -> bool {
 }
 
 impl<'a> Scanner<'a> {
-    fn skip_blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
@@ -77,7 +77,7 @@ impl<'a> Scanner<'a> {
 
     /// The next word and where it starts.
     pub(crate) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let start = self.offset;
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok((start, Word::End)) };
@@ -182,11 +182,11 @@ impl<'a> Scanner<'a> {
     }
 
     pub(crate) fn number(&mut self) -> Result<Option<u32>, SyntaxError> {
-        let blank = |c| c == ' ' || c == '\t';
-        self.take_while(blank);
+        let space_or_tab = |c| c == ' ' || c == '\t';
+        self.take_while(space_or_tab);
         let start = self.offset;
         let digits = self.take_while(|c| c.is_ascii_digit());
-        self.take_while(blank);
+        self.take_while(space_or_tab);
         if digits.is_empty() {
             return Ok(None);
         }

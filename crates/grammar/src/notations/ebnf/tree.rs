@@ -37,7 +37,7 @@ pub(crate) enum Part {
     Lexeme(PartId),
     /// `%lazy(a)`: the shortest match.
     Lazy(PartId),
-    /// The shortest matches of a body and an ending, told apart where the ending first begins.
+    /// The shortest matches of a body and an ending, distinguished where the ending first begins.
     Divided(Box<Divided>),
     Token(TokenPattern),
     /// `(= a)`: what follows begins with `a`.

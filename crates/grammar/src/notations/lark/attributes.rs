@@ -164,7 +164,7 @@ impl Wrapping {
                 return (tree.add(place, Made::Lazy(both)), None);
             }
             let Value::Text(text, false) = &ends.value else {
-                // Where it begins is told once the body is known as an expression.
+                // Where it begins is decided once the body is known as an expression.
                 return (body, Some(ending));
             };
             // The suffix is a part of its own, so the body must not be one after which an earlier suffix begins: within

@@ -38,7 +38,7 @@ pub(super) fn groups(
     let mut pattern = String::new();
     write(unit, part, &mut pattern, 0)?;
     parse_part(exprs, &pattern, Dialect::Standard, &mut Utf8).map_err(|error| {
-        // What is wrong with one pattern of it is told at its place by that pattern alone.
+        // What is wrong with one pattern of it is reported at its place by that pattern alone.
         let alone =
             patterns(unit, part).into_iter().find_map(|(place, text, flags)| check_pattern(place, text, flags).err());
         alone.unwrap_or_else(|| of_pattern(error, |_| place))

@@ -46,7 +46,7 @@ pub(super) struct Job {
     pub rule: u32,
 }
 
-/// Whether blanks may stand between parts, and rules among them.
+/// Whether whitespace may stand between parts, and rules among them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Within {
     Rule,

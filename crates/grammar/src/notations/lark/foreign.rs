@@ -11,8 +11,8 @@ use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
 /// Where a schema says how its JSON is laid out.
 const GUIDANCE: &str = "x-guidance";
-/// As many blanks as JSON has by default.
-const ANY_BLANKS: &str = "[ \\t\\n\\r]{0,64}";
+/// As much whitespace as JSON has by default.
+const ANY_WHITESPACE: &str = "[ \\t\\n\\r]{0,64}";
 
 impl Expansion<'_, '_> {
     /// A grammar that was given by name.
@@ -81,11 +81,11 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
     let Some(guidance) = guidance.as_object() else {
         return Err(format!("{GUIDANCE} is {guidance}, but must be an object"));
     };
-    let (mut item, mut colon, mut blanks) = (None, None, None);
+    let (mut item, mut colon, mut whitespace) = (None, None, None);
     for (name, value) in guidance {
         match (name.as_str(), value.as_bool(), value.as_str()) {
             ("whitespace_flexible", Some(flexible), _) => options.any_whitespace = flexible,
-            ("whitespace_pattern", _, Some(pattern)) => blanks = Some(pattern.to_string()),
+            ("whitespace_pattern", _, Some(pattern)) => whitespace = Some(pattern.to_string()),
             ("item_separator", _, Some(pattern)) => item = Some(pattern.to_string()),
             ("key_separator", _, Some(pattern)) => colon = Some(pattern.to_string()),
             ("lenient", Some(relax), _) => options.relax = relax,
@@ -100,14 +100,14 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
             }
         }
     }
-    if blanks.is_none() && item.is_none() && colon.is_none() {
-        // What is built once for all JSON does for blanks without a pattern.
+    if whitespace.is_none() && item.is_none() && colon.is_none() {
+        // What is built once for all JSON does for whitespace without a pattern.
         options.separators = Some((",".to_string(), ":".to_string()));
         return Ok(options);
     }
-    let flexible = || if options.any_whitespace { ANY_BLANKS.to_string() } else { String::new() };
+    let flexible = || if options.any_whitespace { ANY_WHITESPACE.to_string() } else { String::new() };
     options.gaps = Some(GapPatterns {
-        blanks: blanks.unwrap_or_else(flexible),
+        whitespace: whitespace.unwrap_or_else(flexible),
         item: item.unwrap_or_else(|| ",".to_string()),
         colon: colon.unwrap_or_else(|| ":".to_string()),
     });

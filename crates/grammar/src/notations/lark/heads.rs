@@ -2,7 +2,7 @@
 //!
 //! A lexer that stops at the first match of a lazy terminal never lets the tail run past the beginning of a call, nor the
 //! head of one call past that of another. Here no terminal is preferred to another, so the tail, and each of several heads side
-//! by side, is told what it must not begin with.
+//! by side, is given what it must not begin with.
 
 use super::attributes;
 use super::expansion::{Expansion, Scope, Variant, Within};

@@ -117,7 +117,7 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
         let alias = alias.clone();
         at += 1;
         let definition = &from.definitions[name];
-        // The copies forget where they stood, so what is wrong in them is told now.
+        // The copies forget where they stood, so what is wrong in them is reported now.
         let within = |error: SyntaxError| {
             let GrammarError { kind, place: at, message } = error.placed(source);
             let message = format!("in the imported grammar `{module}`, {at}: {message}");

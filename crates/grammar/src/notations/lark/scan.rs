@@ -89,15 +89,15 @@ impl<'a> Words<'a> {
         self.at.rest().starts_with(text)
     }
 
-    /// Skips blanks and comments, up to the end of the line; after a backslash the line goes on in the next one.
-    fn skip_blanks(&mut self) {
-        let blank = |c: char| matches!(c, ' ' | '\t' | '\r' | '\u{c}' | '\u{feff}');
-        self.at.take_while(blank);
+    /// Skips whitespace and comments, up to the end of the line; after a backslash the line goes on in the next one.
+    fn skip_whitespace(&mut self) {
+        let is_space = |c: char| matches!(c, ' ' | '\t' | '\r' | '\u{c}' | '\u{feff}');
+        self.at.take_while(is_space);
         while let Some(next) =
-            self.at.rest().strip_prefix('\\').and_then(|rest| rest.trim_start_matches(blank).strip_prefix('\n'))
+            self.at.rest().strip_prefix('\\').and_then(|rest| rest.trim_start_matches(is_space).strip_prefix('\n'))
         {
             self.at.offset = self.at.text.len() - next.len();
-            self.at.take_while(blank);
+            self.at.take_while(is_space);
         }
         if self.starts_with("//") || self.starts_with("#") {
             self.at.take_while(|c| c != '\n');
@@ -116,7 +116,7 @@ impl<'a> Words<'a> {
 
     /// The next word and where it starts.
     pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
-        self.skip_blanks();
+        self.skip_whitespace();
         let start = self.at.offset;
         let rest = self.at.rest();
         let Some(first) = rest.chars().next() else { return Ok((start, Word::End)) };
@@ -129,7 +129,7 @@ impl<'a> Words<'a> {
             '\n' => {
                 while self.starts_with("\n") {
                     self.at.offset += 1;
-                    self.skip_blanks();
+                    self.skip_whitespace();
                 }
                 return Ok((start, Word::Line));
             }

@@ -54,7 +54,7 @@ pub(super) fn expr(builder: &mut GrammarBuilder, place: usize, part: &Part) -> R
         Part::Pattern(text, flags) => {
             let (flagged, before) = with_flags(place, text, flags)?;
             pattern(&mut builder.exprs, place, &flagged, before).map_err(|error| {
-                // A bracket that is missing is told at its place by the pattern alone.
+                // A bracket that is missing is reported at its place by the pattern alone.
                 let alone = if before > 0 { pattern(&mut builder.exprs, place, text, 0).err() } else { None };
                 alone.unwrap_or(error)
             })

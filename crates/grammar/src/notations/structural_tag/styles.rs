@@ -14,7 +14,7 @@ pub(super) enum Style {
     Literal(&'static Notation),
 }
 
-/// A style of plain words: strings are not told from other values, which are JSON.
+/// A style of plain words: strings are not distinguished from other values, which are JSON.
 const PLAIN: Marked = Marked {
     open: "",
     middle: ">",

@@ -378,7 +378,7 @@ impl FoundByAlternatives {
         lexeme_cache: &mut LexemeCache,
         expr: ExprId,
         texts: &[&str],
-        told: &impl std::fmt::Debug,
+        shown: &impl std::fmt::Debug,
     ) {
         let dfa = lexeme_cache.dfa(&[expr]).unwrap();
         for text in texts {
@@ -396,11 +396,11 @@ impl FoundByAlternatives {
                 let alternatives = lexeme_cache.row_of_alternatives(vocabulary, expr).unwrap();
                 self.rows += u32::from(alternatives.is_some());
                 for row in [again].into_iter().chain(alternatives) {
-                    assert!(said(&row, vocabulary) == walked, "{told:?} behind {text}");
+                    assert!(said(&row, vocabulary) == walked, "{shown:?} behind {text}");
                 }
             }
             let RowHere { row, .. } = lexeme_cache.row(vocabulary, dfa, state).unwrap();
-            assert!(said(&row, vocabulary) == walked, "{told:?} behind {text}");
+            assert!(said(&row, vocabulary) == walked, "{shown:?} behind {text}");
         }
     }
 }

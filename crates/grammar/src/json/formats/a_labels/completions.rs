@@ -17,8 +17,8 @@ pub(super) fn is_mended_once(letters: &[u8], turning: bool) -> bool {
     letters.first().is_some_and(is_first) && letters.get(2..4) != Some(b"--")
 }
 
-/// At least and at most so many characters that complete an encoding, of which `decoder` tells what was decoded; `None` where none
-/// are found soon.
+/// At least and at most so many characters that complete an encoding, of which `decoder` holds what was decoded; `None` where
+/// none are found soon.
 pub(super) fn completion(
     encoded: &[u8],
     decoder: Option<&Decoder>,

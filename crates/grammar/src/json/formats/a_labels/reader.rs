@@ -59,8 +59,8 @@ impl Reader {
         let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
         let most = most.min(room);
         // One insertion after one more hyphen mostly mends what there is to mend.
-        let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
-        if least == 0 && is_sure {
+        let is_certain = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
+        if least == 0 && is_certain {
             return true;
         }
         if let Some((_, known)) = self.asked.filter(|&(asked, _)| asked == (least, most)) {

@@ -10,8 +10,8 @@ pub(super) fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) 
     let most = most.min(room);
     if least == 0 {
         // One insertion after one more hyphen mostly mends what there is to mend.
-        let is_sure = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
-        if is_sure {
+        let is_certain = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
+        if is_certain {
             return true;
         }
     }

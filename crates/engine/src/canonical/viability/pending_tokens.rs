@@ -4,14 +4,14 @@ use crate::vocabulary::token_set;
 
 /// Some tokens of a vocabulary.
 #[derive(Default)]
-pub(crate) struct Doubts {
+pub(crate) struct PendingTokens {
     /// All that were added since it was empty.
     added: Vec<u32>,
     /// Those of them that are left.
     left: Vec<u32>,
 }
 
-impl Doubts {
+impl PendingTokens {
     /// Forgets all of them, and makes room for a vocabulary of so many words.
     pub fn clear(&mut self, words: usize) {
         self.added.drain(..).for_each(|token| token_set::clear(&mut self.left, token));
