@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import re
@@ -608,3 +609,65 @@ def test_what_a_number_or_constant_begins_with_is_gone_on_with(part: str) -> Non
     found = rereading.reread(byte_matcher(grammar), grammar, written, draft)
     assert found is not None and found.is_complete
     assert json.loads(written + found.text) == {"a": json.loads(wanted), "b": 1, "c": 2}
+
+
+ALIKE = ["".join(letters) for letters in itertools.product("aA", "bB", "cC", "dD", "eE")][:31]
+
+
+@pytest.mark.parametrize("required", [ALIKE, []])
+@pytest.mark.parametrize("count", [31, 15, 2])
+def test_names_that_differ_in_case_are_other_names(required: list[str], count: int) -> None:
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in ALIKE},
+        "required": required[:count],
+        "additionalProperties": False,
+    }
+    members = [(name, number) for number, name in enumerate(ALIKE)]
+    random.Random(count).shuffle(members)
+    wanted = {name: n for name, n in members if not required or name in required[:count]}
+    wanted = dict(list(wanted.items())[:count])
+    began = time.process_time()
+    result = stencilm.guide(script(json.dumps(wanted)), JsonSchema(schema), "p")
+    assert json.loads(result.response) == wanted
+    assert (result.status, result.filled) == ("valid", ())
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("names", "draft", "value"),
+    [
+        (["id", "ID", "x"], '{"x": 1, "ID": 2, "id": 3}', {"id": 3, "ID": 2, "x": 1}),
+        (["id", "x"], '{"x": 1, "Id": 2}', {"id": 2, "x": 1}),
+        (["id", "ID", "x"], '{"x": 1, "Id": 2}', {"x": 1}),  # which of them nobody knows
+        (["id", "x"], '{"x": 1, "ID": 2, "id": 3}', {"id": 3, "x": 1}),
+        (["+", "x"], '{"x": 1, "*": 2}', {"x": 1}),
+    ],
+)
+def test_a_name_is_read_as_another_only_where_that_is_clear(
+    names: list[str], draft: str, value: dict[str, int]
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "additionalProperties": False,
+    }
+    result = stencilm.guide(script(draft), JsonSchema(schema), "p")
+    assert json.loads(result.response) == value
+
+
+class Sign(BaseModel):
+    sign: Literal["+", "-"]
+    n: int
+
+
+class Case(BaseModel):
+    sign: Literal["id", "ID"]
+    n: int
+
+
+@pytest.mark.parametrize(("kind", "said"), [(Sign, "*"), (Case, "Id")])
+def test_a_word_is_read_as_another_only_where_that_is_clear(kind: Any, said: str) -> None:
+    answer = f'{{"n": 1, "sign": "{said}"}}'
+    result = stencilm.guide(script(answer), kind, "p", budget=Budget(calls=2))
+    assert result.status == "closed" and any('"sign"' in part.text for part in result.filled)

@@ -9,7 +9,8 @@ draft, so nothing is made up; of several results, the one that keeps most of the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -261,26 +262,58 @@ def begins_again(written: bytes, draft: bytes, is_late: Callable[[], bool] = lam
 
 @dataclass(frozen=True, slots=True)
 class _Orders:
-    """The orders in which a schema declares the members of its objects, by their bare names.
+    """The orders in which a schema declares the members of its objects.
 
     Attributes:
         ranks: For each order the place of each name in it.
-        alike: The names that are declared, sorted.
+        bare_ranks: The same for names without case and separators.
+        alike: The names that are declared, sorted, by what they are without case and separators.
+        places: Of each name the orders that it is in.
     """
 
     ranks: tuple[dict[str, int], ...]
+    bare_ranks: tuple[dict[str, int], ...]
     alike: dict[str, list[str]]
+    places: dict[str, frozenset[int]]
+
+    def meant(self, name: str, others: Collection[str]) -> list[str]:
+        """The names that are declared and that another spelling of them may mean.
+
+        Names that one object has both are two, and so are those of the draft's own object, which
+        `others` are. Where a spelling may mean either of two, it means none.
+        """
+        here = self.places.get(name, frozenset())
+        alike = [
+            one
+            for one in self.alike.get(_bare(name), ())
+            if one not in others and here.isdisjoint(self.places[one])
+        ]
+        seen: Counter[int] = Counter()
+        for one in alike:
+            seen.update(self.places[one])
+        return [one for one in alike if all(seen[place] == 1 for place in self.places[one])]
 
 
 @lru_cache(maxsize=16)
 def _property_orders(grammar: Grammar) -> _Orders:
     """The orders in which the schema of a grammar declares the members of its objects."""
     orders = tuple(_declared(grammar))
-    ranks = tuple({_bare(name): rank for rank, name in enumerate(order)} for order in orders)
+    places: dict[str, set[int]] = {}
+    for number, order in enumerate(orders):
+        for name in order:
+            places.setdefault(name, set()).add(number)
     alike: dict[str, list[str]] = {}
-    for name in sorted({name for order in orders for name in order}):
-        alike.setdefault(_bare(name), []).append(name)
-    return _Orders(ranks, alike)
+    for name in sorted(places):
+        if bare := _bare(name):
+            alike.setdefault(bare, []).append(name)
+    return _Orders(
+        ranks=tuple({name: rank for rank, name in enumerate(order)} for order in orders),
+        bare_ranks=tuple(
+            {_bare(name): rank for rank, name in enumerate(order)} for order in orders
+        ),
+        alike=alike,
+        places={name: frozenset(numbers) for name, numbers in places.items()},
+    )
 
 
 def _declared(grammar: Grammar) -> Iterable[tuple[str, ...]]:
@@ -594,12 +627,16 @@ class _Rewriter:
 
     def _members_in(self, opened: _State, node: Members) -> Iterator[_State]:
         left = _Left(self._ordered(node))
+        names = frozenset(key.text for key, _ in node.items)
+
+        def keyed_by(before: _State, number: int, is_first: bool) -> Iterator[_State]:
+            return self._keyed(before, node.items[number][0], names, is_first=is_first)
 
         def place(before: _State, number: int) -> Iterator[_State]:
             """The states after one member."""
             key, value = node.items[number]
             kept = content(key.text.encode("utf-8", "replace")) if key.is_new else 0
-            for keyed in self._keyed(before, key, is_first=_is_first(before, opened)):
+            for keyed in keyed_by(before, number, _is_first(before, opened)):
                 colon = None if value is None else self._offer(keyed, b":")
                 if colon is not None and value is not None:
                     # A key without its value is nothing.
@@ -610,7 +647,7 @@ class _Rewriter:
                 options: Sequence[int] | _Left = [step]
             else:
                 options = left
-            for behind, number in self._by_loss(before, options, place, node, opened):
+            for behind, number in self._by_loss(before, options, place, keyed_by, opened):
                 left.take(number)
                 yield behind, not left
                 left.put_back(number)
@@ -634,7 +671,7 @@ class _Rewriter:
         before: _State,
         options: Sequence[int] | _Left,
         place: Callable[[_State, int], Iterator[_State]],
-        node: Members,
+        keyed_by: Callable[[_State, int, bool], Iterator[_State]],
         opened: _State,
     ) -> Iterator[tuple[_State, int]]:
         """The states after each member that may come next; first those that keep others out least.
@@ -647,8 +684,7 @@ class _Rewriter:
         def takes(state: _State, number: int, first: bool) -> bool:
             known = state.pieces.fits
             if number not in known:
-                keyed = self._keyed(state, node.items[number][0], is_first=first)
-                known[number] = next(keyed, None) is not None
+                known[number] = next(keyed_by(state, number, first), None) is not None
             return known[number]
 
         open_now = [n for n in options if takes(before, n, is_first)] if looks_ahead else options
@@ -672,12 +708,14 @@ class _Rewriter:
         for _, behind, number in held_back:
             yield behind, number
 
-    def _keyed(self, before: _State, key: Scalar, *, is_first: bool) -> Iterator[_State]:
+    def _keyed(
+        self, before: _State, key: Scalar, others: Collection[str], *, is_first: bool
+    ) -> Iterator[_State]:
         """The states after a key in the spellings that the grammar may know it by."""
         behind = before if is_first else self._comma(before)
         if behind is None:
             return
-        for name in self._names(key):
+        for name in (key.text, *self.orders.meant(key.text, others)):
             keyed = self._offer(behind, _quoted(name))
             if keyed is not None:
                 yield keyed
@@ -697,22 +735,23 @@ class _Rewriter:
             before.pieces.comma = behind.pieces
         return behind
 
-    def _names(self, key: Scalar) -> list[str]:
-        """A key as it is, and the declared keys that differ from it in case and separators only."""
-        alike = self.orders.alike.get(_bare(key.text), ())
-        return [key.text, *(name for name in alike if name != key.text)]
-
     def _ordered(self, node: Members) -> list[int]:
         """The members in the order of the declaration that knows most of them, else as they are."""
-        bare = [_bare(key.text) for key, _ in node.items]
-        numbers = list(range(len(node.items)))
-        best: dict[str, int] = {}
+        names = [key.text for key, _ in node.items]
+        bare = [_bare(name) for name in names]
+        best: list[int | None] = [None] * len(names)
         most = 0
-        for ranks in self.orders.ranks:
-            known = sum(name in ranks for name in bare)
+        for ranks, bare_ranks in zip(self.orders.ranks, self.orders.bare_ranks, strict=True):
+            found = [
+                ranks.get(name, bare_ranks.get(other))
+                for name, other in zip(names, bare, strict=True)
+            ]
+            known = len(found) - found.count(None)
             if known > most:
-                best, most = ranks, known
-        return sorted(numbers, key=lambda number: best.get(bare[number], len(best)))
+                best, most = found, known
+        return sorted(
+            range(len(names)), key=lambda number: (best[number] is None, best[number] or 0)
+        )
 
     def _spellings(self, state: _State, scalar: Scalar) -> Iterator[bytes]:
         """What says the same: as it is, then as another type, then in the grammar's letters."""
@@ -746,10 +785,11 @@ class _Rewriter:
             candidates = self.cursor.at(state.pieces).candidates(64)
         except StencilError:
             return
-        for candidate in candidates:
-            listed = candidate.text.strip() if isinstance(candidate, Literal) else ""
-            if len(listed) > 2 and listed[0] == listed[-1] == '"' and _bare(listed) == bare:
-                yield listed.encode()
+        texts = (one.text.strip() for one in candidates if isinstance(one, Literal))
+        listed = {text for text in texts if len(text) > 2 and text[0] == text[-1] == '"'}
+        alike = [text for text in listed if _bare(text) == bare]
+        if bare and len(alike) == 1:  # of two nobody knows which one is meant
+            yield alike[0].encode()
 
 
 class _Left:
