@@ -24,11 +24,18 @@ def until_stop(draft: bytes, stops: Sequence[str]) -> tuple[bytes, str | None]:
 
 
 def without_repetition(
-    matcher: GrammarMatcher, written: bytes, draft: bytes, *, begins_again: bool = False
+    matcher: GrammarMatcher,
+    written: bytes,
+    draft: bytes,
+    *,
+    begins_again: bool = False,
+    forced: int = 0,
 ) -> bytes:
     """The draft without what it repeats of the text so far, where it fits better so.
 
-    Who `begins_again` rather than to go on repeats the text so far where the rest fits as well.
+    Who `begins_again` rather than to go on repeats the text so far where the rest fits as well. Who
+    does not know what was `forced` since, so many bytes, repeats just that: of `false, fal` and the
+    `se` after it, `se, false` says `se` again and not all that it has in common with the end.
     """
     if begins_again and written and draft.startswith(written):
         rest = draft[len(written) :]
@@ -37,7 +44,8 @@ def without_repetition(
     best, longest = draft, fitting(matcher, draft)
     if longest == len(draft):
         return best
-    for overlap in {len(written), _overlap(written[-_LONGEST_OVERLAP:], draft)}:
+    # Of those that fit in whole the last counts.
+    for overlap in (len(written), _overlap(written[-_LONGEST_OVERLAP:], draft), forced):
         if overlap == 0 or not draft.startswith(written[-overlap:]):
             continue
         rest = draft[overlap:]

@@ -141,6 +141,7 @@ class TextGuide:
         self._reasoning: list[str] = []
         self._lookahead = options.token_lookahead
         self._text = bytearray()
+        self._forced = 0  # bytes at the end of it that were forced since the last draft
         self._filled: list[tuple[int, int, str]] = []
         self._refused: set[AskKind] = set()
         self._kept = 0  # bytes of the model's own words and numbers that are in the text
@@ -610,6 +611,7 @@ class TextGuide:
             text = text.rstrip(b" \t\r\n")
         if text and (self._text or not self._may_end_behind(text)):
             self._accept(text)
+            self._forced = len(text)
             yield Forced(token_ids=(), text=text)
 
     def _may_end_behind(self, forced: bytes) -> bool:
@@ -652,7 +654,9 @@ class TextGuide:
     def _without_repetition(self, draft: bytes) -> bytes:
         written = bytes(self._text)
         again = self._answers_as_a_whole()  # It is asked in words to go on.
-        return without_repetition(self._matcher, written, draft, begins_again=again)
+        return without_repetition(
+            self._matcher, written, draft, begins_again=again, forced=self._forced
+        )
 
     def _shortest(self) -> bytes:
         """The shortest completion; nothing where it would be too long to be of use."""
@@ -665,6 +669,7 @@ class TextGuide:
         if not self._matcher.accept_string(text):
             raise AssertionError(f"invariant: {text!r} was found to fit")
         self._text += text
+        self._forced = 0
 
     def _keep(self, text: bytes) -> None:
         """Accept what a model wrote."""
