@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -173,3 +175,26 @@ def test_an_endpoint_without_a_name_is_wrong_usage(capsys: Any) -> None:
     for provider in ("openai:", "anthropic:"):
         code, _, err = run(capsys, *DIGITS, "--model", provider)
         assert (code, f"{provider}NAME" in err) == (2, True)
+
+
+@pytest.mark.parametrize("strategy", ["mask", "guide"])
+def test_a_dash_prints_the_page(
+    capsys: Any, tmp_path: Path, monkeypatch: Any, strategy: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, *DIGITS, "--strategy", strategy, "--html", "-")
+    assert code == 0 and out.startswith("<!doctype html>") and out.endswith("</html>\n")
+    assert list(tmp_path.iterdir()) == []
+    code, out, err = run(capsys, *DIGITS, "--html", "-", "--json")
+    assert (code, out) == (2, "") and "--json and --html cannot both" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_with_the_name_of_the_file(capsys: Any) -> None:
+    code, _, err = run(capsys, *DIGITS, "--html", "/dev/full")
+    assert (code, err) == (1, "stencilm: '/dev/full': No space left on device\n")
+    command = [sys.executable, "-m", "stencilm", "convert", "--regex", "a"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr == "stencilm: cannot write to standard output: No space left on device\n"

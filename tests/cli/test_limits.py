@@ -75,3 +75,31 @@ def test_the_message_in_json_names_the_option_too(capsys: Any) -> None:
 def test_what_is_no_limit_is_wrong_usage(value: str, message: str, capsys: Any) -> None:
     assert main(["check", "long.json", "--limits", value]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("schema_bytes=" + "9" * 5000, "--limits: schema_bytes is beyond 64 bits: write"),
+        ("schema_bytes=-" + "9" * 5000, "write it as schema_bytes=NUMBER"),
+        ("x" * 5000, "give one of schema_bytes"),
+    ],
+)
+def test_what_is_absurd_is_not_told_in_whole(given: str, told: str, capsys: Any) -> None:
+    assert main(["convert", "long.json", "--limits", given]) == 2
+    err = capsys.readouterr().err
+    assert told in err and len(err) < 500
+
+
+@pytest.mark.parametrize("option", ["--to", "--from", "--type"])
+def test_a_word_without_end_is_cut(option: str, capsys: Any) -> None:
+    assert main(["convert", "long.json", option, "9" * 5000]) == 2
+    assert len(capsys.readouterr().err) < 800
+
+
+def test_an_audit_tells_where_a_schema_is_nested_too_deeply(capsys: Any, tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text('{"not":' * 3000 + "{}" + "}" * 3000)
+    assert main(["audit", "--schemas", "deep.json"]) == 1
+    err = capsys.readouterr().err
+    assert "'deep.json' cannot be read as schemas: line 1, column 7002" in err
+    assert "name inner parts in $defs" in err

@@ -207,12 +207,43 @@ def together_form(path: str, body: dict[str, Any]) -> None:
         raise refused(400, "the prompt must say what JSON is wanted")
 
 
+XGRAMMAR = {  # what it reads of each kind of format
+    "const_string": {"value"},
+    "json_schema": {"json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"},
+    "grammar": {"grammar"},
+    "regex": {"pattern"},
+    "any_text": {"excludes", "max_tokens", "max_chars"},
+    "sequence": {"elements"},
+    "tag": {"begin", "content", "end"},
+    "triggered_tags": {"triggers", "tags", "at_least_one", "stop_after_first", "excludes"},
+}
+
+
+def check_tag(tag: dict[str, Any]) -> None:
+    """A structural tag as xgrammar documents it."""
+    todo = [tag["format"]]
+    while todo:
+        one = todo.pop()
+        if set(one) - {"type"} - XGRAMMAR[one["type"]]:
+            raise refused(400, f"unknown fields of {one['type']}: {sorted(one)}")
+        todo += [*one.get("elements", ()), *one.get("tags", ())]
+        todo += [one["content"]] if "content" in one else []
+
+
 def vllm_form(path: str, body: dict[str, Any]) -> None:
     given = body.get("structured_outputs")
     if given is None:
         return
-    if len(given) != 1 or not set(given) <= {"json", "regex", "choice", "grammar"}:
+    if len(given) != 1 or not set(given) <= {
+        "json",
+        "regex",
+        "choice",
+        "grammar",
+        "structural_tag",
+    }:
         raise refused(400, "structured_outputs takes exactly one kind of constraint")
+    if "structural_tag" in given:
+        check_tag(json.loads(given["structural_tag"]))
     if "grammar" in given:
         check_gbnf(given["grammar"])
     if "regex" in given:
@@ -226,6 +257,9 @@ def sglang_form(path: str, body: dict[str, Any]) -> None:
         check_gbnf(body["ebnf"])
     if "regex" in body:
         re.compile(body["regex"])
+    if body.get("response_format", {}).get("type") == "structural_tag":
+        check_tag(body["response_format"])
+        return
     plain_form(path, body)
 
 
@@ -382,6 +416,8 @@ RULES: dict[str, Rule] = {
                 "logit_bias",
                 "response_format",
                 "structured_outputs",
+                "skip_special_tokens",
+                "spaces_between_special_tokens",
                 "continue_final_message",
                 "add_generation_prompt",
             }
@@ -401,6 +437,7 @@ RULES: dict[str, Rule] = {
                 "response_format",
                 "regex",
                 "ebnf",
+                "skip_special_tokens",
                 "continue_final_message",
                 "add_generation_prompt",
             }

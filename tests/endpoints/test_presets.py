@@ -42,6 +42,21 @@ OWNER = {
     "pets": [{"name": "Rex", "legs": 4}, {"name": "Tweety", "legs": None}],
     "home": "flat",
 }
+CALLS = stencilm.StructuralTag.from_json(
+    {
+        "type": "triggered_tags",
+        "triggers": ["<call="],
+        "tags": [
+            {
+                "type": "tag",
+                "begin": "<call=pet>",
+                "content": {"type": "json_schema", "json_schema": Pet.model_json_schema()},
+                "end": "</call>",
+            }
+        ],
+    }
+)
+CALLED = 'Wait: <call=pet>{"name": "Rex", "legs": 4}</call>'
 TARGETS: list[tuple[str, Any, str, Any]] = [
     ("model", Owner, json.dumps(OWNER), Owner.model_validate(OWNER)),
     ("list", list[int], "[3, 5]", [3, 5]),
@@ -56,6 +71,7 @@ TARGETS: list[tuple[str, Any, str, Any]] = [
         "((abc))",
     ),
     ("text", str, "Once upon a time.", "Once upon a time."),
+    ("tags", CALLS, CALLED, CALLED),
 ]
 
 
@@ -167,11 +183,11 @@ NATIVE = {  # the fields that carry the wish, by preset and target
     "ollama": {"model": "response_format", "scalar": "response_format"},
     "lmstudio": {"model": "response_format"},
     "vllm": dict.fromkeys(
-        ("model", "list", "scalar", "mapping", "choice", "pattern", "grammar"),
+        ("model", "list", "scalar", "mapping", "choice", "pattern", "grammar", "tags"),
         "structured_outputs",
     ),
     "sglang": {"model": "response_format", "choice": "regex", "pattern": "regex",
-               "grammar": "ebnf"},
+               "grammar": "ebnf", "tags": "response_format"},
     "llama.cpp": {"model": "json_schema", "choice": "grammar", "pattern": "grammar",
                   "grammar": "grammar"},
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections import Counter
 from datetime import date
 from enum import Enum
@@ -27,6 +28,8 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
 from stencilm.generation.partial import MISSING, PartialReader, is_same, partial_value
+from stencilm.grammars.outputs import resolve
+from stencilm.models.typed_model import Partials
 
 CALLS: Counter[Any] = Counter()
 
@@ -314,3 +317,46 @@ def test_a_text_that_is_nested_deeply_is_shown(depth: int) -> None:
     for _ in range(depth - 1):
         (value,) = value
     assert value == []
+
+
+def sizes_shown(tp: Any, text: str, step: int = 5) -> list[int]:
+    """How long the values are that a stream shows of a text in small pieces."""
+    partials = Partials(resolve(tp))
+    pieces = (text[at : at + step] for at in range(0, len(text), step))
+    return [len(value) for piece in pieces if (value := partials.feed(piece)) is not MISSING]
+
+
+@pytest.mark.parametrize("tp", [list[int], Any, list[dict[str, int]]])
+def test_each_step_of_a_list_of_some_thousand_elements_is_shown(tp: Any) -> None:
+    element = {"a": 1} if tp == list[dict[str, int]] else 12345
+    sizes = sizes_shown(tp, json.dumps([element] * 3000))
+    assert set(sizes) >= set(range(1, 3001))
+
+
+@pytest.mark.parametrize(
+    ("tp", "text"),
+    [
+        (list[int], json.dumps([12345] * 60_000)),
+        (Any, json.dumps([[1, 2, 3]] * 40_000)),
+        (dict[str, int], json.dumps({f"k{n}": n for n in range(30_000)})),
+        (list[str], json.dumps(["a" * 400_000])),
+        (str, "a" * 400_000),
+    ],
+)
+def test_a_long_value_is_not_copied_at_each_step(tp: Any, text: str) -> None:
+    """The work is that of the text, and as much again for what is shown."""
+    began = time.process_time()
+    sizes = sizes_shown(tp, text)
+    assert time.process_time() - began < 8
+    assert len(sizes) > 50 and sizes == sorted(sizes)
+
+
+def test_what_a_reader_does_to_a_value_changes_no_later_one() -> None:
+    partials = Partials(resolve(list[int]))
+    text = json.dumps(list(range(6000)))
+    for at in range(0, len(text), 7):
+        value = partials.feed(text[at : at + 7])
+        if value is not MISSING:
+            assert value == list(range(len(value)))
+            value.reverse()
+            value.append(-1)

@@ -692,3 +692,21 @@ def test_a_long_draft_is_not_read_again_behind_each_place_of_its_talk(part: str)
     draft = f"Sure: {part * (60_000 // len(part))}".encode()
     assert place_of_text(cast(Any, Counted()), draft) == 6
     assert read < 10 * len(draft)
+
+
+def test_free_text_before_a_fault_is_no_talk() -> None:
+    tag = {
+        "type": "triggered_tags",
+        "triggers": ["<f"],
+        "tags": [
+            {
+                "type": "tag",
+                "begin": "<f>",
+                "content": {"type": "json_schema", "json_schema": {"type": "integer"}},
+                "end": "</f>",
+            }
+        ],
+    }
+    grammar = stencilm.Grammar.from_structural_tag(tag)
+    result = stencilm.guide(script("So: <f>x</f> and more"), grammar, "p", budget=Budget(calls=2))
+    assert result.response.startswith("So: <f>")

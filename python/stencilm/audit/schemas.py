@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from stencilm.errors import LimitExceeded, StencilError
+from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import read_json, write_json
 
 
@@ -55,22 +57,40 @@ def _of_file(file: Path, name: Path) -> Iterator[SchemaCase]:
     try:
         if file.name.endswith(".json"):
             text = file.read_text(encoding="utf-8-sig")
-            read_json(text)
+            _read(text)
             yield SchemaCase(str(name), text)
             return
         opened = gzip.open if file.name.endswith(".gz") else open
         with opened(file, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 yield _of_row(line, number)
-    except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{str(file)!r} cannot be read as schemas: {error}") from None
+
+
+_TOO_DEEP = "is nested too deeply: name inner parts in $defs and $ref them"
+
+
+def _read(text: str) -> Any:
+    """The value of a JSON text; raises ValueError with the place where it is nested too deeply."""
+    try:
+        return read_json(text)
+    except RecursionError:
+        pass
+    try:
+        Grammar.from_json_schema(text)
+    except LimitExceeded as error:
+        raise ValueError(str(error)) from None
+    except StencilError:
+        pass
+    raise ValueError(f"the schema {_TOO_DEEP}")
 
 
 def _of_row(line: str, number: int) -> SchemaCase:
     try:
-        row = read_json(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"line {number}: {error}") from None
+        row = _read(line)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {str(error).removeprefix('line 1, ')}") from None
     if not isinstance(row, dict) or not {"id", "schema"} <= row.keys():
         raise ValueError(f"line {number} is no object with id and schema")
     tests = row.get("tests", [])
@@ -100,7 +120,9 @@ def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:
         else:
             try:
                 text = schema if isinstance(schema, str) else _dump(schema)
-            except (TypeError, ValueError, RecursionError) as error:
+            except RecursionError:
+                raise TypeError(f"schema {number} {_TOO_DEEP}") from None
+            except (TypeError, ValueError) as error:
                 raise TypeError(f"schema {number} cannot be written as JSON: {error}") from error
             found.append(SchemaCase(f"schema {number}", text))
     return found

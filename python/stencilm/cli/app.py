@@ -7,9 +7,11 @@ and one line in `_COMMANDS`.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
@@ -93,6 +95,9 @@ def run(arguments: Sequence[str]) -> int:
         _drop_output()
         return 1
     except OSError as error:
+        if error.filename is None and _is_of_print(error):
+            _drop_output()
+            return _report(f"cannot write to standard output: {sentence_of_system(error)}", 1)
         return _report(sentence_of_system(error), 1)
     except typer.Abort:
         return _report("interrupted", INTERRUPTED)
@@ -104,14 +109,25 @@ def run(arguments: Sequence[str]) -> int:
         return _report(sentence, 2) if sentence else 2
 
 
+_LONG_WORD = re.compile(r"(.{300}).{100,}", re.DOTALL)
+"""What somebody gave, such as a number of 5,000 digits, is not told in whole."""
+
+
 def _report(problem: object, exit_code: int) -> int:
-    sentence = visible(" ".join(str(problem).split()))
+    words = [_LONG_WORD.sub(r"\1…", word) for word in str(problem).split()]
+    sentence = visible(" ".join(words))
     print(f"stencilm: {sentence}", file=sys.stderr)
     return exit_code
 
 
+def _is_of_print(error: OSError) -> bool:
+    """Whether it was raised where a command prints, as to a device that is full."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return Path(frame.f_code.co_filename).parent == Path(__file__).parent
+
+
 def _drop_output() -> None:
-    """Send what is still to be printed nowhere: its reader has left, and exiting flushes it."""
+    """Send what is still to be printed nowhere: nobody takes it, and exiting flushes it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -15,7 +15,7 @@ import typer
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED
 from stencilm.cli.options import Tokenizer
-from stencilm.files import check_writable
+from stencilm.cli.outputs import STANDARD_OUTPUT, check_one_output, check_output, write_output
 from stencilm.views.characters import visible
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ def audit(
         float, typer.Option(min=0.1, help="Processor seconds for each half of a schema.")
     ] = 20.0,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all of it as JSON.")
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write all of it as JSON; - prints it."),
     ] = None,
     html_file: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Draw it to a page.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Draw it to a page; - prints it.")
     ] = None,
     scripts: Annotated[
         Path | None,
@@ -73,9 +74,10 @@ def audit(
     named = engine or ["stencilm"]
     if len(set(named)) < len(named):
         raise Failure(f"--engine names one twice: {', '.join(named)}", USAGE)
-    for file in (json_file, html_file):
-        if file is not None:
-            check_writable(file)
+    to_output = [str(file) == STANDARD_OUTPUT for file in (json_file, html_file)]
+    check_one_output(json=to_output[0], html=to_output[1])
+    check_output(json_file)
+    check_output(html_file)
     if scripts is not None:
         scripts.mkdir(parents=True, exist_ok=True)
     with _progress() as show:
@@ -93,13 +95,13 @@ def audit(
         except (ValueError, ImportError, RuntimeError) as error:
             raise Failure(str(error)) from error
     if json_file is not None:
-        json_file.write_text(json.dumps(report.to_json()), encoding="utf-8")
+        write_output(json_file, json.dumps(report.to_json()))
     if html_file is not None:
-        html_file.write_text(report.to_html(), encoding="utf-8")
+        write_output(html_file, report.to_html())
     if scripts is not None:
         _write_scripts(report, scripts)
     for line in _lines(report):
-        print(visible(line))
+        print(visible(line), file=sys.stderr if any(to_output) else sys.stdout)
     return 1 if report.errors else 0
 
 
@@ -116,9 +118,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _write_scripts(report: Report, folder: Path) -> None:
     for number, finding in enumerate(report.errors):
-        (folder / f"{number:04}-{_file_name(finding)}.py").write_text(
-            finding.script, encoding="utf-8"
-        )
+        write_output(folder / f"{number:04}-{_file_name(finding)}.py", finding.script)
 
 
 def _file_name(finding: Finding) -> str:

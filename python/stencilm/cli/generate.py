@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,9 +20,9 @@ from stencilm.cli.guided import (
 )
 from stencilm.cli.inputs import read_prompt, told_by
 from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.outputs import STANDARD_OUTPUT, check_one_output, check_output
 from stencilm.cli.view import print_text, progress, trace_lines
 from stencilm.errors import StencilError
-from stencilm.files import check_writable
 from stencilm.views.characters import json_text, visible
 from stencilm.whole_numbers import written_number
 
@@ -112,7 +111,10 @@ def generate(
         bool, typer.Option("--live", help="Show the text in colours while it is written.")
     ] = False,
     html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw what happened to an HTML file.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Draw what happened to an HTML file; - prints it, not the text."
+        ),
     ] = None,
 ) -> int:
     """Write one text that fits a schema, a type or another grammar; free text without one.
@@ -135,8 +137,8 @@ def generate(
         "reasoning": _reasoning(reasoning),
     }
     _check_options(drawing)
-    if html is not None:
-        check_writable(Path(html))
+    check_one_output(json=as_json, html=html == STANDARD_OUTPUT)
+    check_output(html)
     strategy = chosen_strategy(strategy, model)
     if strategy == "guide" and (top_k is not None or min_p or finish == "cut"):
         raise Failure(
@@ -196,7 +198,7 @@ def generate(
             print(visible(line), file=sys.stderr)
     if error is not None:
         raise error
-    if not as_json:
+    if not as_json and html != STANDARD_OUTPUT:
         print_text(generation.text)
     return 0
 

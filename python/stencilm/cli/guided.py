@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.outputs import STANDARD_OUTPUT, write_output
 from stencilm.cli.view import print_text, trace_lines
 from stencilm.errors import StencilError
 from stencilm.generation.trace import Event
@@ -46,11 +47,9 @@ def shown_live(wanted: bool, most: int) -> AbstractContextManager[Callable[[Even
 
 
 def write_html(path: str | None, drawn: Callable[[], str]) -> None:
-    """Write a drawing to a file."""
+    """Write a drawing to a file, or to standard output for "-"."""
     if path is not None:
-        from pathlib import Path
-
-        Path(path).write_text(drawn(), encoding="utf-8")
+        write_output(path, drawn())
 
 
 def generate_guided(
@@ -119,7 +118,7 @@ def generate_guided(
         raise Failure(f"the text is not what the model wrote: {reason}") from guided.error
     if error is not None:
         raise error
-    if not as_json:
+    if not as_json and html != STANDARD_OUTPUT:
         print_text(guided.response)
     return 0
 

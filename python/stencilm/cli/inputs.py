@@ -158,10 +158,15 @@ def read_limits(given: list[str] | None) -> Any:
     for part in (part.strip() for one in given for part in one.split(",")):
         name, equals, number = part.partition("=")
         if name not in names:
-            raise Failure(f"--limits names {name!r}: give one of {', '.join(names)}", USAGE)
+            raise Failure(f"--limits names {name!r:.60}: give one of {', '.join(names)}", USAGE)
         bound = written_number(number.replace("_", ""))
         if not equals or bound is None:
-            raise Failure(f"--limits has {part!r}: write it as {name}=NUMBER", USAGE)
+            digits = number.replace("_", "")
+            if equals and digits.isdecimal():
+                raise Failure(
+                    f"--limits: {name} is beyond 64 bits: write it as {name}=NUMBER", USAGE
+                )
+            raise Failure(f"--limits has {part!r:.60}: write it as {name}=NUMBER", USAGE)
         bounds[name] = bound
     try:
         return Limits(**bounds)

@@ -62,6 +62,9 @@ _UNSUPPORTED = frozenset({400, 422, 501})
 
 _MAX_REMEMBERED = 256
 
+_SHORT = 512
+"""Characters up to which each part of an answer is looked at."""
+_LOOKS_AFTER_A_PART = 8
 _MOST_CHARACTERS = 1 << 24
 """Of one answer, its reasoning included: more comes of endpoints that heed no bound."""
 
@@ -167,6 +170,7 @@ class _Reading:
     half: str = ""  # of a surrogate pair whose other half is to come
     piece: Piece = field(default_factory=Piece)
     is_cut: bool = False
+    looked_at: int = 0  # how long the text was when it was last asked whether it is worth reading
     unwrapping: Unwrapping = field(default_factory=Unwrapping)
     length: int = 0  # in characters, with all that is no text
     no_stream: str = ""  # what has come in place of a stream
@@ -186,7 +190,11 @@ class _Reading:
         """
         piece = _checked(read, part)
         new = self._whole(piece.text)
-        self.text += new
+        # Python lengthens a text in place where nobody else holds it, and copies it otherwise.
+        text, self.text = self.text, ""
+        text += new
+        self.text = text
+        del text
         self._add(piece)
         self.length += len(piece.text) + len(piece.reasoning) + len(piece.refusal)
         if self.length > _MOST_CHARACTERS:
@@ -200,8 +208,10 @@ class _Reading:
             return True, ""
         if self.request.is_wrapped:
             return True, self.unwrapping.feed(new)
-        if not self.ask.fits(self._rest()):
-            self.is_cut = True
+        # A long answer is looked at again when it has grown by a part, for each look reads it all.
+        if len(self.text) >= self.looked_at + self.looked_at // _LOOKS_AFTER_A_PART:
+            self.looked_at = len(self.text) if len(self.text) > _SHORT else 0
+            self.is_cut = not self.ask.fits(self._rest())
         return not self.is_cut, "" if self.request.held_back else new
 
     def _add(self, piece: Piece) -> None:

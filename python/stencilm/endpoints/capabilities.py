@@ -18,12 +18,12 @@ from stencilm.whole_numbers import as_real, plain, shown
 
 Native: TypeAlias = Literal[
     "json_schema", "json_object", "regex_format", "custom_tool",
-    "structured_outputs", "guided_grammar", "ebnf", "output_config",
+    "structured_outputs", "structural_tag", "guided_grammar", "ebnf", "output_config",
 ]  # fmt: skip
 """How an endpoint takes a grammar: `response_format` with a schema, that asks for any JSON object,
 or with a regular expression; OpenAI's custom tools with a Lark grammar or a regular expression;
-vLLM's `structured_outputs`; llama.cpp's `grammar`; SGLang's `regex` and `ebnf`; Anthropic's
-`output_config`."""
+vLLM's `structured_outputs`, which takes structural tags, too; `response_format` with a structural
+tag; llama.cpp's `grammar`; SGLang's `regex` and `ebnf`; Anthropic's `output_config`."""
 
 Continuation: TypeAlias = Literal["completion", "continue_final_message", "prefix", "prefill"]
 """How an endpoint goes on with a given text: raw completions; `continue_final_message` of vLLM and
@@ -122,7 +122,7 @@ _VLLM = Capabilities(
     seed=True,
     options=_ALL_OPTIONS,
 )
-_SGLANG = replace(_VLLM, native=("json_schema", "ebnf"))
+_SGLANG = replace(_VLLM, native=("json_schema", "structural_tag", "ebnf"))
 
 # Models that reason draw as they like: all that says otherwise is an error there.
 _OPENAI_REASONING = replace(

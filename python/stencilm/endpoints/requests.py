@@ -9,8 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 from stencilm.endpoints.capabilities import Capabilities, Native
 from stencilm.endpoints.messages import Messages, messages_of, text_of
+from stencilm.endpoints.plain_grammars import plain_gbnf, plain_regex
 from stencilm.endpoints.reasoning import extra_tokens, reasoning_arguments
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
+from stencilm.endpoints.tags import native_tag
 from stencilm.errors import UnsupportedFeature
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.described import choices_of, described, is_free_text
@@ -78,12 +80,22 @@ def _native(
     capabilities: Capabilities,
 ) -> dict[str, Any] | None:
     if native == "structured_outputs":
+        tag = native_tag(grammar)
+        if tag is not None:
+            # What may be a special token of the server's is in the text, and no blank beside it.
+            shown = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
+            return {"extra_body": {"structured_outputs": {"structural_tag": tag}, **shown}}
         body = {"json": schema} if schema is not None else _constraint(grammar, "grammar")
         return None if body is None else {"extra_body": {"structured_outputs": body}}
+    if native == "structural_tag":
+        tag = native_tag(grammar)
+        if tag is None or (value := _plain(tag)) is None:
+            return None
+        return {"response_format": value, "extra_body": {"skip_special_tokens": False}}
     if native == "guided_grammar":
         if schema is not None:
             return {"extra_body": {"json_schema": schema}}
-        text = _plain_gbnf(grammar)
+        text = plain_gbnf(grammar)
         # llama.cpp writes no NUL: where nothing else may come, the whole of a server ends.
         if text is None or _NEEDS_NUL.match(text):
             return None
@@ -95,7 +107,7 @@ def _native(
         body = None if schema is not None else _constraint(grammar, "ebnf")
         return None if body is None else {"extra_body": body}
     if native == "regex_format":
-        pattern = _plain_regex(grammar) if schema is None else None
+        pattern = plain_regex(grammar) if schema is None else None
         if pattern is None:
             return None
         return {"response_format": {"type": "regex", "pattern": pattern}}
@@ -141,25 +153,11 @@ def _constraint(grammar: Grammar, grammar_name: str) -> dict[str, Any] | None:
     options = choices_of(grammar)
     if options is not None and grammar_name == "grammar":
         return {"choice": options}
-    pattern = _plain_regex(grammar)
+    pattern = plain_regex(grammar)
     if pattern is not None:
         return {"regex": pattern}
-    text = _plain_gbnf(grammar)
+    text = plain_gbnf(grammar)
     return None if text is None else {grammar_name: text}
-
-
-def _plain_regex(grammar: Grammar) -> str | None:
-    """A grammar that is a pattern without what other engines read otherwise, as one."""
-    if not isinstance(grammar.source, RegexSource):
-        return None
-    return None if _NOT_PLAIN.search(grammar.source.pattern) else grammar.converted("regex")
-
-
-def _plain_gbnf(grammar: Grammar) -> str | None:
-    try:
-        return grammar.converted("gbnf")
-    except UnsupportedFeature:
-        return None
 
 
 def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | None:
@@ -209,10 +207,6 @@ def tool_grammar(grammar: Grammar) -> dict[str, str] | None:
 _NOT_IN_TOOLS = re.compile(r"\(\?<?[=!]|[*+?}]\?")
 """Look-around and lazy repetition."""
 
-_NOT_PLAIN = re.compile(r"\(\?(?!:)|[*+?}]\?|\\[bBAzZGpP1-9]|[\^$]|[*+?}]\+|&|~|\\[uUx]\{?")
-"""What regular expressions of engines differ in: flags, groups with names, look-around, anchors,
-lazy repetition, properties, references, and set operations; and what only looks like it."""
-
 _NEEDS_NUL = re.compile(
     r"""(?sx)
     (?: [^"\[] | "(?:[^"\\]|\\.)*+" | \[(?:[^\]\\]|\\.)*+\] )*?
@@ -232,13 +226,16 @@ _NOT_IN_LARK_TOOLS = re.compile(
 def schema_of(grammar: Grammar) -> Any:
     """The JSON Schema of a grammar, if it is an object and can be sent; else None."""
     source = grammar.source
-    if not isinstance(source, JsonSchemaSource):
-        return None
+    return _plain(source.text) if isinstance(source, JsonSchemaSource) else None
+
+
+def _plain(text: str) -> dict[str, Any] | None:
+    """The object of a JSON text as the library of an endpoint can write it again, if it can."""
     try:
-        schema = plain_json(source.text)
+        value = plain_json(text)
     except (ValueError, RecursionError):
         return None
-    return schema if isinstance(schema, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:

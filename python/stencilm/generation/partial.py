@@ -2,7 +2,8 @@
 
 One idea: a reader goes over each character once. It keeps the containers that are open, with what
 is closed in them as values, so a step costs what is new, and showing a value copies no more than
-the containers that are still open.
+the containers that are still open. Where these are long, a value is shown as often as copying takes
+no longer than all else.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from stencilm.generation.partial_types import ANYTHING, MISSING, Holder, Kind, Shape, shape_of
 
-__all__ = ["MISSING", "PartialReader", "is_same", "partial_value"]
+__all__ = ["MISSING", "Pace", "PartialReader", "is_same", "partial_value"]
 
 
 def partial_value(tp: Any, text: str) -> Any:
@@ -26,6 +29,33 @@ def partial_value(tp: Any, text: str) -> Any:
     reader = PartialReader(tp)
     reader.feed(text)
     return reader.value()
+
+
+class Pace:
+    """How often a value is shown that grows: always while it is small, else half of the time.
+
+    A value that was given away is its owner's, who may change it, so each one is a copy, and a
+    list of n elements would be copied n times in all.
+    """
+
+    def __init__(self) -> None:
+        self._cost = 0.0
+        self._shown_at = 0.0
+
+    def affords(self, size: int) -> bool:
+        """Whether a value of about so many parts may be shown now."""
+        return size <= _ALWAYS_SHOWN or perf_counter() - self._shown_at >= self._cost
+
+    def shown(self, show: Callable[[], Any]) -> Any:
+        """What `show` gives, whose time is remembered."""
+        started = perf_counter()
+        value = show()
+        self._shown_at = perf_counter()
+        self._cost = self._shown_at - started
+        return value
+
+
+_ALWAYS_SHOWN = 4_096
 
 
 class _Open:
@@ -79,6 +109,7 @@ _SCALARS = re.compile(
 )
 _WORDS = ("true", "false", "null")
 _LONGEST_WORD = max(map(len, _WORDS))
+_CHARACTERS_FOR_A_PART = 64  # that are copied in the time of one
 _LONG = 64
 """From this many characters, the scalars of an array are read together."""
 
@@ -125,6 +156,12 @@ class PartialReader:
         changed = self._version != self._shown
         self._shown = self._version
         return changed
+
+    @property
+    def size(self) -> int:
+        """About how many parts `value` copies."""
+        string = 0 if self._string is None else self._scanned - self._string
+        return sum(len(one.closed) for one in self._open) + string // _CHARACTERS_FOR_A_PART
 
     def whole(self, text: str) -> Any:
         """The value of the whole text; `MISSING` where what has come is not all of it, or unread.

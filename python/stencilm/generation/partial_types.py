@@ -74,7 +74,10 @@ class Holder:
         return ANYTHING
 
     def show(self, parts: Any) -> Any:
-        """The value with the parts that are there: names and values, or elements."""
+        """The value with the parts that are there: names and values, or elements.
+
+        They are the value's own from then on.
+        """
         return parts
 
     def close(self, parts: Any) -> Any:
@@ -94,7 +97,7 @@ class _Mapping(Holder):
         self._make, self._keys, self._values = make, keys, values
 
     def show(self, parts: Any) -> Any:
-        return self._make(parts)
+        return parts if self._make is dict else self._make(parts)
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
         name = key if self._keys.is_text else self._keys.read_key(key)
@@ -112,6 +115,8 @@ class _List(Holder):
         return self._element
 
     def show(self, parts: Any) -> Any:
+        if self._make is list:
+            return parts
         try:
             return self._make(parts)
         except TypeError:  # an element of a set cannot be hashed, or not before it is finished

@@ -10,15 +10,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeAlias
 
 MAX_DEPTH = 64
 """Deeper texts are not read: what writes them again is recursive."""
 
+_BETWEEN_LOOKS = 4_096
+"""Brackets and scalars that are read between two looks at the time, so that short texts are read
+in whole whatever it is."""
+
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)|\'((?:[^\'\\]|\\.)*)(\'?)', re.DOTALL)
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)("|\\\Z|)|\'((?:[^\'\\]|\\.)*)(\'|\\\Z|)', re.DOTALL)
+_CUT_ESCAPE = re.compile(
+    r"(?<!\\)(?P<whole>(?:\\\\)*)"  # an even number of backslashes are characters
+    r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{0,3})?|\\u[0-9a-fA-F]{0,3})\Z"
+)
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
 # Of at most so many characters: else each word of a long line would look for a colon after it.
@@ -90,23 +99,27 @@ class Members:
 Node: TypeAlias = Scalar | Elements | Members
 
 
-def documents(text: str) -> Iterator[Node]:
+def _never() -> bool:
+    return False
+
+
+def documents(text: str, is_late: Callable[[], bool] = _never) -> Iterator[Node]:
     """The objects and arrays that a text holds: those in code fences first, then all in order."""
     for fenced in _FENCE.finditer(text):
-        yield from _documents(fenced[1])
-    yield from _documents(text)
+        yield from _documents(fenced[1], is_late)
+    yield from _documents(text, is_late)
 
 
-def _documents(text: str) -> Iterator[Node]:
+def _documents(text: str, is_late: Callable[[], bool]) -> Iterator[Node]:
     at = 0
     while (found := _OPENING.search(text, at)) is not None:
-        node, end = read(text, found.start())
+        node, end = read(text, found.start(), is_late=is_late)
         if node is not None:
             yield node
         at = max(end, found.end())
 
 
-def unclear_from(text: str) -> int | None:
+def unclear_from(text: str, is_late: Callable[[], bool] = _never) -> int | None:
     """Where the first value of a document begins that goes on after a whole one, as `3/4` does.
 
     None where there is no such value, or the text is no document.
@@ -115,7 +128,7 @@ def unclear_from(text: str) -> int | None:
     if _OPENING.match(text, begin) is None:
         return None
     unclear: list[int] = []
-    read(text, begin, unclear)
+    read(text, begin, unclear, is_late=is_late)
     return unclear[0] if unclear else None
 
 
@@ -134,14 +147,23 @@ def number_cut(text: str, end: int) -> int | None:
     return None if is_within_string else begun.start()
 
 
-def read(text: str, at: int = 0, unclear: list[int] | None = None) -> tuple[Node | None, int]:
+def read(
+    text: str,
+    at: int = 0,
+    unclear: list[int] | None = None,
+    *,
+    is_late: Callable[[], bool] = _never,
+) -> tuple[Node | None, int]:
     """The value that begins at a place, and where it ends; None where it is too deep or none.
 
-    Places at which a value begins that goes on after a whole one are added to `unclear`.
+    Places at which a value begins that goes on after a whole one are added to `unclear`. A long
+    text is none where it gets late.
     """
     open_nodes: list[Elements | Members] = []
     keys: list[Scalar | None] = [None]  # the key that waits for its value, at each depth
-    while True:
+    for number in count(1):
+        if number % _BETWEEN_LOOKS == 0 and is_late():
+            return None, len(text)
         at = _skip(text, at)
         parent = open_nodes[-1] if open_nodes else None
         if at >= len(text):
@@ -222,7 +244,10 @@ def _scalar(text: str, at: int) -> tuple[Scalar, int]:
     found = _STRING.match(text, at)
     if found is not None:
         body, end = (found[1], found[2]) if found[1] is not None else (found[3], found[4])
-        return Scalar("string", _unescaped(body), found[0], is_cut=not end), found.end()
+        is_cut = end not in ('"', "'")
+        if is_cut:  # half of an escape says nothing yet
+            body = _CUT_ESCAPE.sub(r"\g<whole>", body)
+        return Scalar("string", _unescaped(body), found[0], is_cut=is_cut), found.end()
     found = _NUMBER.match(text, at)
     if found is not None:
         is_cut = found.end() == len(text)
@@ -359,9 +384,14 @@ def merged(written: Node | None, draft: Node | None) -> Node | None:
 
 
 def _goes_on(written: Scalar, draft: Node) -> bool:
-    if not isinstance(draft, Scalar) or draft.kind != written.kind:
+    if not isinstance(draft, Scalar):
         return False
-    return draft.text.startswith(written.text)
+    if written.kind == "word" and draft.kind in (
+        "number",
+        "constant",
+    ):  # `-` of `-1`, `t` of `true`
+        return draft.spelling.startswith(written.spelling)
+    return draft.kind == written.kind and draft.text.startswith(written.text)
 
 
 def _contradicts(written: Scalar, draft: Node) -> bool:

@@ -13,6 +13,7 @@ from stencilm.matching.matcher import GrammarMatcher
 
 _MAX_REPETITIONS = 16
 _LONGEST_OVERLAP = 2_000
+_MOST_OF_ASCII = 85  # of 95 printable characters; a text may exclude a few
 
 
 def until_stop(draft: bytes, stops: Sequence[str]) -> tuple[bytes, str | None]:
@@ -23,11 +24,18 @@ def until_stop(draft: bytes, stops: Sequence[str]) -> tuple[bytes, str | None]:
 
 
 def without_repetition(
-    matcher: GrammarMatcher, written: bytes, draft: bytes, *, begins_again: bool = False
+    matcher: GrammarMatcher,
+    written: bytes,
+    draft: bytes,
+    *,
+    begins_again: bool = False,
+    forced: int = 0,
 ) -> bytes:
     """The draft without what it repeats of the text so far, where it fits better so.
 
-    Who `begins_again` rather than to go on repeats the text so far where the rest fits as well.
+    Who `begins_again` rather than to go on repeats the text so far where the rest fits as well. Who
+    does not know what was `forced` since, so many bytes, repeats just that: of `false, fal` and the
+    `se` after it, `se, false` says `se` again and not all that it has in common with the end.
     """
     if begins_again and written and draft.startswith(written):
         rest = draft[len(written) :]
@@ -36,7 +44,8 @@ def without_repetition(
     best, longest = draft, fitting(matcher, draft)
     if longest == len(draft):
         return best
-    for overlap in {len(written), _overlap(written[-_LONGEST_OVERLAP:], draft)}:
+    # Of those that fit in whole the last counts.
+    for overlap in (len(written), _overlap(written[-_LONGEST_OVERLAP:], draft), forced):
         if overlap == 0 or not draft.startswith(written[-overlap:]):
             continue
         rest = draft[overlap:]
@@ -59,8 +68,10 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
     """Where the text goes on in a draft that begins with talk, as in `Sure! Here it is: {`.
 
     The draft may also say again what is there, as in `Sure: SELECT * FROM t` where `SELECT` was
-    forced.
+    forced. Where free text may come, talk is text.
     """
+    if _takes_free_text(matcher):
+        return 0
     start = place_of_text(matcher, draft)
     again = _behind_repetition(matcher, written, draft)
     better = fitting(matcher, draft[again:]) > fitting(matcher, draft[start:])
@@ -70,6 +81,12 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
 def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
     """How many bytes of a draft fit."""
     return matcher.longest_valid_prefix(draft).valid_bytes
+
+
+def _takes_free_text(matcher: GrammarMatcher) -> bool:
+    """Whether a text may end here, and may go on with about any character."""
+    printable = range(0x20, 0x7F)
+    return matcher.is_completed() and sum(map(matcher.is_allowed, printable)) >= _MOST_OF_ASCII
 
 
 def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:

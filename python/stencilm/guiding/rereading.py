@@ -9,7 +9,8 @@ draft, so nothing is made up; of several results, the one that keeps most of the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -31,6 +32,7 @@ from stencilm.guiding.loose_json import (
     number_in,
     read,
 )
+from stencilm.guiding.outline import Outline
 from stencilm.matching.candidates import Literal
 from stencilm.matching.matcher import GrammarMatcher
 
@@ -38,6 +40,12 @@ PUNCTUATION = b"{}[],:\"' \t\r\n"
 _MAX_OFFERS = 4_000
 """How many offers there may be before any more of a draft is kept than so far."""
 _OFFERS_FOR_A_BYTE = 4
+_WHOLE_TEXTS = 1_000_000
+"""Bytes of texts so far that are read together with documents of drafts that go on."""
+_TEXTS_FOR_A_DRAFT = 16
+"""How many more of them for each character of a draft."""
+_LEAST_OFFERS = 4_000
+"""How many offers all readings of a draft together have, whatever the time is."""
 _MAX_WORK = 4_000_000
 """Bytes that the matcher is given, with as many more for each that is kept as follows."""
 _WORK_FOR_A_BYTE = 64
@@ -45,6 +53,7 @@ _MAX_LOOK_AHEAD = 32
 _MAX_DOCUMENTS = 8
 _MAX_DIGITS = 400
 _SPACE = b" \t\r\n"
+_CLOSING = (b"}", b"]")
 _OPEN = b"(a scalar that the draft did not end)"
 
 
@@ -67,51 +76,137 @@ def content(text: bytes) -> int:
     return len(text.translate(None, PUNCTUATION))
 
 
-def reread(start: GrammarMatcher, grammar: Grammar, written: bytes, draft: bytes) -> Reread | None:
-    """The best way to read a draft of all of the text as JSON; None where it is none.
+class _Patience:
+    """So many tries, and after these as many as there is time for.
+
+    A short draft is read alike on a busy machine and on an idle one.
+    """
+
+    def __init__(self, is_late: Callable[[], bool]) -> None:
+        self._left = _LEAST_OFFERS
+        self._is_late = is_late
+
+    def try_once(self) -> None:
+        self._left -= 1
+
+    def is_over(self) -> bool:
+        return self._left <= 0 and self._is_late()
+
+
+class Rereader:
+    """Reads the drafts of one text as JSON, each against the text so far.
 
     Args:
         start: A matcher at the beginning of the grammar; it is not changed.
         grammar: The grammar.
-        written: The text so far, which stands.
-        draft: What the model wrote.
+        is_late: Whether a long draft is to be left with what was read of it so far.
     """
-    if not any(start.longest_valid_prefix(opening).valid_bytes for opening in (b"{", b"[")):
-        return None
-    so_far = written.decode("utf-8", "ignore")
-    if written and isinstance(read(so_far)[0], (Scalar, type(None))):
-        return None
-    orders = _property_orders(grammar)
-    best: Reread | None = None
-    for node in _readings(so_far, draft.decode("utf-8", "replace")):
-        if _is_talk(node):
-            continue
-        # Merging marks what stands already, so it is read anew for each.
-        together = merged(read(so_far)[0] if written else None, node)
+
+    def __init__(
+        self,
+        start: GrammarMatcher,
+        grammar: Grammar,
+        is_late: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._start = start
+        self._orders = _property_orders(grammar)
+        self._is_late = is_late
+        self._is_possible = any(
+            start.longest_valid_prefix(opening).valid_bytes for opening in (b"{", b"[")
+        )
+        self._outline = Outline() if isinstance(grammar.source, JsonSchemaSource) else None
+        self._settled = start.fork()  # a matcher after so much of the text so far
+        self._settled_at = 0
+        self._worth = _WHOLE_TEXTS
+
+    def unsettled(self, written: bytes) -> str:
+        """A text that says of the text so far what a reader of its rest has to know."""
+        if self._outline is None:
+            return written.decode("utf-8", "ignore")
+        self._outline.read(written)
+        rest = written[self._outline.settled :].decode("utf-8", "ignore")
+        return f"{self._outline.opening}{rest}"
+
+    def reread(self, written: bytes, draft: bytes) -> Reread | None:
+        """The best way to read a draft of all of the text; None where it is none.
+
+        Args:
+            written: The text so far, which stands.
+            draft: What the model wrote.
+        """
+        if not self._is_possible:
+            return None
+        told = self.unsettled(written)
+        is_whole = self._outline is None or not self._outline.brackets
+        if written and is_whole and isinstance(read(told)[0], (Scalar, type(None))):
+            return None
+        patience = _Patience(self._is_late)
+        best: Reread | None = None
+        for found in self._found(written, told, draft.decode("utf-8", "replace"), patience):
+            if best is None or (found.kept, found.is_complete) > (best.kept, best.is_complete):
+                best = found
+        return best if best is not None and best.text else None
+
+    def _found(
+        self, written: bytes, told: str, draft: str, patience: _Patience
+    ) -> Iterator[Reread]:
+        """What a model may mean: a document of the draft, or one that the draft goes on with.
+
+        A list goes on with any number of documents.
+        """
+        is_again = begins_again(written, draft.encode("utf-8", "replace"), self._is_late)
+        self._worth += _TEXTS_FOR_A_DRAFT * len(draft)
+        for node in islice(_documents(draft, self._is_late), _MAX_DOCUMENTS):
+            # Merging marks what stands already, so it is read anew for each.
+            if _is_talk(node) or not self._may_merge(written, node, is_again):
+                continue
+            so_far = read(written.decode("utf-8", "ignore"))[0] if written else None
+            together = merged(so_far, node)
+            if together is not None:
+                yield _Rewriter(self._start, written, self._orders, patience).best(together)
+        if not written or is_again:
+            return
+        whole = read(told + draft, is_late=self._is_late)[0]
+        if whole is None or _is_talk(whole):
+            return
+        together = merged(read(told)[0], whole)
         if together is None:
-            continue
-        found = _Rewriter(start, written, orders).best(together)
-        if best is None or (found.kept, found.is_complete) > (best.kept, best.is_complete):
-            best = found
-    return best if best is not None and best.text else None
+            return
+        begun = self._outline
+        if begun is None or not begun.brackets:
+            yield _Rewriter(self._start, written, self._orders, patience).best(together)
+            return
+        if not self._settled.accept_string(written[self._settled_at : begun.settled]):
+            raise AssertionError("invariant: the text so far was accepted")
+        self._settled_at = begun.settled
+        rewriter = _Rewriter(self._settled, written, self._orders, patience, begun.settled)
+        yield rewriter.best(together, begun)
+
+    def _may_merge(self, written: bytes, node: Node, is_again: bool) -> bool:
+        """Whether a document is read together with the whole text so far.
+
+        That costs as much as the text so far is long: what comes in small parts is worth it only so
+        often, except for a draft that says all of it again.
+        """
+        opening = written.lstrip()[:1]
+        kind = {b"{": Members, b"[": Elements}.get(opening)
+        if kind is not None and not isinstance(node, kind):
+            return False  # they contradict each other
+        if is_again:
+            return True
+        self._worth -= len(written)
+        return self._worth >= 0
 
 
-def _readings(so_far: str, draft: str) -> Iterator[Node]:
-    """What a model may mean: a document of the draft, or one that the draft goes on with.
-
-    A list goes on with any number of documents.
-    """
-    yield from islice(_documents(draft), _MAX_DOCUMENTS)
-    if so_far and not begins_again(so_far.encode(), draft.encode("utf-8", "replace")):
-        whole = read(so_far + draft)[0]
-        if whole is not None:
-            yield whole
+def reread(start: GrammarMatcher, grammar: Grammar, written: bytes, draft: bytes) -> Reread | None:
+    """The best way to read one draft; see `Rereader`."""
+    return Rereader(start, grammar).reread(written, draft)
 
 
-def _documents(draft: str) -> Iterator[Node]:
+def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
     """The documents of a draft with what they wrap in a name, then what lists of one hold."""
     listed: list[Node] = []
-    for node in islice(documents(draft), _MAX_DOCUMENTS):
+    for node in islice(documents(draft, is_late), _MAX_DOCUMENTS):
         inner: Node | None = node
         is_listed = False
         while inner is not None:
@@ -152,14 +247,14 @@ def _is_talk(node: Node) -> bool:
     return False
 
 
-def begins_again(written: bytes, draft: bytes) -> bool:
+def begins_again(written: bytes, draft: bytes, is_late: Callable[[], bool] = lambda: False) -> bool:
     """Whether a draft is a whole document that begins as the text does, and no part after it."""
     opening = written[:1]
     stripped = draft.strip()
     if opening not in (b"{", b"[") or not stripped.startswith(opening):
         return False
     text = stripped.decode("utf-8", "replace")
-    node, end = read(text)
+    node, end = read(text, is_late=is_late)
     if isinstance(node, Members) and node.is_open:
         return bool(node.items) and node.items[0][1] is not None
     return isinstance(node, (Elements, Members)) and not node.is_open and end == len(text)
@@ -167,26 +262,58 @@ def begins_again(written: bytes, draft: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Orders:
-    """The orders in which a schema declares the members of its objects, by their bare names.
+    """The orders in which a schema declares the members of its objects.
 
     Attributes:
         ranks: For each order the place of each name in it.
-        alike: The names that are declared, sorted.
+        bare_ranks: The same for names without case and separators.
+        alike: The names that are declared, sorted, by what they are without case and separators.
+        places: Of each name the orders that it is in.
     """
 
     ranks: tuple[dict[str, int], ...]
+    bare_ranks: tuple[dict[str, int], ...]
     alike: dict[str, list[str]]
+    places: dict[str, frozenset[int]]
+
+    def meant(self, name: str, others: Collection[str]) -> list[str]:
+        """The names that are declared and that another spelling of them may mean.
+
+        Names that one object has both are two, and so are those of the draft's own object, which
+        `others` are. Where a spelling may mean either of two, it means none.
+        """
+        here = self.places.get(name, frozenset())
+        alike = [
+            one
+            for one in self.alike.get(_bare(name), ())
+            if one not in others and here.isdisjoint(self.places[one])
+        ]
+        seen: Counter[int] = Counter()
+        for one in alike:
+            seen.update(self.places[one])
+        return [one for one in alike if all(seen[place] == 1 for place in self.places[one])]
 
 
 @lru_cache(maxsize=16)
 def _property_orders(grammar: Grammar) -> _Orders:
     """The orders in which the schema of a grammar declares the members of its objects."""
     orders = tuple(_declared(grammar))
-    ranks = tuple({_bare(name): rank for rank, name in enumerate(order)} for order in orders)
+    places: dict[str, set[int]] = {}
+    for number, order in enumerate(orders):
+        for name in order:
+            places.setdefault(name, set()).add(number)
     alike: dict[str, list[str]] = {}
-    for name in sorted({name for order in orders for name in order}):
-        alike.setdefault(_bare(name), []).append(name)
-    return _Orders(ranks, alike)
+    for name in sorted(places):
+        if bare := _bare(name):
+            alike.setdefault(bare, []).append(name)
+    return _Orders(
+        ranks=tuple({name: rank for rank, name in enumerate(order)} for order in orders),
+        bare_ranks=tuple(
+            {_bare(name): rank for rank, name in enumerate(order)} for order in orders
+        ),
+        alike=alike,
+        places={name: frozenset(numbers) for name, numbers in places.items()},
+    )
 
 
 def _declared(grammar: Grammar) -> Iterable[tuple[str, ...]]:
@@ -303,20 +430,45 @@ class _Cursor:
 class _Rewriter:
     """Offers values to a matcher; counts what it offers."""
 
-    def __init__(self, start: GrammarMatcher, written: bytes, orders: _Orders) -> None:
+    def __init__(
+        self,
+        start: GrammarMatcher,
+        written: bytes,
+        orders: _Orders,
+        patience: _Patience,
+        begin: int = 0,
+    ) -> None:
         self.cursor = _Cursor(start)
         self.written = written
+        self.begin = begin  # where in the text so far the matcher stands
         self.orders = orders
+        self.patience = patience
         self.offers = 0
         self.offers_before = 0  # what was reached
-        self.reached = 0
+        self.reached = begin
         self.furthest: _State | None = None
 
-    def best(self, node: Node) -> Reread:
-        """The first whole text, else the one that keeps most."""
-        first = _State(0, self.cursor.first, 0, b"")
+    def best(self, node: Node, begun: Outline | None = None) -> Reread:
+        """The first whole text, else the one that keeps most.
+
+        Args:
+            node: What the draft says.
+            begun: Where the cursor stands in the text so far; None for its beginning.
+        """
+        first = _State(self.begin, self.cursor.first, 0, b"")
         chosen: _State | None = None
-        for state in self._values(first, node):
+        is_open = not isinstance(node, Scalar) and node.is_open
+        most = _new_content(node) if is_open else 0
+        if begun is None:
+            ends = self._values(first, node)
+        else:
+            self.furthest = first if self.begin == len(self.written) else None
+            ends = self._going_on(first, node, begun, len(begun.brackets))
+        for state in ends:
+            if is_open:  # no text is whole yet: the search is for all that the draft says
+                if self.furthest is not None and self.furthest.kept >= most:
+                    break
+                continue
             if state.length >= len(self.written) and self._is_completed(state):
                 chosen = state
             break
@@ -325,7 +477,7 @@ class _Rewriter:
             chosen = furthest
         if chosen is None:
             return Reread(b"", 0, False)
-        text = _joined(chosen)[len(self.written) :]
+        text = _joined(chosen)[len(self.written) - self.begin :]
         return Reread(text, chosen.kept, self._is_completed(chosen))
 
     def _is_completed(self, state: _State) -> bool:
@@ -340,6 +492,7 @@ class _Rewriter:
             self.offers - self.offers_before >= _MAX_OFFERS
             or self.offers >= _MAX_OFFERS + _OFFERS_FOR_A_BYTE * self.reached
             or self.cursor.work >= _MAX_WORK + _WORK_FOR_A_BYTE * self.reached
+            or self.patience.is_over()
         )
 
     def _offer(
@@ -355,6 +508,7 @@ class _Rewriter:
         if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
+        self.patience.try_once()
         for text in self._spaced(state, token):
             piece = self.cursor.tried(state.pieces, text, is_whole=is_whole)
             if piece is not None:
@@ -387,7 +541,9 @@ class _Rewriter:
             is_further = length > self.reached
         else:
             is_further = best is None or kept > best.kept
-            self.furthest = moved if is_further else best
+            # What closes in the draft closes here, so that what comes after it goes on from there.
+            is_closed = best is not None and best.pieces is piece.before and token in _CLOSING
+            self.furthest = moved if is_further or is_closed else best
         if is_further:
             self.reached = max(self.reached, length)
             self.offers_before = self.offers
@@ -409,15 +565,48 @@ class _Rewriter:
         else:
             yield from self._members(state, node)
 
+    def _going_on(self, first: _State, node: Node, begun: Outline, depth: int) -> Iterator[_State]:
+        """The states after a value of which the brackets and all settled items stand already."""
+        if isinstance(node, Scalar):
+            return
+        if depth == 1:
+            opening = b"" if begun.is_begun else b"[" if isinstance(node, Elements) else b"{"
+            yield from self._items(first._replace(comes_behind=opening), node)
+            return
+        # The first of its items goes on itself.
+        inner: Node | None
+        rest: Elements | Members
+        if isinstance(node, Elements):
+            inner = node.values[0]
+            rest = Elements(node.values[1:], is_open=node.is_open)
+        else:
+            inner = node.items[0][1]
+            rest = Members(node.items[1:], is_open=node.is_open, fixed=max(0, node.fixed - 1))
+        if inner is None:
+            return
+        for behind in self._going_on(first, inner, begun, depth - 1):
+            if behind.comes_behind is _OPEN:
+                yield behind
+            else:
+                yield from self._items(behind, rest)
+
+    def _items(self, opened: _State, node: Elements | Members) -> Iterator[_State]:
+        """The states after the items of an object or array, which is open or has some already."""
+        if isinstance(node, Elements):
+            yield from self._elements_in(opened, node)
+        else:
+            yield from self._members_in(opened, node)
+
     def _elements(self, state: _State, node: Elements) -> Iterator[_State]:
         opened = self._offer(state, b"[")
-        if opened is None:
-            return
+        if opened is not None:
+            yield from self._elements_in(opened, node)
 
+    def _elements_in(self, opened: _State, node: Elements) -> Iterator[_State]:
         def next_states(before: _State, number: int) -> Iterator[tuple[_State, bool]]:
             behind = before
             is_last = number + 1 == len(node.values)
-            if before.comes_behind != b"[" or before.pieces is not opened.pieces:
+            if not _is_first(before, opened):
                 comma = self._comma(before)
                 if comma is None:
                     yield before, True
@@ -430,21 +619,27 @@ class _Rewriter:
                 yield before, is_last  # without it
 
         for behind in _walked(opened, len(node.values), next_states, self._is_spent):
-            closed = None if node.is_open else self._offer(behind, b"]")
+            closed = self._ended(behind, node, b"]")
             if closed is not None:
                 yield closed
 
     def _members(self, state: _State, node: Members) -> Iterator[_State]:
         opened = self._offer(state, b"{")
-        if opened is None:
-            return
+        if opened is not None:
+            yield from self._members_in(opened, node)
+
+    def _members_in(self, opened: _State, node: Members) -> Iterator[_State]:
         left = _Left(self._ordered(node))
+        names = frozenset(key.text for key, _ in node.items)
+
+        def keyed_by(before: _State, number: int, is_first: bool) -> Iterator[_State]:
+            return self._keyed(before, node.items[number][0], names, is_first=is_first)
 
         def place(before: _State, number: int) -> Iterator[_State]:
             """The states after one member."""
             key, value = node.items[number]
             kept = content(key.text.encode("utf-8", "replace")) if key.is_new else 0
-            for keyed in self._keyed(before, key, is_first=before.pieces is opened.pieces):
+            for keyed in keyed_by(before, number, _is_first(before, opened)):
                 colon = None if value is None else self._offer(keyed, b":")
                 if colon is not None and value is not None:
                     # A key without its value is nothing.
@@ -455,7 +650,7 @@ class _Rewriter:
                 options: Sequence[int] | _Left = [step]
             else:
                 options = left
-            for behind, number in self._by_loss(before, options, place, node, opened):
+            for behind, number in self._by_loss(before, options, place, keyed_by, opened):
                 left.take(number)
                 yield behind, not left
                 left.put_back(number)
@@ -464,16 +659,22 @@ class _Rewriter:
                 yield before._replace(kept=before.kept + nothing), True
 
         for behind in _walked(opened, len(node.items), next_states, self._is_spent):
-            closed = None if node.is_open else self._offer(behind, b"}")
+            closed = self._ended(behind, node, b"}")
             if closed is not None:
                 yield closed
+
+    def _ended(self, behind: _State, node: Elements | Members, bracket: bytes) -> _State | None:
+        """The state after an object or array; nothing may follow where the draft did not end it."""
+        if node.is_open:
+            return behind._replace(comes_behind=_OPEN)
+        return self._offer(behind, bracket)
 
     def _by_loss(
         self,
         before: _State,
         options: Sequence[int] | _Left,
         place: Callable[[_State, int], Iterator[_State]],
-        node: Members,
+        keyed_by: Callable[[_State, int, bool], Iterator[_State]],
         opened: _State,
     ) -> Iterator[tuple[_State, int]]:
         """The states after each member that may come next; first those that keep others out least.
@@ -481,13 +682,12 @@ class _Rewriter:
         The keys that may come now and not after a member are what it keeps out.
         """
         looks_ahead = len(options) <= _MAX_LOOK_AHEAD
-        is_first = before.pieces is opened.pieces
+        is_first = _is_first(before, opened)
 
         def takes(state: _State, number: int, first: bool) -> bool:
             known = state.pieces.fits
             if number not in known:
-                keyed = self._keyed(state, node.items[number][0], is_first=first)
-                known[number] = next(keyed, None) is not None
+                known[number] = next(keyed_by(state, number, first), None) is not None
             return known[number]
 
         open_now = [n for n in options if takes(before, n, is_first)] if looks_ahead else options
@@ -511,12 +711,14 @@ class _Rewriter:
         for _, behind, number in held_back:
             yield behind, number
 
-    def _keyed(self, before: _State, key: Scalar, *, is_first: bool) -> Iterator[_State]:
+    def _keyed(
+        self, before: _State, key: Scalar, others: Collection[str], *, is_first: bool
+    ) -> Iterator[_State]:
         """The states after a key in the spellings that the grammar may know it by."""
         behind = before if is_first else self._comma(before)
         if behind is None:
             return
-        for name in self._names(key):
+        for name in (key.text, *self.orders.meant(key.text, others)):
             keyed = self._offer(behind, _quoted(name))
             if keyed is not None:
                 yield keyed
@@ -536,22 +738,23 @@ class _Rewriter:
             before.pieces.comma = behind.pieces
         return behind
 
-    def _names(self, key: Scalar) -> list[str]:
-        """A key as it is, and the declared keys that differ from it in case and separators only."""
-        alike = self.orders.alike.get(_bare(key.text), ())
-        return [key.text, *(name for name in alike if name != key.text)]
-
     def _ordered(self, node: Members) -> list[int]:
         """The members in the order of the declaration that knows most of them, else as they are."""
-        bare = [_bare(key.text) for key, _ in node.items]
-        numbers = list(range(len(node.items)))
-        best: dict[str, int] = {}
+        names = [key.text for key, _ in node.items]
+        bare = [_bare(name) for name in names]
+        best: list[int | None] = [None] * len(names)
         most = 0
-        for ranks in self.orders.ranks:
-            known = sum(name in ranks for name in bare)
+        for ranks, bare_ranks in zip(self.orders.ranks, self.orders.bare_ranks, strict=True):
+            found = [
+                ranks.get(name, bare_ranks.get(other))
+                for name, other in zip(names, bare, strict=True)
+            ]
+            known = len(found) - found.count(None)
             if known > most:
-                best, most = ranks, known
-        return sorted(numbers, key=lambda number: best.get(bare[number], len(best)))
+                best, most = found, known
+        return sorted(
+            range(len(names)), key=lambda number: (best[number] is None, best[number] or 0)
+        )
 
     def _spellings(self, state: _State, scalar: Scalar) -> Iterator[bytes]:
         """What says the same: as it is, then as another type, then in the grammar's letters."""
@@ -585,10 +788,11 @@ class _Rewriter:
             candidates = self.cursor.at(state.pieces).candidates(64)
         except StencilError:
             return
-        for candidate in candidates:
-            listed = candidate.text.strip() if isinstance(candidate, Literal) else ""
-            if len(listed) > 2 and listed[0] == listed[-1] == '"' and _bare(listed) == bare:
-                yield listed.encode()
+        texts = (one.text.strip() for one in candidates if isinstance(one, Literal))
+        listed = {text for text in texts if len(text) > 2 and text[0] == text[-1] == '"'}
+        alike = [text for text in listed if _bare(text) == bare]
+        if bare and len(alike) == 1:  # of two nobody knows which one is meant
+            yield alike[0].encode()
 
 
 class _Left:
@@ -646,6 +850,11 @@ def _walked(
             path.append(next_states(state, len(path)))
 
 
+def _is_first(before: _State, opened: _State) -> bool:
+    """Whether the first item comes next: no comma stands before it."""
+    return before.pieces is opened.pieces and opened.comes_behind in (b"[", b"{")
+
+
 def _must_go_on(matcher: GrammarMatcher) -> bool:
     """Whether the number before a place is only the beginning of those that may come."""
     return not matcher.is_completed() and not any(map(matcher.is_allowed, b",]} \t\r\n"))
@@ -656,6 +865,22 @@ def _null(member: tuple[Scalar, Node | None]) -> int:
     key, value = member
     is_null = isinstance(value, Scalar) and value.kind == "constant" and value.text == "null"
     return content(key.text.encode("utf-8", "replace")) + len("null") if is_null else 0
+
+
+def _new_content(node: Node) -> int:
+    """How much there is to keep of a draft."""
+    total = 0
+    todo: list[Node] = [node]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, Scalar):
+            total += content(here.text.encode("utf-8", "replace")) if here.is_new else 0
+        elif isinstance(here, Elements):
+            todo += here.values
+        else:
+            for key, value in here.items:
+                todo += [] if value is None else [key, value]
+    return total
 
 
 def _joined(state: _State) -> bytes:

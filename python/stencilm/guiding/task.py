@@ -35,7 +35,8 @@ class Budget:
         seconds: Wall clock. A text function that runs is not cut short; endpoints get what is left
             as their timeout, and an answer, as a stream or whole, is waited for and read no longer
             than that, whatever the library does until it begins. Their error is raised where
-            nothing was written by then.
+            nothing was written by then. A long draft that is read as JSON of another form is left
+            then, with what was read of it.
         cost: Money, in the unit of the endpoint's prices; None for no bound.
 
     Examples:
@@ -305,6 +306,10 @@ class Account:
         """Wall clock so far."""
         return perf_counter() - self._started
 
+    def is_late(self) -> bool:
+        """Whether the budget of seconds has run out."""
+        return self.seconds >= self.budget.seconds
+
     def add(self, **counts: float) -> None:
         """Count these towards the usage."""
         for name, number in counts.items():
@@ -319,7 +324,7 @@ class Account:
             return f"the budget of {budget.tokens} tokens is spent"
         if budget.cost is not None and counts["cost"] >= budget.cost:
             return f"the budget of {budget.cost:g} is spent"
-        if self.seconds >= budget.seconds:
+        if self.is_late():
             return f"the budget of {budget.seconds:g} seconds is spent"
         return None
 

@@ -50,7 +50,7 @@ from stencilm.guiding.reading import (
     until_stop,
     without_repetition,
 )
-from stencilm.guiding.rereading import Reread, begins_again, content, reread
+from stencilm.guiding.rereading import Reread, Rereader, begins_again, content
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
@@ -130,6 +130,7 @@ class TextGuide:
         self.account = Account(options.budget)
         self._matcher = matcher
         self._start = matcher.fork()
+        self._rereader = Rereader(self._start, grammar, self.account.is_late)
         self._grammar = grammar
         self._prompt = prompt
         self._options = options
@@ -140,6 +141,7 @@ class TextGuide:
         self._reasoning: list[str] = []
         self._lookahead = options.token_lookahead
         self._text = bytearray()
+        self._forced = 0  # bytes at the end of it that were forced since the last draft
         self._filled: list[tuple[int, int, str]] = []
         self._refused: set[AskKind] = set()
         self._kept = 0  # bytes of the model's own words and numbers that are in the text
@@ -385,7 +387,7 @@ class TextGuide:
             verdict = self._matcher.longest_valid_prefix(draft)
         if verdict.status == "dead" and self._corrections < self._options.max_grammar_corrections:
             found = self._reread(whole, draft)
-            if found is None and begins_again(bytes(self._text), whole):
+            if found is None and begins_again(bytes(self._text), whole, self.account.is_late):
                 yield from self._correct(whole, "the draft begins again, and tells nothing new")
                 return
             if found is not None:
@@ -423,10 +425,10 @@ class TextGuide:
             draft: The draft without what it repeats of the text so far.
         """
         written = bytes(self._text)
-        found = reread(self._start, self._grammar, written, whole)
+        found = self._rereader.reread(written, whole)
         if found is None:
             return None
-        is_again = begins_again(written, whole)
+        is_again = begins_again(written, whole, self.account.is_late)
         # Brackets around nothing of what it says are another value than the draft's.
         if not found.kept and (is_again or content(whole)):
             return None
@@ -493,12 +495,12 @@ class TextGuide:
         """Where in a draft of JSON a value begins of which a part alone would be another value."""
         if not isinstance(self._grammar.source, JsonSchemaSource):
             return None
-        so_far = (bytes(self._text) + draft).decode("utf-8", "replace")
-        end = len((bytes(self._text) + draft[:valid]).decode("utf-8", "ignore"))
-        found = [
-            place for place in (unclear_from(so_far), number_cut(so_far, end)) if place is not None
-        ]
-        return max(0, len(so_far[: min(found)].encode()) - len(self._text)) if found else None
+        told = self._rereader.unsettled(bytes(self._text))
+        so_far = told + draft.decode("utf-8", "replace")
+        end = len(told + draft[:valid].decode("utf-8", "ignore"))
+        places = (unclear_from(so_far, self.account.is_late), number_cut(so_far, end))
+        found = [place for place in places if place is not None]
+        return max(0, len(so_far[: min(found)].encode()) - len(told.encode())) if found else None
 
     def _takes_no_part(self, draft: bytes, start: int, end: int) -> bool:
         """Whether a part of the word or number from `start` on would be another text or value."""
@@ -609,6 +611,7 @@ class TextGuide:
             text = text.rstrip(b" \t\r\n")
         if text and (self._text or not self._may_end_behind(text)):
             self._accept(text)
+            self._forced = len(text)
             yield Forced(token_ids=(), text=text)
 
     def _may_end_behind(self, forced: bytes) -> bool:
@@ -651,7 +654,9 @@ class TextGuide:
     def _without_repetition(self, draft: bytes) -> bytes:
         written = bytes(self._text)
         again = self._answers_as_a_whole()  # It is asked in words to go on.
-        return without_repetition(self._matcher, written, draft, begins_again=again)
+        return without_repetition(
+            self._matcher, written, draft, begins_again=again, forced=self._forced
+        )
 
     def _shortest(self) -> bytes:
         """The shortest completion; nothing where it would be too long to be of use."""
@@ -664,6 +669,7 @@ class TextGuide:
         if not self._matcher.accept_string(text):
             raise AssertionError(f"invariant: {text!r} was found to fit")
         self._text += text
+        self._forced = 0
 
     def _keep(self, text: bytes) -> None:
         """Accept what a model wrote."""

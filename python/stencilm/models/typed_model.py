@@ -23,7 +23,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from stencilm.generation.partial import MISSING, PartialReader
+from stencilm.generation.partial import MISSING, Pace, PartialReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.trace import Event, checked_listener
 from stencilm.generation.typed import Known, raise_with_text
@@ -352,9 +352,11 @@ class TypedModel(ABC):
         Pydantic models and dataclasses come as instances in which what is not written yet is None;
         lists and dicts hold what there is so far. Only what is closed is checked, an open string is
         shown as it grows, an open number is not. `JsonSchema` gives the data so far, and bare texts
-        and those of a `Grammar` come as far as they are written. A step costs what is new in it.
-        Closing the iterator stops the model. Options and errors are those of `__call__`. Where
-        validators refuse the text and it is written again, partial values begin anew.
+        and those of a `Grammar` come as far as they are written. A step costs what is new in it,
+        however long the text is: where a value has many thousand parts that would be copied, it is
+        left out if that would take longer than all else. Closing the iterator stops the model.
+        Options and errors are those of `__call__`. Where validators refuse the text and it is
+        written again, partial values begin anew.
         """
         attempts = self._attempts([prompt], output_type, options)
         asked = next(attempts)
@@ -836,6 +838,9 @@ class TypedModel(ABC):
         return ready
 
 
+_CHARACTERS_FOR_A_PART = 64  # of a text that are copied in the time of an element of a list
+
+
 class Partials:
     """The partial values of a text that comes in pieces."""
 
@@ -844,22 +849,42 @@ class Partials:
         self._start()
 
     def _start(self) -> None:
-        self._text = ""
+        self._texts: list[str] = []
+        self._length = 0
         self._reader = PartialReader(self._output.json_type) if self._output.is_json else None
+        self._pace = Pace()
+        self._is_new = False  # something has come since a value was shown
 
     def feed(self, piece: str | None) -> Any:
-        """What is to be shown after one more piece; `MISSING` for nothing new."""
+        """What is to be shown after one more piece; `MISSING` for nothing new.
+
+        What is new of a very long value waits for a later piece.
+        """
         if piece is None:
             self._start()
             return MISSING
         if self._reader is None:
-            self._text += piece
-            return self._text if piece else MISSING
+            self._texts.append(piece)
+            self._length += len(piece)
+            self._is_new = self._is_new or bool(piece)
+            return self._shown(self._length // _CHARACTERS_FOR_A_PART, self._whole_text)
         try:
             self._reader.feed(piece)
-            return self._reader.value() if self._reader.has_changed() else MISSING
+            self._is_new = self._reader.has_changed() or self._is_new
+            return self._shown(self._reader.size, self._reader.value)
         except BaseException as error:
             raise_with_text(error, self._reader.text, self._output)
+
+    def _shown(self, size: int, show: Callable[[], Any]) -> Any:
+        if not self._is_new or not self._pace.affords(size):
+            return MISSING
+        self._is_new = False
+        return self._pace.shown(show)
+
+    def _whole_text(self) -> str:
+        text = "".join(self._texts)
+        self._texts = [text]
+        return text
 
     def whole(self, text: str) -> Any:
         """The value of the whole text, where it was read; else `MISSING`."""
