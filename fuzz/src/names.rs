@@ -189,8 +189,8 @@ fn walk(grammar: Grammar, what: &str, choices: &mut Choices<'_>, counts: &mut Co
                 counts.texts += 1;
                 for (token, spelled) in (0..).zip(&tokens) {
                     let longer = format!("{text}{spelled}");
-                    let leads_on = texts.iter().any(|text| text.starts_with(&longer));
-                    assert_eq!(found.contains(token), leads_on, "{spelled:?} {}", about());
+                    let is_viable = texts.iter().any(|text| text.starts_with(&longer));
+                    assert_eq!(found.contains(token), is_viable, "{spelled:?} {}", about());
                 }
                 assert_eq!(found.contains(stop), texts.contains(&text.as_str()), "the end {}", about());
             }

@@ -172,7 +172,7 @@ pub enum MatcherError {
         "no tokens of the vocabulary are found that complete the text from here; leave token_budget out, or change the grammar"
     )]
     NoTokensComplete,
-    /// Only single tokens lead on.
+    /// Only single tokens may come.
     #[error("no text completes the grammar from here: a single token must come, which has no text")]
     NoTextCompletes,
     /// Canonical tokens are asked for, and it is not known what they are.

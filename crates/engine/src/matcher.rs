@@ -334,7 +334,7 @@ impl GrammarMatcher {
         tokens
     }
 
-    /// Accepts a token that the grammar allows and the tokenizer would write, if something leads on after it.
+    /// Accepts a token that the grammar allows and the tokenizer would write, if it is viable.
     fn accept_canonical(&mut self, id: u32) -> Result<bool, MatcherError> {
         let is_edge = self.has_token_edge(id)?;
         if is_edge || self.stop_token_ids.contains(&id) {
@@ -342,7 +342,7 @@ impl GrammarMatcher {
         }
         let Some(trail) = &self.trail else { return Ok(false) };
         let Some((cursor, apart)) = trail.after(id) else { return Ok(false) };
-        let verdict = self.verdict.as_ref().map(|verdict| verdict.leads_on(id, apart));
+        let verdict = self.verdict.as_ref().map(|verdict| verdict.is_viable(id, apart));
         if verdict == Some(false) || !self.accept_any(id)? {
             return Ok(false);
         }
@@ -353,11 +353,11 @@ impl GrammarMatcher {
         if verdict == Some(true) {
             return Ok(true);
         }
-        let leads_on = self.probe(|run, here| run.goes_on_after(&encoding, here, id, &cursor));
-        if !matches!(leads_on, Ok(true)) {
+        let is_viable = self.probe(|run, here| run.goes_on_after(&encoding, here, id, &cursor));
+        if !matches!(is_viable, Ok(true)) {
             self.rollback(1)?;
         }
-        leads_on
+        is_viable
     }
 
     /// Whether the text so far may end here as the tokenizer would write it.

@@ -130,8 +130,8 @@ impl Place {
 pub(crate) struct WaysLeft {
     /// Those that were found from each place, by the first token that leads there.
     by_place: FxHashMap<u32, Vec<Arc<WayOut>>>,
-    /// All of them: a token that the grammar asks for has no place in these lists, and what leads on from one place may have been
-    /// found from another.
+    /// All of them: a token that the grammar asks for has no place in these lists, and what goes on from one place may have
+    /// been found from another.
     all: Vec<Arc<WayOut>>,
 }
 

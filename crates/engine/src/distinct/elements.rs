@@ -2,7 +2,7 @@
 //! which two elements must be equal are compared likewise until two are, and then remember only that.
 //!
 //! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration that
-//! no byte and no token leads on from; an array remembers where in it the element under way began. When an element ends, its
+//! no byte and no token goes on from; an array remembers where in it the element under way began. When an element ends, its
 //! canonical JSON text is looked for among those before it.
 //!
 //! A thread within an element stays only if some value that is not there yet can still be completed. Nearly always that is
@@ -81,9 +81,9 @@ impl Run<'_> {
         self.is_exact() && self.machine.keeps_text()
     }
 
-    /// A configuration without its text, where that makes no difference to what leads on: outside of arrays with unique elements, in
-    /// a first element, and in a string that no element has, as long as those arrays may go on with endlessly many values; and
-    /// where two elements are equal in every array in which some must be. `None` where it may make one.
+    /// A configuration without its text, where that makes no difference to what may come: outside of arrays with unique
+    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with endlessly many
+    /// values; and where two elements are equal in every array in which some must be. `None` where it may make one.
     pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(Some(configuration));

@@ -2,7 +2,7 @@
 //!
 //! After some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
 //! thread within such a key stays only while some way to go on is new. Nearly always that is plain to see: no key that is
-//! used begins like this, or some byte leads on that none of them goes on with. Only the ways along the used ones are
+//! used begins like this, or some live byte is one that none of them goes on with. Only the paths along the used ones are
 //! followed further, so a search takes no more steps than these have characters.
 
 use rustc_hash::FxHashSet;

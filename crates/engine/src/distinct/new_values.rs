@@ -114,7 +114,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The level with what leads on and may lead to a new value.
+    /// The level with what is live and may lead to a new value.
     fn with_ways(&mut self, mut level: Level) -> Result<Level, EngineError> {
         let mut alive = ByteSet::EMPTY;
         let mut is_complete = false;

@@ -157,7 +157,7 @@ struct ReservedNames<'a> {
 impl Reader for ReservedNames<'_> {
     type Error = Infallible;
 
-    fn leading(&mut self, state: u32) -> Result<ByteSet, Infallible> {
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Infallible> {
         Ok(self.names.next_bytes(StateId(state)))
     }
 

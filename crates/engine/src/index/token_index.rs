@@ -117,7 +117,7 @@ impl TokenIndex {
         stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(Stretch::target)
     }
 
-    /// The tokens that lead on from a state, in the order of their bytes, each with the state after it.
+    /// The tokens that a state allows, in the order of their bytes, each with the state after it.
     pub fn transitions(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let has_duplicates = !self.vocabulary.duplicates().is_empty();
         self.stretches_of(state).iter().flat_map(move |stretch| {

@@ -21,7 +21,7 @@ use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace, WhitespaceRun
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
 
-/// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
+/// A state is dense when at least this many of the 256 bytes are live: a class such as "any character" or "any letter",
 /// not a choice between a few.
 pub(crate) const WIDE_BYTES: usize = 10;
 
@@ -318,17 +318,17 @@ impl LexemeCache {
         Ok(endless.map(|endless| (endless, longer)))
     }
 
-    /// The bytes that lead on.
+    /// The live bytes.
     pub fn live_bytes(&mut self, dfa: DfaId, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)
     }
 
-    /// Whether any byte leads on.
+    /// Whether any byte is live.
     pub fn goes_on(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         Ok(!self.live_bytes(dfa, state)?.is_empty())
     }
 
-    /// Whether many bytes lead on, and not each to something else, as where one of many names comes.
+    /// Whether many bytes are live, and do not each lead to something else, as where one of many names comes.
     pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         // A language decided by a program reads any letters, and to find the bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);

@@ -85,7 +85,7 @@ impl Expansion {
         }
     }
 
-    /// An expansion from which nothing leads on.
+    /// An expansion from which nothing goes on.
     pub fn nothing(frame: FrameId) -> Expansion {
         let automaton = Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 });
         Expansion::new(frame, automaton, Ways::Listed(Vec::new()))
@@ -181,7 +181,7 @@ impl Expansion {
         }
     }
 
-    /// The bytes with a continuation from a state after the whitespace, perhaps some more.
+    /// The live bytes of a state after the whitespace, perhaps some more.
     pub fn live_bytes(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<ByteSet, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.live_bytes(*dfa, StateId(state)).copied(),
@@ -189,7 +189,7 @@ impl Expansion {
         }
     }
 
-    /// The bytes with a continuation from a state, perhaps some more, where whitespace may be first and `start` is where the
+    /// The live bytes of a state, perhaps some more, where whitespace may be first and `start` is where the
     /// lexeme begins.
     pub fn bytes_from(
         &self,
@@ -203,7 +203,7 @@ impl Expansion {
         }
     }
 
-    /// Whether any byte leads on from a state in which a lexeme is complete.
+    /// Whether any byte is live in a state in which a lexeme is complete.
     pub fn goes_on(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<bool, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.goes_on(*dfa, StateId(state)),

@@ -30,7 +30,7 @@ pub(crate) enum Frame {
     Lexeme(ExprId),
     /// A part with a budget or a temperature ends here.
     End(NodeId),
-    /// Of the entry of a configuration that is the text so far: nothing leads on.
+    /// Of the entry of a configuration that is the text so far: nothing goes on from it.
     Text,
     /// The names declared so far, as a list, on top of a stack: see `distinct/names.rs`.
     Names,

@@ -188,7 +188,7 @@ impl Names {
         }
     }
 
-    /// The bytes that lead on from a state, whichever names may come.
+    /// The live bytes of a state, whichever names may come.
     pub fn next_bytes(&self, state: StateId) -> ByteSet {
         let (mut child, end) = self.children(state);
         let mut bytes = ByteSet::EMPTY;
@@ -199,18 +199,18 @@ impl Names {
         bytes
     }
 
-    /// Those of some bytes that lead on where only some names may come.
+    /// Those of some bytes that are live where only some names may come.
     pub fn bytes_of(&self, filter: &Filter, state: StateId, bytes: &ByteSet) -> ByteSet {
         let (mut child, end) = self.children(state);
-        let mut leading = ByteSet::EMPTY;
+        let mut live = ByteSet::EMPTY;
         while child < end {
             let byte = self.trie.byte(child);
             if bytes.contains(byte) && self.is_alive(filter, StateId(child as u32 + 2)) {
-                leading.insert(byte);
+                live.insert(byte);
             }
             child += self.trie.size(child);
         }
-        leading
+        live
     }
 
     /// The state after one byte, whichever names may come.

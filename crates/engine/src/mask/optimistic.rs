@@ -1,7 +1,7 @@
 //! The optimistic mask: the tokens that may come next, as if every free key and every unique element were new. Narrow threads are
 //! walked through the trie; wide ones take a row and add their crossing tokens.
 //!
-//! A thread is *wide* when many bytes lead on, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
+//! A thread is *dense* when many bytes are live, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
 //! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
 //! Threads are alternatives, so the mask is the union.

@@ -97,7 +97,7 @@ impl Run<'_> {
         if expansion.has_lexemes() {
             threads.push(Entry { head: id.0, state: expansion.start(), ..frame });
         }
-        // Stands for "a single token may come here": no byte leads on from the dead state.
+        // Stands for "a single token may come here": no byte is live in the dead state.
         if !expansion.tokens.is_empty() {
             threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
         }

@@ -520,7 +520,7 @@ impl Reader for OneLexeme<'_> {
     type Error = EngineError;
 
     #[inline]
-    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, EngineError> {
         Ok(*self.lexeme_cache.live_bytes(self.dfa, StateId(state))?)
     }
 
@@ -545,7 +545,7 @@ struct AnyLexeme<'a> {
 impl Reader for AnyLexeme<'_> {
     type Error = EngineError;
 
-    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, EngineError> {
         Ok(self.expansion.bytes_from(self.lexeme_cache, state, self.start)?)
     }
 

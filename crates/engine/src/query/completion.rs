@@ -14,7 +14,7 @@ impl GrammarMatcher {
     ///
     /// # Errors
     /// [`MatcherError::CompletionTooLong`] when it takes more than `max_bytes`, [`MatcherError::NoTextCompletes`] when only
-    /// single tokens that spell no text lead on, and limits.
+    /// single tokens that spell no text may come, and limits.
     pub fn shortest_completion(&mut self, max_bytes: usize) -> Result<Vec<u8>, MatcherError> {
         if self.is_terminated() {
             return Ok(Vec::new());

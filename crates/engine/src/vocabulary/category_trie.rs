@@ -18,7 +18,7 @@ pub(crate) struct Shape {
     pub depth: u32,
     /// How many nodes there are here and below.
     pub size: u32,
-    /// The kinds that lead on from here or from below, as bits.
+    /// The kinds that may come here or below, as bits.
     pub below: u64,
     /// Where its tokens begin, before those of the nodes below.
     tokens: u32,

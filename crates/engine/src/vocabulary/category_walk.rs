@@ -30,10 +30,10 @@ pub(crate) trait Reader: Automaton {
     /// they lead. Gives where the walk stands then, and whether that is as good as where it stood.
     fn reads(&mut self, at: Self::At, next: StateId, ends: bool, nodes: &[u32]) -> (Self::At, bool);
 
-    /// No character of a kind leads on from here.
+    /// No character of a kind may come here.
     fn refuses(&mut self, _at: Self::At, _nodes: &[u32]) {}
 
-    /// Reads a byte that leads to a node of the trie; `None` where it does not lead on. Nothing is made of it where there
+    /// Reads a byte that leads to a node of the trie; `None` where it is dead. Nothing is made of it where there
     /// is no node.
     fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, Self::Stopped>;
 
@@ -123,7 +123,7 @@ fn read_shapes<R: Reader>(
         let (above, end) = (path[shape.depth as usize - 1], index + shape.size as usize);
         match kinds.read(reader, R::state(above), shape.kind)? {
             Read::Dead => {
-                // The last byte of a character never leads on alone.
+                // The last byte of a character is never live alone.
                 if shape.kind != WHITESPACE && shape.kind != OTHER {
                     reader.refuses(above, shapes.places(index));
                 }

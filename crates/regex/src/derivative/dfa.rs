@@ -65,7 +65,7 @@ struct State {
     accepts: Box<[Tag]>,
     /// Whether all transitions are known; before, some may be.
     filled: bool,
-    /// The bytes that lead on, once they are known.
+    /// The live bytes, once they are known.
     live: Option<ByteSet>,
     /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
     saturated: u32,
@@ -204,7 +204,7 @@ impl Dfa {
         &self.states[state.0 as usize].residuals
     }
 
-    /// The bytes that lead on from here.
+    /// The live bytes.
     ///
     /// # Errors
     /// As [`Dfa::next`].

@@ -65,7 +65,7 @@ pub(crate) struct Cursors {
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
     pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
-    /// By place after a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
+    /// By place after a token, the token, and a text that comes in any case: whether it is viable; `None` where the text does
     /// not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }

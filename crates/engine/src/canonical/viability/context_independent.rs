@@ -170,19 +170,19 @@ impl ContextIndependent {
         if let Some(&known) = row.answers.get(&key) {
             return Some(known);
         }
-        // What leads on in runs without end does so in all of them.
+        // What is viable in unbounded runs is so in all of them.
         let class = row.class.as_ref().filter(|_| row.is_endless())?;
         let known = row.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
         known.then_some(true)
     }
 
     /// Keeps what a search has decided.
-    pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, leads_on: bool) {
+    pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, is_viable: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
         let key = (token, after);
         self.bytes += 16;
-        row.answers.insert(key, leads_on);
-        if leads_on
+        row.answers.insert(key, is_viable);
+        if is_viable
             && row.is_endless()
             && row.tokens.contains(token)
             && let Some(class) = row.class.as_ref().and_then(|class| self.classes.get_mut(class))
@@ -255,7 +255,7 @@ impl Run<'_> {
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in row.others.iter().chain(&open) {
-            match within.leads_on(thread.state, place, token)? {
+            match within.is_viable(thread.state, place, token)? {
                 (_, true) => more.push(token),
                 (Some(state), false) if state & IN_WHITESPACE == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
@@ -292,7 +292,7 @@ impl RunFacts {
             let reader = endless(lexeme_cache, *self.character)?;
             let mut within = Within::new(encoding, places, lexeme_cache, &reader);
             for &token in &self.others {
-                if within.leads_on(StateId::START.0, place, token)?.1 {
+                if within.is_viable(StateId::START.0, place, token)?.1 {
                     tokens.insert(token);
                 }
             }

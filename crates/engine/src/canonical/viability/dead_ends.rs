@@ -1,4 +1,4 @@
-//! Masks of many tokens: those are found after which nothing leads on, whatever token came before.
+//! Masks of many tokens: those that are not viable are found, whatever token came before.
 
 use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
 use super::crossing::SuffixesAfter;
@@ -18,7 +18,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 
-/// Tokens of a mask after which nothing leads on.
+/// Tokens of a mask that are not viable.
 #[derive(Clone, Default)]
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
@@ -211,8 +211,8 @@ impl Questions<'_, '_> {
             let Some(whitespace) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
             let known = whitespace_cache.known(encoding, search.places, whitespace.next, *place);
             for (token, numbered_token) in numbered(encoding) {
-                let answers = known.leads_on_anyway(numbered_token, &whitespace);
-                if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
+                let answers = known.is_viable_anyway(numbered_token, &whitespace);
+                if answers.is_some_and(|answers| answers.iter().all(|&is_viable| is_viable != Some(false))) {
                     pending.settle(token);
                 }
             }
@@ -220,7 +220,7 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Asks for the unverified tokens that fit after the token before, and adds those after which nothing leads on.
+    /// Asks for the pending tokens that fit after the token before, and adds those that are not viable.
     fn ask_pending(
         &mut self,
         pending: &Pending<'_>,

@@ -25,7 +25,7 @@ pub(crate) struct EquivalenceClass {
     pub after: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
-    /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
+    /// Once it is known of all whether they are viable, whatever follows: whether all of them are.
     decided: OnceLock<bool>,
 }
 

@@ -42,7 +42,7 @@ impl<'a> Within<'a> {
     }
 
     /// The state after a token from one before it, and whether the lexeme certainly goes on there.
-    pub fn leads_on(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
+    pub fn is_viable(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, rows belong to all that read the same.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
@@ -123,7 +123,7 @@ pub(crate) fn independent_within(
         let steps = &mut steps;
         let mut walk = BytesWalk { lexeme_cache, trie, steps, always: &mut always, perhaps: &mut perhaps };
         let walked = trie
-            .roots(walk.leading(start)?)
+            .roots(walk.live_bytes(start)?)
             .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
         *lexeme_cache.extensions.get() = way;
         walked?;

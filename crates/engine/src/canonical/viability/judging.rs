@@ -63,7 +63,7 @@ impl<'a> Steps<'a> {
         Ok(number)
     }
 
-    /// The number of the state after one byte; `None` where nothing leads on.
+    /// The number of the state after one byte; `None` where it is dead.
     #[inline]
     pub fn step(&mut self, lexeme_cache: &mut LexemeCache, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
         let next = self.reader.next(lexeme_cache, self.states[from as usize].state, byte)?;
@@ -87,8 +87,8 @@ impl<'a> Steps<'a> {
         self.judged.sort_shapes(live, tokens, always, perhaps);
     }
 
-    /// The bytes that lead on from a state.
-    fn leading(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
+    /// The live bytes of a state.
+    fn live_bytes(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
         let Met { state, .. } = self.states[number as usize];
         match self.reader.expansion {
             Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
@@ -115,8 +115,8 @@ pub(crate) struct BytesWalk<'w, 's> {
 impl trie::Reader for BytesWalk<'_, '_> {
     type Error = LimitExceeded;
 
-    fn leading(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
-        self.steps.leading(self.lexeme_cache, state)
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
+        self.steps.live_bytes(self.lexeme_cache, state)
     }
 
     fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {

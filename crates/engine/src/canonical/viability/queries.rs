@@ -1,4 +1,4 @@
-//! The questions that a mask of many tokens asks: what leads on after tokens, by groups of those that are alike, and one by one.
+//! The questions that a mask of many tokens asks: which tokens are viable, by equivalence class and one by one.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ pub(crate) struct Questions<'q, 'r> {
 }
 
 impl Questions<'_, '_> {
-    /// Finds the tokens of which it is not known yet whether they lead on.
+    /// Finds the tokens of which it is not known yet whether they are viable.
     pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, pending: &mut Pending<'_>) {
         // Nearly all masks begin with the row of the only thread that has one.
         let beside = match rows {
@@ -183,22 +183,22 @@ impl Questions<'_, '_> {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
             let decided = if all { Some(true) } else { group.decided(&answer) };
-            let mut leads_on = decided == Some(true)
+            let mut is_viable = decided == Some(true)
                 || !settling.intersect(&group.settling).is_empty()
                 || (decided.is_none() && search.may_come(run, after, &group.settling)?);
-            if !leads_on && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
-                leads_on = true;
+            if !is_viable && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
+                is_viable = true;
                 for &place in group.after.iter().flatten() {
-                    leads_on &=
+                    is_viable &=
                         search.decided(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
                 }
             }
-            pending.decide(here, leads_on);
+            pending.decide(here, is_viable);
         }
         Ok(())
     }
 
-    /// Whether something leads on after a token, where that is known of the rows.
+    /// Whether a token is viable, where the rows know that.
     pub fn known(
         &self,
         token: u32,
@@ -226,7 +226,7 @@ impl Questions<'_, '_> {
             let is_only = self.threads.len() == 1;
             match context_independent.answer(row, token, after) {
                 Some(true) => return Ok(true),
-                // Another thread may lead on where this one does not.
+                // Another thread may have a continuation where this one does not.
                 Some(false) if is_only => return Ok(false),
                 Some(false) => {}
                 None if context_independent.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
@@ -254,13 +254,13 @@ impl Questions<'_, '_> {
         let is_far =
             |whitespace: &BeforeWhitespace| whitespace.are_far(bytes.len()) && self.encoding.is_whitespace(token);
         if let Some((_, answers)) = self.whitespace.as_mut().filter(|(whitespace, _)| is_far(whitespace)) {
-            return answers.leads_on(self.run, self.encoding, &mut self.search, whitespace_cache, token, after);
+            return answers.is_viable(self.run, self.encoding, &mut self.search, whitespace_cache, token, after);
         }
         Ok(self.search_after(here, token, after)? != Some(false))
     }
 
     /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
-    /// nothing was found within the limit. That nothing leads on may be so because a key is taken, or an element not new.
+    /// nothing was found within the limit. There may be no continuation because a key is reserved, or an element not new.
     fn holds_of_lexeme(&self, thread: Entry, found: Option<bool>) -> bool {
         let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ExpansionId(thread.head)).free;
         match found {
@@ -270,8 +270,8 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Asks for the other way of a token within the lexeme of a row which leads on at the place after it: what leads on in both
-    /// is not asked for at this place again, whatever token stands before.
+    /// Asks for the other place after a token that stays within the lexeme of a row and is viable at one place: what is viable
+    /// at both is not asked for at this place again, whatever token stands before.
     fn ask_other_way(
         &mut self,
         thread: Entry,
@@ -293,12 +293,12 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether something leads on after a token that follows a configuration; `None` where the search was given up.
+    /// Whether a token that follows a configuration is viable; `None` where the search was given up.
     fn search_after(&mut self, start: SetId, token: u32, after: CursorId) -> Result<Option<bool>, EngineError> {
         if self.search.looked_in_all > SEARCHED {
             return Ok(None);
         }
         let end = self.search.end_of(self.run, start, token, after)?;
-        self.search.leads_on(self.run, end)
+        self.search.is_viable(self.run, end)
     }
 }

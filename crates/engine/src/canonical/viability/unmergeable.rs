@@ -153,7 +153,7 @@ impl Run<'_> {
             }
             let Some(after) = ways[usize::from(!apart)] else { continue };
             let end = search.end_of(self, configuration, token, after)?;
-            if search.looked_in_all <= SEARCHED && search.leads_on(self, end)? == Some(false) {
+            if search.looked_in_all <= SEARCHED && search.is_viable(self, end)? == Some(false) {
                 found.add(token, apart);
             }
         }

@@ -162,8 +162,8 @@ impl WhitespaceAnswers {
         WhitespaceAnswers { same: before.same, next: before.next }
     }
 
-    /// Whether a token leads on from the place after it.
-    pub fn leads_on(
+    /// Whether a token is viable, from the place after it.
+    pub fn is_viable(
         self,
         run: &mut Run<'_>,
         encoding: &Encoder,
@@ -176,7 +176,7 @@ impl WhitespaceAnswers {
         if kept.undecided.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: after })?;
+        let found = search.is_viable(run, TokenEnd { configuration: self.same, token, place: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
             kept.undecided.insert(key, (), 0);

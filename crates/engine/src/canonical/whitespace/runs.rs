@@ -31,7 +31,7 @@ pub(crate) struct BeforeWhitespace {
 }
 
 impl BeforeWhitespace {
-    /// What [`KnownWhitespace::leads_on`] asks of it, where no token has more bytes than `longest`.
+    /// What [`KnownWhitespace::is_viable`] asks of it, where no token has more bytes than `longest`.
     pub fn bounds(self, longest: usize) -> (usize, bool) {
         (self.left.min(longest + FAR_WHITESPACE), self.is_exact)
     }
@@ -83,7 +83,7 @@ pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 /// Whitespace tokens that fit somewhere, by whether they have a continuation.
 pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
-    pub leading: Vec<u32>,
+    pub viable: Vec<u32>,
     /// Those of which it is not known.
     pub open: Vec<FittingWhitespace>,
 }
@@ -116,15 +116,15 @@ impl FittingWhitespace {
 impl DecidedWhitespace {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&self.leading[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
+        size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
     }
 
     /// What is known of fitting tokens.
     pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
-        let mut decided = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
+        let mut decided = DecidedWhitespace { viable: Vec::new(), open: Vec::new() };
         for &candidate in fitting {
-            match known.leads_on((candidate.number, candidate.len), before, candidate.apart) {
-                Some(true) => decided.leading.push(candidate.token),
+            match known.is_viable((candidate.number, candidate.len), before, candidate.apart) {
+                Some(true) => decided.viable.push(candidate.token),
                 Some(false) => {}
                 None => decided.open.push(candidate),
             }
@@ -136,7 +136,7 @@ impl DecidedWhitespace {
 /// Whitespace tokens at a place, whatever token stands before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
-    /// Those after which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
+    /// Those that are not viable, where no merge joins them with the token before, and where one does; ascending.
     pub dead: [Vec<u32>; 2],
     /// Those of which it is not known.
     pub open: Vec<u32>,
@@ -149,9 +149,9 @@ impl DecidedAnyway {
         // More whitespace than may come is in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
         for (token, candidate) in all {
-            match known.leads_on_anyway(candidate, before) {
+            match known.is_viable_anyway(candidate, before) {
                 Some(answers) => {
-                    let dead = decided.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
+                    let dead = decided.dead.iter_mut().zip(answers).filter(|&(_, is_viable)| is_viable == Some(false));
                     dead.for_each(|(dead, _)| dead.push(token));
                 }
                 None => decided.open.push(token),
@@ -187,7 +187,7 @@ pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Numbere
 pub(crate) struct KnownWay {
     /// How much whitespace must still be allowed after it so that it has a continuation whatever the grammar.
     needs: Option<usize>,
-    /// Whether nothing leads on where no more may come.
+    /// Whether there is no continuation where no more may come.
     is_dead_at_last: bool,
 }
 
@@ -205,18 +205,18 @@ impl KnownWhitespace {
         KnownWhitespace { at, ways }
     }
 
-    /// Whether something leads on after a token, joined with the token before or not; `None` where that is not known.
-    pub fn leads_on(&self, (number, len): NumberedToken, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
+    /// Whether a token is viable, joined with the token before or not; `None` where that is not known.
+    pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
         let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
-        way.leads_on(len, before)
+        way.is_viable(len, before)
     }
 
     /// The same for both ways, where it is known of all in which it fits.
-    pub fn leads_on_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
+    pub fn is_viable_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
         let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
         for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
-            *answer = Some(self.leads_on(candidate, before, apart)?);
+            *answer = Some(self.is_viable(candidate, before, apart)?);
         }
         Some(answers)
     }
@@ -246,7 +246,7 @@ impl KnownWay {
     }
 
     /// Whether there is a continuation after so much whitespace; `None` where that is not known.
-    pub fn leads_on(self, whitespace: usize, before: &BeforeWhitespace) -> Option<bool> {
+    pub fn is_viable(self, whitespace: usize, before: &BeforeWhitespace) -> Option<bool> {
         let left = before.left.checked_sub(whitespace)?;
         if self.needs.is_some_and(|needs| needs <= left) {
             return Some(true);
@@ -256,13 +256,13 @@ impl KnownWay {
 
     fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownWay {
         let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
-        let mut leads_on = |left: usize| is_always_viable(encoding, places, next, token, after, left);
+        let mut is_viable = |left: usize| is_always_viable(encoding, places, next, token, after, left);
         // Nearly always one more character is needed, because the last one goes with what follows.
-        let needs = match leads_on(1) {
-            true if !is_dead_at_last && leads_on(0) => Some(0),
+        let needs = match is_viable(1) {
+            true if !is_dead_at_last && is_viable(0) => Some(0),
             true => Some(1),
-            false if leads_on(FAR_WHITESPACE) => {
-                (2..FAR_WHITESPACE).find(|&left| leads_on(left)).or(Some(FAR_WHITESPACE))
+            false if is_viable(FAR_WHITESPACE) => {
+                (2..FAR_WHITESPACE).find(|&left| is_viable(left)).or(Some(FAR_WHITESPACE))
             }
             false => None,
         };
