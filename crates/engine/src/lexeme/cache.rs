@@ -23,7 +23,7 @@ use crate::vocabulary::tokens::Tokens;
 
 /// A state is dense when at least this many of the 256 bytes are live: a class such as "any character" or "any letter",
 /// not a choice between a few.
-pub(crate) const WIDE_BYTES: usize = 10;
+pub(crate) const DENSE_BYTES: usize = 10;
 
 /// The distinct residuals of a state, ascending; and before them at most so many whitespace bytes of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
@@ -329,15 +329,16 @@ impl LexemeCache {
     }
 
     /// Whether many bytes are live, and do not each lead to something else, as where one of many names comes.
-    pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+    pub fn is_dense(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         // A language decided by a program reads any letters, and to find the bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
         if self.residuals(dfa, state).iter().any(begins) {
             return Ok(true);
         }
-        let is_wide = self.live_bytes(dfa, state)?.len() >= WIDE_BYTES;
+        let is_dense = self.live_bytes(dfa, state)?.len() >= DENSE_BYTES;
         let exprs = &self.deriver.exprs;
-        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
+        Ok(is_dense
+            && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
     }
 
     /// The residual expressions of a state with their tags.

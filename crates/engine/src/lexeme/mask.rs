@@ -29,7 +29,7 @@ pub struct RunsInside {
     pub max: Option<u32>,
 }
 
-/// Tokens from one wide lexeme state.
+/// Tokens from one dense lexeme state.
 pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
     /// one in the trie. Rows of the same characters share it.

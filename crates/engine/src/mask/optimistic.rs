@@ -1,5 +1,5 @@
 //! The optimistic mask: the tokens that may come next, as if every free key and every unique element were new. Narrow threads are
-//! walked through the trie; wide ones take a row and add their crossing tokens.
+//! walked through the trie; dense ones take a row and add their crossing tokens.
 //!
 //! A thread is *dense* when many bytes are live, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
@@ -71,7 +71,7 @@ impl Run<'_> {
             narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
         }
         if let Some((thread, expansion, here)) = greatest {
-            self.add_wide((thread, &expansion), &here, &mut draft)?;
+            self.add_dense((thread, &expansion), &here, &mut draft)?;
         }
         // Several threads before the same whitespace share a row.
         whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -83,7 +83,7 @@ impl Run<'_> {
         let mut plain = Vec::new();
         for (thread, expansion, row) in narrow {
             match row {
-                Some(here) => self.add_wide((thread, &expansion), &here, &mut draft)?,
+                Some(here) => self.add_dense((thread, &expansion), &here, &mut draft)?,
                 None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
             }
@@ -109,7 +109,7 @@ impl Run<'_> {
         Ok(OptimisticMask { row, flipped, joined, cleared, unverified })
     }
 
-    /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
+    /// The row of a thread, if it is dense and its lexeme is not left too often for a row to pay.
     pub(crate) fn row_of(
         &mut self,
         vocabulary: &Tokens,
@@ -126,7 +126,7 @@ impl Run<'_> {
                 let left = expansion.whitespace_left(thread.state);
                 self.lexeme_cache.row_after_whitespace(vocabulary, dfa, whitespace.set, left)?
             }
-            None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
+            None if self.lexeme_cache.is_dense(dfa, StateId(thread.state))? => {
                 self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
             }
             None => return Ok(None),
@@ -137,8 +137,8 @@ impl Run<'_> {
         Ok(Some(here))
     }
 
-    /// Adds the tokens of one wide thread.
-    fn add_wide(
+    /// Adds the tokens of one dense thread.
+    fn add_dense(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the tokens with which a wide thread leaves its lexeme and goes on after it, but for those that are taken.
+    /// Adds the tokens with which a dense thread leaves its lexeme and goes on after it, but for those that are taken.
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
@@ -263,7 +263,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether any byte can come after the lexeme of a wide thread where its row does not know how tokens go on.
+    /// Whether any byte can come after the lexeme of a dense thread where its row does not know how tokens go on.
     fn anything_follows(&mut self, thread: Entry, expansion: &Expansion, here: &RowHere) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
         for &residual in here.row.unkept.iter().flatten() {

@@ -45,7 +45,7 @@ impl Run<'_> {
             };
             let state = StateId(thread.state);
             let memory = self.stacks.members(thread.register);
-            if (memory.seen == NIL && !expansion.has_taken) || !self.lexeme_cache.is_wide(dfa, state)? {
+            if (memory.seen == NIL && !expansion.has_taken) || !self.lexeme_cache.is_dense(dfa, state)? {
                 continue;
             }
             let RowHere { row, .. } = self.lexeme_cache.row(vocabulary, dfa, state)?;

@@ -28,7 +28,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
-/// What is known of the tokens of wide lexemes, by their rows.
+/// What is known of the tokens of dense lexemes, by their rows.
 #[derive(Default)]
 pub(crate) struct ContextIndependent {
     rows: FxHashMap<usize, LexemeFacts>,

@@ -12,7 +12,7 @@ use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
-use crate::lexeme::cache::{LexemeCache, WIDE_BYTES};
+use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
@@ -104,9 +104,9 @@ pub(crate) fn independent_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let is_wide = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
+    let is_dense = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
-    let common = if is_wide && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
+    let common = if is_dense && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
@@ -170,6 +170,6 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
         (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
     };
     // Few tokens keep their ends before all bytes of a state where few may come.
-    let wide = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= WIDE_BYTES).max_by_key(after);
-    Ok(best.1.or_else(wide))
+    let dense = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= DENSE_BYTES).max_by_key(after);
+    Ok(best.1.or_else(dense))
 }

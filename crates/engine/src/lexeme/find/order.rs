@@ -1,6 +1,6 @@
 //! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
-//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes after
+//! Rows are worth a walk for dense states (a string body takes nearly every token), and for lexemes after
 //! whitespace. Other states are walked in their place, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
@@ -127,15 +127,15 @@ impl LexemeCache {
             return found(row);
         }
         let trie = vocabulary.trie();
-        let is_wide = Switch::LexemeAlternatives.is_on()
+        let is_dense = Switch::LexemeAlternatives.is_on()
             && trie.nodes_after(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF;
-        if is_wide && !is_pruned {
+        if is_dense && !is_pruned {
             let same = self.without_redundant(residual)?;
             if same != residual {
                 return Ok(Next::After(Larger::Same(same)));
             }
         }
-        if is_wide && let Some(row) = self.row_of_alternatives(vocabulary, residual)? {
+        if is_dense && let Some(row) = self.row_of_alternatives(vocabulary, residual)? {
             return found(row);
         }
         if !Switch::LexemeNear.is_on() {
