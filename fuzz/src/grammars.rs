@@ -2,7 +2,7 @@
 //!
 //! Nodes are drawn from a pool of those made before as well as made anew, because it takes a node with two users to find
 //! that something is remembered by node which should not be. Half of the grammars are woven from the pool alone, from the
-//! leaves up, so that alternatives begin alike and go on differently.
+//! leaves up, so that alternatives begin the same and go on differently.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Names that a text declares and refers to: masks against all texts of a grammar, each listed with the names declared in it.
 //!
-//! The grammars are trees over two letters, so that names begin alike, stand in one token and are declared twice. A rule that goes
-//! on with the tree makes some of them endless; those are held against the slow twin alone.
+//! The grammars are trees over two letters, so that names begin the same, stand in one token and are declared twice. A rule
+//! that goes on with the tree makes some of them endless; those are held against the slow twin alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

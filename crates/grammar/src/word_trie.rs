@@ -1,5 +1,5 @@
-//! Any of many texts with what follows each, as a trie: texts that begin alike are decided step by step, so that no place
-//! has as many ways as there are texts.
+//! Any of many texts with what follows each, as a trie: texts with a common beginning are decided step by step, so that no
+//! place has as many ways as there are texts.
 
 /// A part of the trie.
 pub(crate) enum Part<'p, N> {

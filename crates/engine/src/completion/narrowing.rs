@@ -44,7 +44,7 @@ const COSTLY: usize = 7;
 const REWRITTEN: u64 = 16;
 
 /// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
-const ALIKE: usize = 3;
+const PER_PLACE: usize = 3;
 
 /// Counts are distinguished however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
@@ -339,10 +339,10 @@ impl Run<'_> {
         let places = self.places_after(endings, configuration)?;
         let mut ranked = Vec::new();
         for place in &places.0 {
-            let tokens = place.tokens.within(mask, ALIKE).into_iter();
+            let tokens = place.tokens.within(mask, PER_PLACE).into_iter();
             ranked.extend(tokens.enumerate().map(|(at, token)| (place.cost, at, token)));
         }
-        ranked.extend(self.edges_of(configuration, mask).into_iter().take(ALIKE).map(|token| (0, 0, token)));
+        ranked.extend(self.edges_of(configuration, mask).into_iter().take(PER_PLACE).map(|token| (0, 0, token)));
         ranked.sort_unstable();
         Ok(ranked.into_iter().map(|(.., token)| token).collect())
     }
@@ -476,7 +476,7 @@ impl Run<'_> {
     }
 
     /// The tokens of a mask that lead to a place and after which so many tokens, or fewer, complete the text; the first of them where
-    /// they are all alike.
+    /// they are all equivalent.
     fn tokens_that_close(
         &mut self,
         endings: &mut Endings,
@@ -512,7 +512,7 @@ impl Run<'_> {
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if let Some(shared) = shared.as_ref().filter(|shared| shared.serves(self, bytes))
-                && (place.hangs_on == HangsOn::Written || shared.ends_alike(self, configuration, bytes)?)
+                && (place.hangs_on == HangsOn::Written || shared.ends_equally(self, configuration, bytes)?)
             {
                 closing.push(token);
                 continue;

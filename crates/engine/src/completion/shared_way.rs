@@ -1,9 +1,9 @@
 //! Which of the tokens that lead to the same place one way to the end serves, where keys or elements must be new.
 //!
-//! After each of them the way is read alike but for the key and the elements that the token is a part of: these are others. So the
-//! way is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from all that are
-//! compared with them, which mostly shows from the string that is being written. Where the order of elements makes no difference, the
-//! one of the first token may take the place of one on the way.
+//! After each of them the path is read the same but for the key and the elements that the token is a part of: these are others.
+//! So the way is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from
+//! all that are compared with them, which mostly shows from the string that is being written. Where the order of elements makes
+//! no difference, the one of the first token may take the place of one on the way.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};
@@ -158,7 +158,7 @@ impl SharedWay {
     }
 
     /// Whether another token ends the same element as the first one, or none as well.
-    pub fn ends_alike(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
+    pub fn ends_equally(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
         let after = run.text.take().map(|text| run.text_after(text, token));

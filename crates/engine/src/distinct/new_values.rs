@@ -197,8 +197,8 @@ impl Run<'_> {
         if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
             bytes.retain(|byte| !byte.is_ascii_digit());
         }
-        let is_alike = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
-        if is_alike || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
+        let is_unchanged = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
+        if is_unchanged || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
             bytes.retain(|&byte| byte != b'0');
         }
         // An exponent was chosen with all its digits.

@@ -162,7 +162,7 @@ impl TokenIndex {
     /// through.
     ///
     /// # Errors
-    /// [`IndexError::TooMuchForced`] where these stretches are very long together: thousands of them may go on alike.
+    /// [`IndexError::TooMuchForced`] where these stretches are very long together: thousands of them may go on the same.
     pub fn forced_states(&self) -> Result<Vec<u32>, IndexError> {
         let mut inside = vec![false; self.automaton.len()];
         for &start in &self.at {

@@ -23,7 +23,7 @@ pub const BYTES_AFTER: u32 = 4 * CHARACTERS_AFTER;
 #[derive(Clone)]
 pub struct RunsInside {
     /// The character, at an address of its own for each lexeme cache: expressions are numbered there. A row that a new lexeme cache
-    /// takes over keeps its address, and has one of the expressions that are numbered alike in all.
+    /// takes over keeps its address, and has one of the expressions that have the same number in all.
     pub character: Arc<ExprId>,
     /// How many may come.
     pub max: Option<u32>,

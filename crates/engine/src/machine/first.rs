@@ -46,8 +46,8 @@ type Steps = u32;
 /// A frame to push and how it gets its register.
 type Step = (FrameId, Register);
 
-/// Lists of frames to push. Those on different ways mostly begin alike, so a list is its last frame and the list before
-/// it, and equal lists are one number: a way is compared and handed on in no time however long it is.
+/// Lists of frames to push. Those on different paths mostly have a common beginning, so a list is its last frame and the list
+/// before it, and equal lists are one number: a way is compared and handed on in no time however long it is.
 #[derive(Default)]
 struct Links {
     /// The list before, the last frame, and how many there are.

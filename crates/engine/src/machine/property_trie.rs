@@ -95,7 +95,7 @@ impl Names {
                 false => others.push(index as u32),
             }
         }
-        // Of a member and a taken name that are spelled alike the member stays: nearly all taken names are members.
+        // Of a member and a reserved name of the same spelling the member stays: nearly all reserved names are members.
         let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
         spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();

@@ -1,9 +1,9 @@
 //! What goes on after a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
 //!
 //! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same, and what goes on up to
-//! the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at all, or strings. So
-//! as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that hold a whole
-//! value are read in each object.
+//! the end of the value depends on nothing but the colon and the value, and values are mostly the same: any at all, or strings.
+//! So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that hold a
+//! whole value are read in each object.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Run<'_> {
         mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<(), EngineError> {
         if !assumed.element && read_within_values(self, crossings.shared_suffixes(), threads, &mut reached)? {
-            debug_assert!(are_read_alike(self, crossings, threads)?, "a value is read alike in all grammars");
+            debug_assert!(are_read_the_same(self, crossings, threads)?, "a value is read the same in all grammars");
             return Ok(());
         }
         self.stacks.join(threads)?;
@@ -110,7 +110,7 @@ fn read_within_values(
 }
 
 /// Whether the same suffixes are found where nothing is kept for other grammars.
-fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
+fn are_read_the_same(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
     run.untracked(|run| {
         let mut within = Vec::new();
         let suffixes = crossings.shared_suffixes();

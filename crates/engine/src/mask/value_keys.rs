@@ -1,4 +1,4 @@
-//! Values that are alike in many grammars: each shape has a number, the same in all grammars of a vocabulary.
+//! Values that are the same in many grammars: each shape has a number, the same in all grammars of a vocabulary.
 //!
 //! Nearly every object of a schema may have members that the schema does not speak of, with any value, and nearly every schema
 //! has strings and numbers. What tokens do within such a value is the same wherever it stands, so it is worth finding once for
@@ -138,7 +138,7 @@ impl Description<'_> {
     fn members(&mut self, id: MembersId) {
         let grammar = self.machine.grammar().clone();
         let members = grammar.members(id);
-        // Names are texts, and objects that have some are hardly alike.
+        // Names are texts, and objects that have some are hardly the same.
         self.fits &=
             members.known.is_empty() && members.free.iter().all(|free| free.taken.is_empty() && free.last.is_none());
         self.words.extend([5, members.free.len() as u32, members.min]);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_alike_in_all_grammars_where_the_values_are() {
+    fn shapes_are_the_same_in_all_grammars_where_the_values_are() {
         let mut shapes = ValueShapes::default();
         let free = JsonSchemaOptions::default();
         let any_order = JsonSchemaOptions { any_order: true, ..free.clone() };

@@ -25,8 +25,8 @@ use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// Of the tokens beside a row so many are taken that begin alike.
-const MAX_ALIKE: u32 = 6;
+/// Of the tokens beside a row so many are taken with the same beginning.
+const MAX_SAME_BEGINNING: u32 = 6;
 
 /// So many visits go by until a layout is measured again, which takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
@@ -378,7 +378,7 @@ impl Preparation {
 
 /// Of ascending tokens the first ones of each way to begin, with their rank there: what begins otherwise mostly leads elsewhere.
 fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
-    let mut alike: FxHashMap<(bool, u8), u32> = FxHashMap::default();
+    let mut by_beginning: FxHashMap<(bool, u8), u32> = FxHashMap::default();
     let ranked = ascending.into_iter().filter_map(move |token| {
         let bytes = tokens.token_bytes(token)?;
         let (has_space, bytes) = bytes.strip_prefix(b" ").map_or((false, bytes), |bytes| (true, bytes));
@@ -387,9 +387,9 @@ fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u
             Some(byte) if byte.is_ascii_whitespace() => b' ',
             first => first.copied().unwrap_or(b' '),
         };
-        let count = alike.entry((has_space, first)).or_default();
+        let count = by_beginning.entry((has_space, first)).or_default();
         *count += 1;
-        (*count <= MAX_ALIKE).then_some((*count - 1, token))
+        (*count <= MAX_SAME_BEGINNING).then_some((*count - 1, token))
     });
     ranked.take(FEW)
 }

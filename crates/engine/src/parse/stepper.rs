@@ -202,7 +202,7 @@ type States = Box<[(u32, bool)]>;
 struct Steps {
     /// The configuration after a byte, and what was unverified on the way.
     by_byte: FxHashMap<(SetId, u8), (SetId, Assumptions)>,
-    /// The same by the states after the byte: bytes that lead all threads to the same states are alike.
+    /// The same by the states after the byte: bytes that lead all threads to the same states are equivalent.
     by_states: FxHashMap<(SetId, States), (SetId, Assumptions)>,
 }
 
@@ -439,8 +439,8 @@ impl Run<'_> {
             false => Some((configuration, self.states_after(configuration, byte)?)),
         };
         let known = &mut self.known.get_or_insert_default().steps[thin];
-        let alike = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
-        let found = match alike {
+        let same_states = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
+        let found = match same_states {
             Some(found) => found,
             None => {
                 self.assumed = Assumptions::default();
@@ -449,7 +449,7 @@ impl Run<'_> {
         };
         let known = &mut self.known.get_or_insert_default().steps[thin];
         known.by_byte.insert((configuration, byte), found);
-        if let (Some(key), None) = (key, alike) {
+        if let (Some(key), None) = (key, same_states) {
             known.by_states.insert(key, found);
         }
         Ok(found)

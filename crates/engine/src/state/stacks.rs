@@ -310,11 +310,11 @@ impl Stacks {
         // The stable sort, because there are often long runs that are sorted.
         threads.sort();
         threads.dedup();
-        let alike = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
+        let is_same = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
         let (mut kept, mut from) = (0, 0);
         while from < threads.len() {
             let first = threads[from];
-            let to = from + threads[from..].iter().take_while(|entry| alike(entry, &first)).count();
+            let to = from + threads[from..].iter().take_while(|entry| is_same(entry, &first)).count();
             threads[kept] = first;
             if to - from > 1 && !self.thin {
                 let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();

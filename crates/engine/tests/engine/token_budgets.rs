@@ -418,10 +418,10 @@ fn masks_hang_on_their_own_text_alone() {
     let (grammar, vocabulary, tokens) = graph();
     // Long names, to which references are long.
     let in_name = |token: &u32| tokens[*token as usize].chars().all(char::is_alphanumeric);
-    are_alike(&grammar, &vocabulary, 60..100, &in_name);
+    masks_are_equal(&grammar, &vocabulary, 60..100, &in_name);
     for (grammar, _) in GRAMMARS {
         let grammar = Arc::new(Grammar::from_ebnf(grammar, "root").unwrap());
-        are_alike(&grammar, &self::vocabulary(true), 8..40, &|token| *token < STOP);
+        masks_are_equal(&grammar, &self::vocabulary(true), 8..40, &|token| *token < STOP);
     }
 }
 
@@ -564,7 +564,7 @@ fn a_mask_that_is_asked_for_again_is_that_of_its_step() {
 
 /// Random texts of a grammar within budgets: calls that were interrupted, with other texts before, give the masks of a grammar that
 /// is new.
-fn are_alike(
+fn masks_are_equal(
     grammar: &Arc<Grammar>,
     vocabulary: &Arc<Vocabulary>,
     budgets: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! What is known of a grammar before there is a text: which nodes read alike, and which bytes their texts may end with.
+//! What is known of a grammar before there is a text: which nodes read the same, and which bytes their texts may end with.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -52,7 +52,7 @@ impl Facts {
         self.base[node.0 as usize]
     }
 
-    /// The first mark around a node's base; nodes of the same base and mark are alike.
+    /// The first mark around a node's base; nodes of the same base and mark are equivalent.
     pub fn mark(&self, node: NodeId) -> Option<NodeId> {
         self.marked[node.0 as usize]
     }

@@ -9,12 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ExprId;
 use stencilm_support::LimitExceeded;
 
-use super::alike::Alike;
 use super::elements::{ArrayState, ArrayStates};
 use super::facts::Facts;
 use super::lexemes::Lexemes;
 use super::members::{Member, MemberList, MemberLists, ObjectForms, Within};
 use super::place::Place;
+use super::representatives::Representatives;
 use super::template::Template;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, MembersId, Node, NodeId};
@@ -77,7 +77,7 @@ pub(super) struct Recogniser<'a> {
     pub template: &'a Template,
     pub objects: &'a mut ObjectForms,
     pub lists: MemberLists,
-    pub alike: Alike,
+    pub representatives: Representatives,
     pub arrays: ArrayStates,
     pub goals: Vec<Goal>,
     index: FxHashMap<(NodeId, u32), GoalId>,
@@ -105,7 +105,7 @@ impl<'a> Recogniser<'a> {
             template,
             objects,
             lists: MemberLists::default(),
-            alike: Alike::default(),
+            representatives: Representatives::default(),
             arrays: ArrayStates::default(),
             goals: Vec::new(),
             index: FxHashMap::default(),

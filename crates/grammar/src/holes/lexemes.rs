@@ -139,7 +139,7 @@ impl Lexemes {
 
     /// The same without the greatest counts of the expression: each count that is left in a hole would be a residual of its
     /// own, and without them there are few. `None` where there are none, or where they may make a difference: what
-    /// is no longer than both read alike is none.
+    /// is no longer than both read the same is none.
     fn places_without_counts(
         &mut self,
         reversed: ExprId,

@@ -118,7 +118,7 @@ impl MemberLists {
     }
 }
 
-/// Members whose values are read alike.
+/// Members whose values are read the same.
 pub(super) struct Group {
     pub value: NodeId,
     /// Known members.

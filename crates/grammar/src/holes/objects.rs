@@ -1,7 +1,7 @@
 //! Objects against a text with holes: their members from the last one on.
 //!
 //! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or another one
-//! that decides the same ([`super::alike`]).
+//! that decides the same ([`super::representatives`]).
 
 use std::rc::Rc;
 
@@ -117,7 +117,7 @@ impl Recogniser<'_> {
         for &(member, start) in found.iter() {
             if is_outside(start)
                 && self.allows(members, list, member)
-                && let Some(list) = self.alike.with(&mut self.lists, (id, members), list, member)
+                && let Some(list) = self.representatives.with(&mut self.lists, (id, members), list, member)
             {
                 with.push((list, start.after(at)));
             }

@@ -262,7 +262,7 @@ mod tests {
 
     /// Numbers that are given are the same one by one and as a trie.
     #[test]
-    fn given_numbers_are_spelled_alike_in_a_trie() {
+    fn given_numbers_are_spelled_the_same_in_a_trie() {
         let given =
             ["0", "-0.0", "7", "7.00", "-12", "120", "1.5", "-0.25", "1e2", "1e12", "1e13", "0.0001", "1e-5", "1e400"];
         for kind in [Kind::Number, Kind::Integer, Kind::Fraction, Kind::Pointless, Kind::Pointed] {

@@ -476,7 +476,7 @@ impl Pass<'_> {
         before: ExprId,
         after: ExprId,
     ) -> NodeId {
-        // One round settles the condition, and the others are all alike.
+        // One round settles the condition, and the others are all the same.
         let mut ways = Vec::new();
         if min == 0 && before == after {
             ways.push(self.builder.sequence(&[]));

@@ -163,15 +163,15 @@ impl CrossingClassesHere<'_> {
         let (crossings, place) = (self.crossings, self.place);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {
             let trie = encoding.tokens().trie();
-            let alike = match suffix {
+            let equivalence = match suffix {
                 Some(suffix) => Equivalence::new(encoding, places, place, crossings.all_ways(suffix).iter().copied()),
                 None => {
                     let tokens = crossings.nodes().filter_map(|node| Some((0, trie.entry_at(node as usize)?)));
                     Equivalence::new(encoding, places, place, tokens)
                 }
             };
-            *self.bytes += alike.memory_bytes();
-            alike
+            *self.bytes += equivalence.memory_bytes();
+            equivalence
         })
     }
 }

@@ -179,7 +179,7 @@ impl Run<'_> {
             questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
         }
         for (thread, here) in &rows {
-            let crossing_decided = questions.ask_alike(
+            let crossing_decided = questions.ask_equivalent(
                 *thread,
                 here,
                 EquivalenceCaches { context_independent, leaving, after },
@@ -254,7 +254,7 @@ impl Questions<'_, '_> {
                 }
             }
         }
-        // Those that begin alike come together, so that the grammar reads what they have in common once.
+        // Those with a common beginning come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
         for Asked { token, apart, after, .. } in asked {
             if !self.ask(token, after, rows, (context_independent, whitespace_cache))? {

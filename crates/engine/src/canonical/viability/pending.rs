@@ -62,7 +62,7 @@ impl<'m> Pending<'m> {
 
     /// Adds those within the lexeme of a row that are known by groups.
     pub fn add_inside(&mut self, row: &IndependentTokens) {
-        let groups = row.known.inside.iter().flat_map(|alike| &alike.groups);
+        let groups = row.known.inside.iter().flat_map(|equivalence| &equivalence.groups);
         groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
     }
 

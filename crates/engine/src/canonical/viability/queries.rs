@@ -58,7 +58,7 @@ impl Run<'_> {
     }
 }
 
-/// What is kept of tokens that are alike.
+/// What is cached of equivalent tokens.
 pub(crate) struct EquivalenceCaches<'k> {
     pub context_independent: &'k ContextIndependent,
     pub leaving: &'k mut CrossingClasses,
@@ -102,7 +102,7 @@ impl Questions<'_, '_> {
 
     /// Asks for the tokens of a row by what follows its lexeme. Those after which the grammar stands at the same place are one
     /// question. Whether those that leave the lexeme were asked for, too.
-    pub fn ask_alike(
+    pub fn ask_equivalent(
         &mut self,
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
@@ -113,22 +113,22 @@ impl Questions<'_, '_> {
             return Ok(false);
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
-        for alike in known.inside.iter() {
+        for equivalence in known.inside.iter() {
             let answer = |token, place| context_independent.answer(&here.row, token, place);
-            if alike.groups.iter().all(|group| group.decided(answer).is_some()) {
-                for group in &alike.groups {
+            if equivalence.groups.iter().all(|group| group.decided(answer).is_some()) {
+                for group in &equivalence.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
                     pending.decide(tokens, group.decided(answer) == Some(true));
                 }
                 continue;
             }
-            let Some(&(_, one)) = alike.groups.first().and_then(|group| group.tokens.first()) else { continue };
+            let Some(&(_, one)) = equivalence.groups.first().and_then(|group| group.tokens.first()) else { continue };
             let mut state = thread.state;
             for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
                 state = expansion.step(self.run.lexeme_cache, state, byte)?.0;
             }
             let after = self.run.after_state(thread, &expansion, state)?;
-            self.settle_alike(after, alike, answer, |_, _| true, pending)?;
+            self.settle_equivalent(after, equivalence, answer, |_, _| true, pending)?;
         }
         let row = &here.row;
         let Some(leaving) = row.only_leaving() else { return Ok(false) };
@@ -141,15 +141,15 @@ impl Questions<'_, '_> {
         let crossings = leaving.crossings(vocabulary);
         let mut leaving = leaving_rows.here(row, crossings, self.place);
         if let Some(ending) = ending {
-            let alike = leaving.with(self.encoding, self.search.places, None);
-            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), pending)?;
+            let equivalence = leaving.with(self.encoding, self.search.places, None);
+            self.settle_equivalent(start, equivalence, |_, _| None, |_, token| ending.set.contains(token), pending)?;
         }
         let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
-            let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
-            if alike.keep_ends_before(&suffix.certain) {
+            let equivalence = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
+            if equivalence.keep_ends_before(&suffix.certain) {
                 if !pending.by_groups {
-                    let ways = alike.groups.iter().flat_map(|group| &group.tokens);
+                    let ways = equivalence.groups.iter().flat_map(|group| &group.tokens);
                     ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| pending.settle(token));
                 }
                 continue;
@@ -158,28 +158,29 @@ impl Questions<'_, '_> {
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = crossings.suffixes().depth(suffix.node as usize);
             let after = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), pending)?;
+            self.settle_equivalent(after, equivalence, |_, _| None, |way, _| crossings.has_way(way), pending)?;
         }
         Ok(true)
     }
 
     /// Asks for equivalent tokens, as far as they are here, what the next characters decide after a configuration. Some are
     /// already decided to be viable.
-    fn settle_alike(
+    fn settle_equivalent(
         &mut self,
         after: SetId,
-        alike: &Equivalence,
+        equivalence: &Equivalence,
         answer: impl Fn(u32, CursorId) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
         pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
         let settling = search.settling_bytes(run, after)?;
-        let all = !settling.intersect(&alike.settling).is_empty() || search.may_come(run, after, &alike.settling)?;
+        let all = !settling.intersect(&equivalence.settling).is_empty()
+            || search.may_come(run, after, &equivalence.settling)?;
         if all && pending.by_groups {
             return Ok(());
         }
-        for group in &alike.groups {
+        for group in &equivalence.groups {
             let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
             let decided = if all { Some(true) } else { group.decided(&answer) };

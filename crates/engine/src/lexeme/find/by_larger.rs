@@ -177,8 +177,8 @@ impl LexemeCache {
                     continue;
                 }
                 passed.insert(node as u32);
-                let Move { relation, ends_alike } = both.moved(before, trie.byte(node))?;
-                if !ends_alike {
+                let Move { relation, ends_equally } = both.moved(before, trie.byte(node))?;
+                if !ends_equally {
                     not_here.push(node as u32);
                 }
                 match relation {
@@ -255,7 +255,7 @@ struct Both<'a> {
 struct Move {
     relation: Relation,
     /// Whether both match there or neither.
-    ends_alike: bool,
+    ends_equally: bool,
 }
 
 /// How the states of a pair differ.
@@ -315,8 +315,8 @@ impl Both<'_> {
             return Ok(known);
         }
         let moved = match self.step(self.pairs[number], byte)? {
-            None => Move { relation: Relation::Back, ends_alike: true },
-            Some((pair, ends_alike)) => Move { relation: self.relation(pair, 0)?, ends_alike },
+            None => Move { relation: Relation::Back, ends_equally: true },
+            Some((pair, ends_equally)) => Move { relation: self.relation(pair, 0)?, ends_equally },
         };
         if let Some(moves) = self.moves.get_mut(number) {
             moves[usize::from(byte)] = Some(moved);
@@ -330,8 +330,8 @@ impl Both<'_> {
         }
         let mut matter = self.matter[0];
         for byte in self.live_bytes(self.pairs[number])?.iter() {
-            let Move { relation, ends_alike } = self.moved(number, byte)?;
-            if !ends_alike || relation != Relation::Back {
+            let Move { relation, ends_equally } = self.moved(number, byte)?;
+            if !ends_equally || relation != Relation::Back {
                 matter.insert(byte);
             }
         }
@@ -373,8 +373,8 @@ impl Both<'_> {
             return Ok(false);
         }
         for byte in live.iter() {
-            let Some((pair, ends_alike)) = self.step(pair, byte)? else { return Ok(false) };
-            if !ends_alike || self.relation(pair, depth + 1)? != Relation::Back {
+            let Some((pair, ends_equally)) = self.step(pair, byte)? else { return Ok(false) };
+            if !ends_equally || self.relation(pair, depth + 1)? != Relation::Back {
                 return Ok(false);
             }
         }

@@ -524,7 +524,7 @@ impl Lowering<'_> {
     fn needed_elements(&self, items: &Items, rules: &[Contains], at: SchemaId) -> Branch {
         let values = |place: usize| items.at(place).iter().map(|element| element.value);
         let least = items.min.max(if items.must_repeat() { 2 } else { 0 }) as usize;
-        // The places after the leading ones are all alike.
+        // The places after the leading ones are all the same.
         let at_places = (0..least.min(items.prefix.len() + 1)).filter_map(|place| {
             let what = if items.must_repeat() && place < 2 { What::Second } else { What::Element(place) };
             Need::of_any(values(place), at, what)

@@ -188,8 +188,8 @@ impl<'a> Lowering<'a> {
             if is_declared || required.is_some() || forbidden.is_some() || !rules.is_met_by_keys(&key.some) {
                 continue;
             }
-            let is_alike = |other: &KnownKey| other.some == key.some && *other.known.value == *key.known.value;
-            match groups.iter_mut().find(|(_, first)| is_alike(first)) {
+            let is_same = |other: &KnownKey| other.some == key.some && *other.known.value == *key.known.value;
+            match groups.iter_mut().find(|(_, first)| is_same(first)) {
                 Some((places, _)) => places.push(place),
                 None => groups.push((vec![place], key)),
             }

@@ -55,7 +55,7 @@ pub(crate) struct Values<'a> {
     /// Nodes of other values, by depth.
     pub(super) others: Vec<Map<Box<[Term]>, NodeId>>,
     /// Nodes of schemas that mean the same as others, by what they say and by depth.
-    pub(super) alike: Map<Box<[u8]>, NodeId>,
+    pub(super) by_key: Map<Box<[u8]>, NodeId>,
     /// Where what a schema says is written to be looked up.
     pub(super) key: Key,
     /// Where what a value comes to is collected; empty between values.

@@ -24,7 +24,7 @@ impl<'a> Lowering<'a> {
         }
         let mut key = crate::json_schema::normal_form::structural_key::Key::default();
         let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
-        if has_key && let Some(known) = self.marking().alike.get(&*key.said) {
+        if has_key && let Some(known) = self.marking().by_key.get(&*key.said) {
             let known = known.clone();
             self.normal.note_used(&key.schemas);
             self.marking().values.insert(all.into(), known.clone());
@@ -34,7 +34,7 @@ impl<'a> Lowering<'a> {
         let ways: Rc<[Way]> = ways.into();
         self.marking().values.insert(all.into(), ways.clone());
         if has_key && !ways.is_empty() {
-            self.marking().alike.insert(key.said.into(), ways.clone());
+            self.marking().by_key.insert(key.said.into(), ways.clone());
         }
         Ok(ways)
     }

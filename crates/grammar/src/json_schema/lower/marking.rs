@@ -125,7 +125,7 @@ pub(crate) struct Marking<'a> {
     /// The ways to write values that were met, by what is asked of them.
     pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
     /// The same by what schemas say, where they mean the same.
-    pub(super) alike: Map<Box<[u8]>, Rc<[Way]>>,
+    pub(super) by_key: Map<Box<[u8]>, Rc<[Way]>>,
     /// Members that were written, by their names and the ways to write their values: many tools have the same.
     pub(super) arguments: Map<(Box<str>, Box<[Way]>), NodeId>,
     /// Fixed texts, and whether whitespace may stand before them.
@@ -174,7 +174,7 @@ impl<'a> Marking<'a> {
             patterns: Map::default(),
             names: Map::default(),
             values: Map::default(),
-            alike: Map::default(),
+            by_key: Map::default(),
             arguments: Map::default(),
             texts: Map::default(),
             optional: Map::default(),

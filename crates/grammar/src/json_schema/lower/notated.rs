@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
         }
         let mut key = Key::default();
         let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
-        if has_key && let Some(&known) = notated.alike[which].get(&*key.said) {
+        if has_key && let Some(&known) = notated.by_key[which].get(&*key.said) {
             self.normal.note_used(&key.schemas);
             notated.values[which].insert(all.into(), known);
             return Ok(known);
@@ -130,7 +130,7 @@ impl<'a> Lowering<'a> {
         let notated = self.notated();
         notated.values[which].insert(all.into(), node);
         if has_key {
-            notated.alike[which].insert(key.said.into(), node);
+            notated.by_key[which].insert(key.said.into(), node);
         }
         notated.work.push(Value { rule, node, all: all.into(), in_one_way });
         Ok(node)

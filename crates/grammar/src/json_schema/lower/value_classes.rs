@@ -18,7 +18,7 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, with};
 use crate::json_schema::read::schema::SchemaId;
 
-/// Values that are alike in all that is asked of elements.
+/// Values that are equivalent in all that is asked of elements.
 struct ValueClass {
     terms: Vec<Term>,
     /// Whether they meet what is asked at some place, for each of the different things that are.

@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
         let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
         let known = if has_key {
             key.said.extend_from_slice(&depth.to_le_bytes());
-            self.values.alike.get(&*key.said).copied()
+            self.values.by_key.get(&*key.said).copied()
         } else {
             None
         };
@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
         let node = if containers.is_empty() {
             let node = self.lexeme(expr);
             if let Some(said) = said.filter(|_| expr != ExprId::NOTHING) {
-                self.values.alike.insert(said.into(), node);
+                self.values.by_key.insert(said.into(), node);
             }
             self.reasons.add(node, at, branches);
             node
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
             let rule = self.builder.declare_rule(self.schemas.place(at));
             let node = self.builder.node(Node::Rule(rule));
             if let Some(said) = said {
-                self.values.alike.insert(said.into(), node);
+                self.values.by_key.insert(said.into(), node);
             }
             let (containers, branches) = (std::mem::take(containers), std::mem::take(branches));
             self.work.push(Task { rule, node, at, depth, scalars: expr, containers, branches });

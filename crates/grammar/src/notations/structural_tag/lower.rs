@@ -15,7 +15,7 @@ use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Document, JsonId};
 use crate::notations::combine;
 
-/// Equal schemas that are written alike are one.
+/// Equal schemas of the same spelling are one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct SchemaKey<'t> {
     pub text: &'t str,

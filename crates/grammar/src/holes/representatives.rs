@@ -56,14 +56,14 @@ struct Counts {
 
 /// The lists of one recogniser that stand for others.
 #[derive(Default)]
-pub(super) struct Alike {
+pub(super) struct Representatives {
     /// By object and what is decided the first list that decides it.
     lists: FxHashMap<(MembersId, Decided), MemberList>,
     /// By object and list the one that stands for it, where that was asked for.
     stands_for: FxHashMap<(MembersId, MemberList), Option<MemberList>>,
 }
 
-impl Alike {
+impl Representatives {
     /// A list with one more member, or one that decides the same; `None` where no object has these members, whatever comes
     /// before them.
     pub fn with(
