@@ -323,9 +323,9 @@ impl Maker {
         // Keys of the second class begin with a letter of their own; those of the first may, too.
         let first = exprs.literal([&b""[..], b"b"][class.min(1)]);
         let mut key = exprs.concat_all(&[quote, first, body, quote]);
-        let endless = exprs.bytes(plain);
-        let endless = exprs.repeat(endless, 0, None);
-        let endless = exprs.concat_all(&[quote, first, endless, quote]);
+        let infinite = exprs.bytes(plain);
+        let infinite = exprs.repeat(infinite, 0, None);
+        let infinite = exprs.concat_all(&[quote, first, infinite, quote]);
         let mut taken: Vec<Arc<str>> = known.iter().map(|member| member.name.clone()).collect();
         if choices.chance(3) {
             taken.push("bc".into());
@@ -336,10 +336,10 @@ impl Maker {
         let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
         let space = self.builder.key_space(key, &names).unwrap_or_else(|_| {
             // All of them are taken.
-            key = endless;
-            KeySpace::Endless
+            key = infinite;
+            KeySpace::Infinite
         });
-        let some = some.filter(|_| !matches!(space, KeySpace::Few(_)));
+        let some = some.filter(|_| !matches!(space, KeySpace::Finite(_)));
         FreeMembers { key, space, taken: taken.into(), value, some, last: None }
     }
 

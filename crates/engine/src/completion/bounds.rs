@@ -5,9 +5,9 @@
 //! Where a part holds itself after other bytes, they are gone through once for every byte of a token; where nothing at all
 //! need come before, there is no bound.
 //!
-//! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. What other keys and elements
-//! take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask allows is
-//! decided by real ways however far the end is.
+//! Keys of which infinitely many go on differ from those that the object has by a few bytes at most. What other keys and
+//! elements take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask
+//! allows is decided by real ways however far the end is.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
@@ -107,9 +107,9 @@ fn must_have(
     })
 }
 
-/// Whether the keys of each class may go on endlessly wherever they are.
-fn are_keys_endless(members: &Members) -> bool {
-    members.free.iter().all(|free| free.space == KeySpace::Endless)
+/// Whether the keys of each class may go on in infinitely many ways wherever they are.
+fn are_keys_infinite(members: &Members) -> bool {
+    members.free.iter().all(|free| free.space == KeySpace::Infinite)
 }
 
 /// Whether what completes an array hangs on what its elements are.
@@ -136,11 +136,11 @@ impl Bounds {
             opens: Vec::new(),
             is_exact: !run.machine.has_names()
                 && grammar.all_items().iter().all(|items| !is_about(items))
-                && grammar.all_members().iter().all(are_keys_endless),
+                && grammar.all_members().iter().all(are_keys_infinite),
             fresh: None,
             references: measured.references,
         };
-        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_endless) {
+        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_infinite) {
             bounds.fresh = Some(Fresh::new(run, measured, costs)?);
         }
         for lexeme in lexemes_of(grammar) {
@@ -276,13 +276,13 @@ impl Bounds {
         }
         for free in &members.free {
             let new = match &self.fresh {
-                Some(fresh) if free.space != KeySpace::Endless => fresh.of_key(free.key),
+                Some(fresh) if free.space != KeySpace::Infinite => fresh.of_key(free.key),
                 _ => cost(free.key).saturating_add(NEW_KEY),
             };
             let key = new.max(cost(free.key));
             let all = member(key, free.value);
             dearest_free = dearest_free.max(all);
-            if free.space == KeySpace::Endless && free.last.is_none() {
+            if free.space == KeySpace::Infinite && free.last.is_none() {
                 cheapest_free = cheapest_free.min(all);
             }
             if let Some(some) = free.some {
@@ -297,9 +297,9 @@ impl Bounds {
             }
         }
         if members.min > needed {
-            // Those that are cheaper may be there already; keys that go on endlessly never all are.
-            let is_endless = members.whole_others().any(|free| free.space == KeySpace::Endless);
-            let cheapest = match is_endless {
+            // Those that are cheaper may be there already; of infinitely many keys never all are.
+            let is_infinite = members.whole_others().any(|free| free.space == KeySpace::Infinite);
+            let cheapest = match is_infinite {
                 true => cheapest_free,
                 false => dearest.max(dearest_free),
             };

@@ -263,7 +263,7 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
 /// one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
 pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<bool, EngineError> {
     let grammar = run.machine.grammar().clone();
-    for free in members.free.iter().filter(|free| free.space == KeySpace::Endless) {
+    for free in members.free.iter().filter(|free| free.space == KeySpace::Infinite) {
         let key = run.lexeme_cache.import(grammar.exprs(), free.key)?;
         if !has_many_everywhere(run, key, MANY, NEW_KEY)? {
             return Ok(false);
@@ -419,7 +419,7 @@ mod tests {
 
     use super::*;
 
-    /// Finitely many values each, most of them of endlessly many texts.
+    /// Finitely many values each, most of them of infinitely many texts.
     const NUMBERS: [&str; 7] = [
         r"-?(0|[1-9][0-9]?)(\.0+)?",
         r"(0|1|12)(\.[05]0*)?",

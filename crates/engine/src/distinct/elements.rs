@@ -6,8 +6,8 @@
 //! canonical JSON text is looked for among those before it.
 //!
 //! A thread within an element stays only if some value that is not there yet can still be completed. Nearly always that is
-//! plain to see: something *rich*, with endlessly many values, is still to come, as the body of a string or more members of
-//! an open object. Else a completion is searched for, nearest first, until a new value or something rich is found.
+//! plain to see: something with infinitely many values, is still to come, as the body of a string or more members of
+//! an open object. Else a completion is searched for, nearest first, until a new value or something infinite is found.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, Repeats, canonical_json};
@@ -82,8 +82,8 @@ impl Run<'_> {
     }
 
     /// A configuration without its text, where that makes no difference to what may come: outside of arrays with unique
-    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with endlessly many
-    /// values; and where two elements are equal in every array in which some must be. `None` where it may make one.
+    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with infinitely
+    /// many values; and where two elements are equal in every array in which some must be. `None` where it may make one.
     pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(Some(configuration));
@@ -336,10 +336,10 @@ impl Run<'_> {
         arrays
     }
 
-    /// Whether endlessly many values may still come in all of these arrays.
+    /// Whether infinitely many values may still come in all of these arrays.
     fn may_all_go_on(&mut self, arrays: &[(FrameId, u32)]) -> Result<bool, EngineError> {
         for &(frame, register) in arrays {
-            if !self.is_frame_rich(frame, register)? {
+            if !self.is_frame_infinite(frame, register)? {
                 return Ok(false);
             }
         }

@@ -88,7 +88,7 @@ impl WithExponents {
             }
             places.push(Place { text: [&small, digits].concat(), rest: behind(deriver, fraction, digits)? });
             small.push(b'0');
-            // Where zeros lead nowhere else, digits after them would be of endlessly many numbers.
+            // Where zeros lead nowhere else, digits after them would be of infinitely many numbers.
             let next = deriver.after(fraction, b'0')?;
             fraction = if next == fraction { ExprId::NOTHING } else { next };
         }

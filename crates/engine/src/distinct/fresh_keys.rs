@@ -29,7 +29,7 @@ struct Place<'k> {
 impl Run<'_> {
     /// Whether a thread reads a key that may turn out to be one that cannot be new.
     pub(crate) fn may_run_out(&self, expansion: &Expansion, thread: Entry) -> bool {
-        expansion.uneven && (expansion.has_taken || self.stacks.members(thread.register).seen != NIL)
+        expansion.locally_finite && (expansion.has_taken || self.stacks.members(thread.register).seen != NIL)
     }
 
     /// Whether the key that a thread is within can still become a new one.

@@ -302,7 +302,7 @@ impl Run<'_> {
             bounds.any(|(index, (_, max))| counts & (1 << index) != 0 && max.is_some())
         };
         for element in items.rest.iter().filter(|element| !has_max(element.counts)) {
-            if self.is_endless(element.value)? {
+            if self.is_element_infinite(element.value)? {
                 return Ok(true);
             }
         }
@@ -318,11 +318,11 @@ impl Run<'_> {
             if items.repeats != (Repeats::Never { counted: false }) {
                 continue;
             }
-            let mut endless = true;
+            let mut infinite = true;
             for element in items.elements() {
-                endless &= self.is_endless(element.value)?;
+                infinite &= self.is_element_infinite(element.value)?;
             }
-            if endless {
+            if infinite {
                 continue;
             }
             if !items.contains.is_empty() && !self.can_count_unique(items)? {
@@ -336,14 +336,14 @@ impl Run<'_> {
                 continue;
             }
             if !items.prefix.is_empty() {
-                // What was chosen before cannot take all values of a place that has endlessly many.
+                // What was chosen before cannot take all values of a place that has infinitely many.
                 let last = (items.min as usize - 1).min(items.prefix.len());
                 for place in 1..=last {
-                    let mut endless = false;
+                    let mut infinite = false;
                     for element in items.at(place) {
-                        endless |= self.is_endless(element.value)?;
+                        infinite |= self.is_element_infinite(element.value)?;
                     }
-                    if !endless {
+                    if !infinite {
                         return Err(EngineError::NotRun(
                             "an array whose elements must differ, with values that may run out at a leading place that it must \
                              have,",

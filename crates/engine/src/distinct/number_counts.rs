@@ -291,7 +291,7 @@ impl NumberCounts {
         let Some(split) = WithExponents::of(deriver, residual, written)? else {
             return self.is_counted_left(deriver, residual, begun, seen);
         };
-        // Endlessly many are not counted.
+        // Infinitely many are not counted.
         if self.count(deriver, split.members, Part::First)?.is_none() {
             return Ok(None);
         }

@@ -296,7 +296,7 @@ impl LexemeCache {
 
     /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
     /// that one reads. `None` where these are none or not few, or not all that distinguishes the states.
-    pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
+    pub fn nearly_unbounded(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
         // A bound that saturation leaves out is further away than any token is long.
         if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
             return Ok(None);
@@ -314,8 +314,8 @@ impl LexemeCache {
         let &Expr::Bytes(end) = self.deriver.exprs.get(tail) else { return Ok(None) };
         let Some(Some(runs)) = self.classes.get(&character) else { return Ok(None) };
         let Some(longer) = runs.few_longer(max, end) else { return Ok(None) };
-        let endless = self.dfas[dfa.0 as usize].endless(&mut self.deriver, &mut self.saturation, state)?;
-        Ok(endless.map(|endless| (endless, longer)))
+        let unbounded = self.dfas[dfa.0 as usize].unbounded(&mut self.deriver, &mut self.saturation, state)?;
+        Ok(unbounded.map(|unbounded| (unbounded, longer)))
     }
 
     /// The live bytes.

@@ -47,7 +47,7 @@ pub struct Expansion {
     /// Whether it reads the free keys of an object, whose text must be remembered.
     pub free: bool,
     /// Whether the free keys run out after some beginnings, so that a key that has begun may turn out not to be new.
-    pub uneven: bool,
+    pub locally_finite: bool,
     /// Whether the object of the free keys has names that they must not have.
     pub has_taken: bool,
     /// The object whose key comes here.
@@ -76,7 +76,7 @@ impl Expansion {
             opens: Vec::new(),
             nullable: false,
             free: false,
-            uneven: false,
+            locally_finite: false,
             has_taken: false,
             members: None,
             class: 0,

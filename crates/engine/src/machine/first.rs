@@ -262,8 +262,8 @@ impl Machine {
             }
             let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, cases)?;
             let (class, has_taken) = (class as u32, !free.taken.is_empty());
-            let uneven = free.space != KeySpace::Endless;
-            expansions.push(Expansion { free: true, uneven, has_taken, members: Some(id), class, ..expansion });
+            let locally_finite = free.space != KeySpace::Infinite;
+            expansions.push(Expansion { free: true, locally_finite, has_taken, members: Some(id), class, ..expansion });
         }
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {

@@ -144,7 +144,7 @@ impl Machine {
     }
 
     /// An expansion for all questions about the next token, where that begins in it, and the state in which its lexemes begin
-    /// there: with counts too large to matter left out. Where lexemes without these are known, as the endless string nearly
+    /// there: with counts too large to matter left out. Where lexemes without these are known, as the unbounded string nearly
     /// always is, it reads those: what their automaton has met is laid out already.
     ///
     /// # Errors

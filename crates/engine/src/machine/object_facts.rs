@@ -8,15 +8,15 @@ use stencilm_support::memory;
 use crate::machine::property_trie::Names;
 
 /// Whether the keys of some class run out in all, not only after some beginning.
-pub(crate) fn has_few(members: &Members) -> bool {
-    members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)))
+pub(crate) fn has_finite(members: &Members) -> bool {
+    members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)))
 }
 
 /// How many members there may be that nothing names; `None` without end.
 pub(crate) fn most_free(members: &Members) -> Option<usize> {
     members.whole_others().try_fold(0usize, |sum, free| match free.space {
-        KeySpace::Few(count) => Some(sum.saturating_add(count as usize)),
-        KeySpace::Endless | KeySpace::Uneven => None,
+        KeySpace::Finite(count) => Some(sum.saturating_add(count as usize)),
+        KeySpace::Infinite | KeySpace::LocallyFinite => None,
     })
 }
 

@@ -148,9 +148,9 @@ impl Description<'_> {
         for free in &members.free {
             self.expr(free.key);
             self.words.extend(match free.space {
-                KeySpace::Endless => [0, 0],
-                KeySpace::Uneven => [1, 0],
-                KeySpace::Few(count) => [2, count],
+                KeySpace::Infinite => [0, 0],
+                KeySpace::LocallyFinite => [1, 0],
+                KeySpace::Finite(count) => [2, count],
             });
             self.node(free.value);
             self.words.push(u32::from(free.some.is_some()));

@@ -53,7 +53,7 @@ impl Run<'_> {
                 // Then the thread was walked like a narrow one, and the unverified tokens are known from there.
                 continue;
             }
-            if expansion.uneven {
+            if expansion.locally_finite {
                 self.tokens_towards_used_keys(vocabulary, &expansion, thread, tokens);
             }
             let so_far = self.stacks.text(memory.text);

@@ -106,7 +106,7 @@ pub(crate) struct Assumptions {
     /// Nor a new one, but an element taken for one that was there before, of an array of which two must be equal.
     pub repeat: bool,
     /// The token ends within a key of which only few may go on, after or beside others.
-    pub uneven: bool,
+    pub locally_finite: bool,
     /// Not of the key, but of the thread that this is said of: it began within the token.
     pub later: bool,
 }
@@ -115,7 +115,7 @@ impl Assumptions {
     /// Whether anything was taken for new.
     #[inline]
     pub fn is_any(&self) -> bool {
-        self.seen | self.taken | self.whole | self.element | self.repeat | self.uneven
+        self.seen | self.taken | self.whole | self.element | self.repeat | self.locally_finite
     }
 }
 
@@ -583,11 +583,11 @@ impl Run<'_> {
         if self.is_exact() && expansion.free && state & IN_WHITESPACE == 0 {
             moved.register = self.register_after(&expansion, thread.register, byte);
         }
-        if expansion.uneven && !self.is_exact() {
-            self.assumed.uneven |= self.may_run_out(&expansion, moved);
+        if expansion.locally_finite && !self.is_exact() {
+            self.assumed.locally_finite |= self.may_run_out(&expansion, moved);
         }
         let stays = !accepts || expansion.goes_on(self.lexeme_cache, state)?;
-        if stays && (!expansion.uneven || !self.is_exact() || self.can_be_new(&expansion, moved)?) {
+        if stays && (!expansion.locally_finite || !self.is_exact() || self.can_be_new(&expansion, moved)?) {
             threads.push(moved);
         }
         if !accepts {

@@ -145,7 +145,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         let id = ExpansionId(thread.head);
         let expansion = self.run.machine.fork(id);
         // A token that ends within such a key may leave no new one.
-        assumed.uneven |= expansion.uneven && self.run.may_run_out(expansion, thread);
+        assumed.locally_finite |= expansion.locally_finite && self.run.may_run_out(expansion, thread);
         assumed.repeat |= self.run.hangs_on_a_repeat(thread);
         // The thread whose mask is asked for is in such a state already.
         let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
@@ -405,7 +405,8 @@ impl<'r, 'a> Walk<'r, 'a> {
                 if !left_below(node) {
                     return Ok(None);
                 }
-                let (next, Assumptions { seen, taken, element, repeat, uneven, .. }) = run.known_step(set, byte)?;
+                let (next, Assumptions { seen, taken, element, repeat, locally_finite, .. }) =
+                    run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
                 let whole = assumed.whole || seen || taken;
                 let assumed = Assumptions {
@@ -414,7 +415,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     whole,
                     element: assumed.element || element,
                     repeat: assumed.repeat || repeat,
-                    uneven: assumed.uneven || uneven,
+                    locally_finite: assumed.locally_finite || locally_finite,
                     later: true,
                 };
                 Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, assumed)))
@@ -477,7 +478,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             let tag = expansion.accepts(self.run.lexeme_cache, spot.state)[index];
             self.run.follow(&expansion, tag, thread, &mut threads)?;
         }
-        let Assumptions { seen, taken, element, uneven, .. } = self.run.assumed;
+        let Assumptions { seen, taken, element, locally_finite, .. } = self.run.assumed;
         let assumed = Assumptions {
             seen: before.seen || seen,
             taken: before.taken || taken,
@@ -485,7 +486,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             element: before.element || element,
             // Of which followers it is said is asked of each.
             repeat: before.repeat,
-            uneven: before.uneven || uneven,
+            locally_finite: before.locally_finite || locally_finite,
             later: true,
         };
         self.run.stacks.join(&mut threads)?;

@@ -137,8 +137,8 @@ impl Quotient<'_, '_> {
         if key == ExprId::NOTHING {
             return Ok(None);
         }
-        // Whatever was written of it, endlessly many keys must go on: then one is new.
-        if free.space != KeySpace::Endless || !self.goes_on_endlessly(free.key, place)? {
+        // Whatever was written of it, infinitely many keys must go on: then one is new.
+        if free.space != KeySpace::Infinite || !self.goes_on_infinitely(free.key, place)? {
             self.refuse();
             return Ok(None);
         }
@@ -152,7 +152,7 @@ impl Quotient<'_, '_> {
                     return Ok(None);
                 }
                 // What may stand in a later hole makes the key new, whatever stands in this one.
-                KeyHoles::Endless => {
+                KeyHoles::Infinite => {
                     let key = self.builder.lexeme(key);
                     return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
                 }
@@ -186,7 +186,7 @@ impl Quotient<'_, '_> {
             return Ok(None);
         }
         let free = &members.free[class as usize];
-        if let KeySpace::Few(_) = free.space {
+        if let KeySpace::Finite(_) = free.space {
             // Whether a key is left for the last member would have to be known before it comes.
             self.refuse();
             return Ok(None);
@@ -204,7 +204,7 @@ impl Quotient<'_, '_> {
     }
 
     /// Whether infinitely many texts of what is left of a key go on wherever it was begun.
-    fn goes_on_endlessly(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
+    fn goes_on_infinitely(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
         let lexemes = &mut self.recogniser.lexemes;
         let Some(cut) = lexemes.cut(key, self.recogniser.template, place).map_err(limit)? else { return Ok(false) };
         lexemes.never_ends(cut).map_err(limit)
@@ -239,10 +239,12 @@ impl Quotient<'_, '_> {
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
         // Where nothing may stand in a hole, there are no members before.
-        let few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
+        let is_finite = members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)));
         let mixed = (ordered..members.known.len() as u32).any(|index| unlisted(&index));
         let is_impossible = |gap: &Gap| {
-            !gap.takes_others() && !gap.ordered().any(|index| unlisted(&index)) && !(gap.is_mixed() && (few || mixed))
+            !gap.takes_others()
+                && !gap.ordered().any(|index| unlisted(&index))
+                && !(gap.is_mixed() && (is_finite || mixed))
         };
         if all().any(is_impossible) {
             return Ok(Vec::new());
@@ -302,7 +304,7 @@ impl Quotient<'_, '_> {
         let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
         let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
             .filter(|class| is_owing(class) && are_holes_mixed)
-            .partition(|&class| matches!(members.free[class].space, KeySpace::Few(_)));
+            .partition(|&class| matches!(members.free[class].space, KeySpace::Finite(_)));
         if !few_owing.is_empty() || met_in_holes.len() > MAX_OWING {
             self.refuse();
             met_in_holes.truncate(MAX_OWING);
@@ -346,7 +348,7 @@ impl Quotient<'_, '_> {
         taken.sort_unstable();
         taken.dedup();
         let mut space = others.space;
-        if matches!(space, KeySpace::Few(_)) && taken.len() > others.taken.len() {
+        if matches!(space, KeySpace::Finite(_)) && taken.len() > others.taken.len() {
             let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
             space = match self.builder.key_space(others.key, &names) {
                 Ok(space) => space,

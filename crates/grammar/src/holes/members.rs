@@ -230,7 +230,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
         return Verdict::No;
     }
-    if owed > 0 && has_few(members) {
+    if owed > 0 && has_finite(members) {
         return Verdict::Undecided;
     }
     if let Some(max) = members.max {
@@ -269,13 +269,13 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
 }
 
 /// Whether the keys of some class run out in all.
-fn has_few(members: &Members) -> bool {
-    members.free.iter().any(|free| matches!(free.space, KeySpace::Few(_)))
+fn has_finite(members: &Members) -> bool {
+    members.free.iter().any(|free| matches!(free.space, KeySpace::Finite(_)))
 }
 
 /// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
 pub(super) fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
-    let KeySpace::Few(count) = free.space else { return 0 };
+    let KeySpace::Finite(count) = free.space else { return 0 };
     let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
     count.saturating_sub(listed.iter().filter(is_one).count() as u32)
 }
@@ -305,8 +305,8 @@ impl Gap {
             Some(Member::Known(index)) if *index < ordered => (*index, false),
             _ => (ordered, true),
         };
-        let is_endless = members.whole_others().any(|free| !matches!(free.space, KeySpace::Few(_)));
-        Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_endless }
+        let is_infinite = members.whole_others().any(|free| !matches!(free.space, KeySpace::Finite(_)));
+        Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_infinite }
     }
 
     /// The members in declared order that may.

@@ -180,7 +180,7 @@ impl Recogniser<'_> {
         let free = &members.free[class as usize];
         for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
             if holes != KeyHoles::None {
-                let is_certain = holes == KeyHoles::Endless && free.space == KeySpace::Endless;
+                let is_certain = holes == KeyHoles::Infinite && free.space == KeySpace::Infinite;
                 let start = if is_certain { start } else { start.undecided() };
                 found.push((Member::Free { class, meets, key: None }, start));
                 continue;

@@ -126,9 +126,9 @@ impl Decided {
         let is_possible =
             |gap: &Gap| gap.takes_others() || after().any(|index| gap.allows(index)) || (gap.is_mixed() && few > 0);
         let is_mixed_left = after().any(|index| index as usize >= members.ordered);
-        let has_few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
+        let has_finite = members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)));
         let is_fillable =
-            |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_few || is_mixed_left));
+            |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_finite || is_mixed_left));
         let holes = DecidedHoles {
             any: !gaps.is_empty(),
             any_mixed: gaps.iter().any(Gap::is_mixed),

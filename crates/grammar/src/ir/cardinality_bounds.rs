@@ -20,16 +20,16 @@ impl Members {
         let owed = self.free.iter().filter_map(|free| free.some);
         let needed = required.clone().count() + owed.clone().count();
         let mut available = self.known.iter().filter(|known| is_alive(known.value)).count() as u64;
-        let mut endless = false;
+        let mut infinite = false;
         for free in self.whole_others().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
             match free.space {
-                KeySpace::Few(count) => available += u64::from(count),
-                KeySpace::Endless | KeySpace::Uneven => endless = true,
+                KeySpace::Finite(count) => available += u64::from(count),
+                KeySpace::Infinite | KeySpace::LocallyFinite => infinite = true,
             }
         }
         required.map(|known| known.value).chain(owed).all(&is_alive)
             && self.max.is_none_or(|max| needed <= max as usize && self.min <= max)
-            && (endless || u64::from(self.min) <= available)
+            && (infinite || u64::from(self.min) <= available)
             && (!self.is_cut() || self.free.iter().any(|free| free.last.is_some() && is_alive(free.value)))
     }
 }
@@ -152,7 +152,7 @@ impl Items {
             greatest = match shared.more {
                 More::None => greatest,
                 More::UpTo(in_all) => greatest.map(|greatest| greatest + (in_all - taken)),
-                More::Endless => None,
+                More::Infinite => None,
             };
         }
         if masks.contains(&0) {
@@ -213,7 +213,7 @@ enum More {
     None,
     /// So many in all.
     UpTo(u64),
-    Endless,
+    Infinite,
 }
 
 /// How many elements that count for several counters may be worth taking, and how many may come.
@@ -229,7 +229,7 @@ fn share(mask: u32, masks: &BTreeSet<u32>, needs: &[u64], rooms: &[Option<u64>])
     match (least_room(others), least_room(own)) {
         (Some(room), own) => Shared { mask, most: room.min(own.unwrap_or(room)), more: More::None },
         (None, Some(own)) => Shared { mask, most: need.min(own), more: More::UpTo(own) },
-        (None, None) => Shared { mask, most: need, more: More::Endless },
+        (None, None) => Shared { mask, most: need, more: More::Infinite },
     }
 }
 

@@ -189,11 +189,11 @@ impl KnownMember {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeySpace {
     /// However a key begins, infinitely many values go on: leaving some out never leads to a dead end.
-    Endless,
+    Infinite,
     /// More than any text has, but after some beginnings only finitely many.
-    Uneven,
+    LocallyFinite,
     /// So many that the class may have, at least one.
-    Few(u32),
+    Finite(u32),
 }
 
 /// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.

@@ -34,20 +34,20 @@ const QUOTED: &str = r#""[\s\S]*""#;
 
 /// How many values the keys of an expression have, which matches something; `None` where that takes too long to decide.
 pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<KeySpace>, LimitExceeded> {
-    if is_endless(deriver, key)? {
-        return Ok(Some(KeySpace::Endless));
+    if is_infinite(deriver, key)? {
+        return Ok(Some(KeySpace::Infinite));
     }
     if at_least(&deriver.exprs, key) >= BEYOND_ANY_TEXT {
-        return Ok(Some(KeySpace::Uneven));
+        return Ok(Some(KeySpace::LocallyFinite));
     }
     let canonical = canonical(deriver, key)?;
     if has_many_beginnings(deriver, canonical)? {
-        return Ok(Some(KeySpace::Uneven));
+        return Ok(Some(KeySpace::LocallyFinite));
     }
     let steps = |place| Steps::of_texts(deriver, place).map(Some);
     Ok(match Cardinalities::default().of(canonical, MAX_RESIDUALS, steps)? {
-        Cardinality::Finite(count) if count < BEYOND_ANY_TEXT => Some(KeySpace::Few(count as u32)),
-        Cardinality::Finite(_) | Cardinality::Infinite => Some(KeySpace::Uneven),
+        Cardinality::Finite(count) if count < BEYOND_ANY_TEXT => Some(KeySpace::Finite(count as u32)),
+        Cardinality::Finite(_) | Cardinality::Infinite => Some(KeySpace::LocallyFinite),
         Cardinality::Unknown => None,
     })
 }
@@ -143,9 +143,9 @@ fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded>
     })
 }
 
-/// Whether endlessly many texts go on from everything that an expression leads to, but for the end of a text; `false` also where
-/// that takes too long to decide.
-fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+/// Whether infinitely many texts go on from everything that an expression leads to, but for the end of a text; `false` also
+/// where that takes too long to decide.
+fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     if ends_with_few(deriver, root)? {
         return Ok(false);
     }
@@ -299,26 +299,26 @@ mod tests {
 
     #[test]
     fn keys_run_out_or_not() {
-        use KeySpace::{Endless, Few, Uneven};
+        use KeySpace::{Finite, Infinite, LocallyFinite};
         for (pattern, expected) in [
-            ("\"(a|bc?)\"", Few(3)),
-            ("\"[a-c]{2}\"", Few(9)),
-            ("\"[a-z]{3,4}\"", Few(26 * 26 * 26 * 27)),
-            ("\"a*\"", Endless),
-            ("\"[a-z]+\"", Endless),
-            ("\"a*b\"", Uneven),
-            ("\"(ac|b.*)\"", Uneven),
-            ("\"[a-z]{9}\"", Uneven),
-            ("\"[^\"]{1,256}\"", Uneven),
-            ("\"[a-z]*[0-9]{2}\"", Uneven),
+            ("\"(a|bc?)\"", Finite(3)),
+            ("\"[a-c]{2}\"", Finite(9)),
+            ("\"[a-z]{3,4}\"", Finite(26 * 26 * 26 * 27)),
+            ("\"a*\"", Infinite),
+            ("\"[a-z]+\"", Infinite),
+            ("\"a*b\"", LocallyFinite),
+            ("\"(ac|b.*)\"", LocallyFinite),
+            ("\"[a-z]{9}\"", LocallyFinite),
+            ("\"[^\"]{1,256}\"", LocallyFinite),
+            ("\"[a-z]*[0-9]{2}\"", LocallyFinite),
             // Values are counted, not their spellings.
-            (r#""(a|\\u006[12])""#, Few(1)),
-            (r#""(\\n|\\u000[aA]|\\t)""#, Few(2)),
+            (r#""(a|\\u006[12])""#, Finite(1)),
+            (r#""(\\n|\\u000[aA]|\\t)""#, Finite(2)),
             // What is not in quotes as a whole, or is no UTF-8, is its own value.
-            (r#""(a|\\u0061)"|"(\\u0062|b)"x|"b"#, Few(4)),
-            ("\"(é|\\\\u00[eE]9)\"", Few(1)),
-            ("[a-b]{3}", Few(8)),
-            ("\"[a-z]{3}\"&~(\"a.*)", Few(25 * 26 * 26)),
+            (r#""(a|\\u0061)"|"(\\u0062|b)"x|"b"#, Finite(4)),
+            ("\"(é|\\\\u00[eE]9)\"", Finite(1)),
+            ("[a-b]{3}", Finite(8)),
+            ("\"[a-z]{3}\"&~(\"a.*)", Finite(25 * 26 * 26)),
         ] {
             let (part, without) = pattern.split_once("&~").unwrap_or((pattern, "[]"));
             let (mut deriver, key) = parsed(part);

@@ -50,9 +50,9 @@ impl ObjectChecks {
         }
         let keys = members.known.iter().filter_map(|known| known.key).chain(members.free.iter().map(|free| free.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
-        let is_few = |free: &&FreeMembers| matches!(free.space, KeySpace::Few(_));
+        let is_finite = |free: &&FreeMembers| matches!(free.space, KeySpace::Finite(_));
         // Where keys run out, one must be left that has the value; where any of their values is one, the first is.
-        if members.free.iter().filter(is_few).any(|free| free.some.is_some() && !free.meets_always(nodes)) {
+        if members.free.iter().filter(is_finite).any(|free| free.some.is_some() && !free.meets_always(nodes)) {
             let message = "other members of which only few keys are possible have `some`; describe them one by one";
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }
@@ -62,7 +62,7 @@ impl ObjectChecks {
     /// How many keys a class of members has that must not have these names.
     pub(crate) fn key_space(&mut self, exprs: &ExprSet, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
         let limit = |limit| GrammarError::limit("", limit);
-        if let Some(&known @ (KeySpace::Endless | KeySpace::Uneven)) = self.spaces.get(&key) {
+        if let Some(&known @ (KeySpace::Infinite | KeySpace::LocallyFinite)) = self.spaces.get(&key) {
             return Ok(known);
         }
         self.check_lexemes(exprs, std::iter::once(key))?;
@@ -83,7 +83,7 @@ impl ObjectChecks {
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         };
         self.spaces.insert(key, space);
-        let KeySpace::Few(count) = space else { return Ok(space) };
+        let KeySpace::Finite(count) = space else { return Ok(space) };
         let mut left = count;
         for name in taken {
             left -= u32::from(is_key(deriver, copy, name).map_err(limit)?);
@@ -92,7 +92,7 @@ impl ObjectChecks {
             let message = "all keys that the other members of an object may have are taken; leave these members out";
             return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
         }
-        Ok(KeySpace::Few(left))
+        Ok(KeySpace::Finite(left))
     }
 
     /// Refuses keys of other members that may end without a quote: masks know by it where a key ends within a token.

@@ -113,7 +113,7 @@ pub(crate) struct Ending {
 
 impl LexemeFacts {
     /// Whether any number of characters may come, and nothing else within the lexeme.
-    fn is_endless(&self) -> bool {
+    fn is_unbounded(&self) -> bool {
         self.row.runs.as_ref().is_some_and(|runs| runs.max.is_none())
     }
 
@@ -171,7 +171,7 @@ impl ContextIndependent {
             return Some(known);
         }
         // What is viable in unbounded runs is so in all of them.
-        let class = row.class.as_ref().filter(|_| row.is_endless())?;
+        let class = row.class.as_ref().filter(|_| row.is_unbounded())?;
         let known = row.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
         known.then_some(true)
     }
@@ -183,7 +183,7 @@ impl ContextIndependent {
         self.bytes += 16;
         row.answers.insert(key, is_viable);
         if is_viable
-            && row.is_endless()
+            && row.is_unbounded()
             && row.tokens.contains(token)
             && let Some(class) = row.class.as_ref().and_then(|class| self.classes.get_mut(class))
         {
@@ -289,7 +289,7 @@ impl RunFacts {
     ) -> Result<&Arc<TokenSet>, LimitExceeded> {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
-            let reader = endless(lexeme_cache, *self.character)?;
+            let reader = unbounded(lexeme_cache, *self.character)?;
             let mut within = Within::new(encoding, places, lexeme_cache, &reader);
             for &token in &self.others {
                 if within.is_viable(StateId::START.0, place, token)?.1 {
@@ -324,7 +324,7 @@ fn as_in_class(
     let name = Arc::as_ptr(character) as usize;
     if !context_independent.classes.contains_key(&name) {
         let all = runs.within(None);
-        let reader = endless(lexeme_cache, **character)?;
+        let reader = unbounded(lexeme_cache, **character)?;
         let (known, others) =
             independent_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
         context_independent.bytes += vocabulary.mask_words() * 8;
@@ -346,9 +346,9 @@ fn as_in_class(
 }
 
 /// What reads runs of a character without end.
-fn endless(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
-    let endless = lexeme_cache.deriver().exprs.repeat(character, 0, None);
-    Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[endless])? })
+fn unbounded(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
+    let unbounded = lexeme_cache.deriver().exprs.repeat(character, 0, None);
+    Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[unbounded])? })
 }
 
 /// The tokens of a row, and those that spell the same: what is written with characters has tokens for bytes beside them.

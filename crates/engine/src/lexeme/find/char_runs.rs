@@ -2,7 +2,7 @@
 //!
 //! That does not depend on what a lexeme asks for, so one walk of the vocabulary serves every lexeme that goes on with
 //! characters of the class, as the body of a JSON string does. A string near its greatest length has the row of an
-//! endless one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
+//! unbounded one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
 //! places where a run of eight characters has ended.
 
 use std::ops::Range;

@@ -6,7 +6,7 @@ use stencilm_regex::StateId;
 use crate::machine::expansion::Expansion;
 use crate::machine::frame::{MemberChange, Phase};
 use crate::machine::layout::Machine;
-use crate::machine::object_facts::{Had, has_few, most_free};
+use crate::machine::object_facts::{Had, has_finite, most_free};
 use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, MembersState, NIL, Stacks, UNKNOWN_TEXT};
@@ -87,7 +87,7 @@ impl Meaning for ObjectRegister {
             let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
             description.extend([missing << 32 | u64::from(had.met), room]);
         }
-        if let Some(most) = most_free(members).filter(|_| has_few(members)) {
+        if let Some(most) = most_free(members).filter(|_| has_finite(members)) {
             let far = far + u64::from(members.min) + members.known.len() as u64;
             description.push((most.saturating_sub(had.free as usize) as u64).min(far));
         }
@@ -139,6 +139,6 @@ impl Run<'_> {
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
     let (count, met) = stacks.unpair(state.tally);
-    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
+    let free = if has_finite(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
     Had { next: state.next, known: state.known, count, met, free }
 }

@@ -54,7 +54,7 @@ impl<'a> Merger<'a, '_> {
                 | Atom::Among(_)
                 | Atom::Outside(_)
                 | Atom::Texts(_)
-                | Atom::Endless(_) => {}
+                | Atom::Circular(_) => {}
             }
         }
         self.add_required(all);

@@ -143,7 +143,7 @@ impl<'a> Lowering<'a> {
                 rules.some.iter().map(|(applies, _)| self.holds(applies, &matched, None) == Some(true)).collect();
             match classes.iter_mut().find(|class| class.value == value && class.some == some) {
                 Some(class) => class.key = self.builder.exprs.or(&[class.key, key]),
-                None => classes.push(KeyClass { key, space: KeySpace::Endless, value, some }),
+                None => classes.push(KeyClass { key, space: KeySpace::Infinite, value, some }),
             }
         }
         if rules.names.is_some() || !rules.tests.list.is_empty() {
@@ -202,7 +202,7 @@ impl<'a> Lowering<'a> {
             let names: Vec<&str> = places.iter().map(|&place| &*known[place].name).collect();
             let key = self.strings.literals(&mut self.builder.exprs, &names);
             let (value, some) = (first.known.value.to_vec(), first.some.clone());
-            classes.push(KeyClass { key, space: KeySpace::Few(names.len() as u32), value, some });
+            classes.push(KeyClass { key, space: KeySpace::Finite(names.len() as u32), value, some });
         }
         let mut taken = taken.into_iter();
         known.retain(|_| !taken.next().unwrap_or(false));
@@ -448,7 +448,7 @@ impl<'a> Lowering<'a> {
                 );
                 return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
             };
-            if let KeySpace::Few(count) = space
+            if let KeySpace::Finite(count) = space
                 && rules.is_met_by_keys(&class.some)
             {
                 let mut taken = 0;
@@ -460,7 +460,7 @@ impl<'a> Lowering<'a> {
                 }
                 continue;
             }
-            if !matches!(space, KeySpace::Few(..=MAX_NAMED)) {
+            if !matches!(space, KeySpace::Finite(..=MAX_NAMED)) {
                 kept.push(KeyClass { space, ..class });
                 continue;
             }

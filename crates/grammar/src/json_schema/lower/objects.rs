@@ -40,7 +40,7 @@ impl<'a> Lowering<'a> {
             let is_free = !merged.closed
                 && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
-            let class = Class { key, space: KeySpace::Endless, value: &merged.free, some: None };
+            let class = Class { key, space: KeySpace::Infinite, value: &merged.free, some: None };
             let classes = if is_free { std::slice::from_ref(&class) } else { &[] };
             return self.members(merged, merged.min_members, &known, classes, at, depth);
         }
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
                 let asked = asked(Witness::Class { index, copy });
                 let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
                 // Where keys run out, it is not known for how long one is left to have another value than the rest.
-                let is_lost = matches!(space, KeySpace::Few(_)) && some != *value;
+                let is_lost = matches!(space, KeySpace::Finite(_)) && some != *value;
                 if let Some(rule) = asked.first().filter(|_| is_lost) {
                     let reason = "one of few keys that no property names must have a value that fails what is negated here, \
                                   which is not supported; name the keys in properties";
@@ -256,7 +256,7 @@ impl<'a> Lowering<'a> {
             taken.sort_unstable();
             for (place, class) in classes.iter().enumerate() {
                 let mut space = class.space;
-                if let KeySpace::Few(count) = &mut space {
+                if let KeySpace::Finite(count) = &mut space {
                     for member in known {
                         *count -= u32::from(self.is_spelled(class.key, member.name)?);
                     }

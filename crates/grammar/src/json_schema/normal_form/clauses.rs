@@ -144,8 +144,8 @@ impl<'a> Normal<'a> {
                 let cycle = &entered[start..];
                 if self.asks_for_itself(cycle) {
                     // Nothing fits what asks for itself first, here and wherever it is asked for.
-                    let atom = Atom::Endless(self.cycles.len() as u32);
-                    let clash = self.endless(cycle);
+                    let atom = Atom::Circular(self.cycles.len() as u32);
+                    let clash = self.circular(cycle);
                     self.cycles.push(clash);
                     for goal in cycle {
                         self.known.insert(*goal, [Conjunction::from([atom])].into());
@@ -415,7 +415,7 @@ impl<'a> Normal<'a> {
 
     /// Why nothing fits a cycle of goals that ask for each other and nothing else.
     #[cold]
-    fn endless(&self, cycle: &[Goal]) -> Clash {
+    fn circular(&self, cycle: &[Goal]) -> Clash {
         let chain = self.chain(cycle);
         let message = format!(
             "nothing can match: the $ref cycle {chain} comes back to the same value without an end; put properties or \
