@@ -243,8 +243,8 @@ impl<'a> Oracle<'a> {
                         continue;
                     }
                     ways.push((end, free.value, seen.clone()));
-                    let owed = free.some.filter(|_| seen.met & 1 << class == 0);
-                    ways.extend(owed.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
+                    let required = free.some.filter(|_| seen.met & 1 << class == 0);
+                    ways.extend(required.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
                 }
             }
         }
@@ -360,9 +360,9 @@ impl Seen {
 
     fn completes(&self, members: &Members) -> bool {
         let count = self.count();
-        let owes = |class: usize| members.free[class].some.is_some() && self.met & 1 << class == 0;
+        let lacks = |class: usize| members.free[class].some.is_some() && self.met & 1 << class == 0;
         members.known.iter().enumerate().all(|(index, known)| !known.required || self.has(index))
-            && !(0..members.free.len()).any(owes)
+            && !(0..members.free.len()).any(lacks)
             && count >= members.min
             && members.max.is_none_or(|max| count <= max)
     }

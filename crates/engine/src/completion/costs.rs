@@ -214,7 +214,7 @@ impl Costs {
         let members = grammar.members(id);
         let object = self.object(grammar, id)?;
         let state = run.stacks.members(register);
-        let (count, met) = run.stacks.unpair(state.tally);
+        let (count, satisfied) = run.stacks.unpair(state.tally);
         let (next, seen) = (state.next as usize, run.machine.known_set(state.known));
         let is_seen =
             |index: usize| index < next || seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
@@ -235,7 +235,7 @@ impl Costs {
         let mut bit = 1u32;
         for free in &members.free {
             if let Some(some) = free.some {
-                if met & bit == 0 {
+                if satisfied & bit == 0 {
                     needed += 1;
                     all += u128::from(member(free.key, some).saturating_add(new_key(grammar)));
                 }

@@ -338,7 +338,7 @@ fn longest_way<P: Copy + Eq + Hash>(
     from: P,
     mut next: impl FnMut(P) -> Result<Option<(u64, Vec<P>)>, EngineError>,
 ) -> Result<Option<u64>, EngineError> {
-    // Depth first: a place that is met again on the way down is one that matches go round.
+    // Depth first: a place that is reached again on the way down is one that matches go round.
     let mut known: FxHashMap<P, u64> = FxHashMap::default();
     let mut under_way: FxHashMap<P, (u64, Vec<P>)> = FxHashMap::default();
     let mut work = vec![from];

@@ -306,7 +306,7 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &By
     let mut residuals = vec![residual];
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
-    // In depth, so that a circle is met soon, however many places lie beside the way there.
+    // In depth, so that a circle is found soon, however many places lie beside the way there.
     let mut work = vec![0];
     while let Some(at) = work.pop().filter(|_| residuals.len() <= MANY) {
         if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {

@@ -64,7 +64,7 @@ impl Stretch {
 
 /// A minimal deterministic automaton over tokens: it allows exactly what the masks of a matcher allow.
 ///
-/// State 0 is the first; the others are numbered as they are met breadth-first along the trie.
+/// State 0 is the first; the others are numbered as they are reached breadth-first along the trie.
 pub struct TokenIndex {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) ranks: Arc<Ranks>,

@@ -110,7 +110,7 @@ impl Search {
 /// What a key must bring, and whether an object that is cut off may end with it.
 struct KeyEnds {
     /// Bits of the values of which one must still come.
-    owed: u32,
+    required_left: u32,
     /// Whether every member that comes must bring one of them.
     tight: bool,
     may_end: bool,
@@ -157,9 +157,9 @@ impl Machine {
                     search.add(Frame::Node(body), again);
                 }
             }
-            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach, may_end }) => {
+            (Frame::Key(id), Phase::Key { next, known, required_left, tight, reach, may_end }) => {
                 let keys = self.keys(id, KeysToCome { next, known, tight, reach });
-                let closing = KeyEnds { owed, tight, may_end };
+                let closing = KeyEnds { required_left, tight, may_end };
                 return self.key_forks(lexeme_cache, whole, whitespace, id, keys, closing);
             }
             (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
@@ -226,7 +226,7 @@ impl Machine {
         whitespace: Option<OptionalWhitespace>,
         id: MembersId,
         (filter, free_may_come): (Filter, bool),
-        KeyEnds { owed, tight, may_end }: KeyEnds,
+        KeyEnds { required_left, tight, may_end }: KeyEnds,
     ) -> Result<Vec<Expansion>, EngineError> {
         let facts = self.object(id);
         let grammar = self.grammar.clone();
@@ -235,13 +235,13 @@ impl Machine {
         let mut expansions = Vec::new();
         let may_come = |last: bool| if last { may_end } else { free_may_come };
         for (class, free) in members.free.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
-            let met = facts.owed[class] & owed;
+            let satisfied = facts.required_bits[class] & required_left;
             let mut ways = Vec::with_capacity(2);
-            // Where every member meets what is owed, one that does not is none.
-            if !tight && (met == 0 || !free.meets_always(grammar.nodes())) {
+            // Where every member has what is still required, one that does not is none.
+            if !tight && (satisfied == 0 || !free.meets_always(grammar.nodes())) {
                 ways.push((free.value, 0));
             }
-            ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));
+            ways.extend(free.some.filter(|_| satisfied != 0).map(|some| (some, satisfied)));
             let mut cases = Vec::with_capacity(2);
             if free.last.is_some() {
                 ways.clear();
@@ -250,11 +250,11 @@ impl Machine {
                     vec![(self.frame_id(Frame::Node(free.value)), Register::Object(MemberChange::Last))],
                 ));
             }
-            for (value, met) in ways {
+            for (value, satisfied) in ways {
                 let member = self.frame_id(Frame::Member { members: id, value });
                 cases.push((
                     free.key,
-                    vec![(after, Register::Object(MemberChange::Free { met })), (member, Register::Value(0))],
+                    vec![(after, Register::Object(MemberChange::Free { satisfied })), (member, Register::Value(0))],
                 ));
             }
             if cases.is_empty() {

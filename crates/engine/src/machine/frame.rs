@@ -76,7 +76,7 @@ pub enum Phase {
         /// The known members in any order that were seen.
         known: u32,
         /// Bits of the values of other members of which one must still come.
-        owed: u32,
+        required_left: u32,
         /// Whether only what must still come may.
         tight: bool,
         /// The last member in declared order that may come, if the required ones let it; their number where others may.
@@ -134,7 +134,7 @@ pub enum MemberChange {
     /// It has seen the key just written.
     Free {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
-        met: u32,
+        satisfied: u32,
     },
     /// It is cut off after the key just written, if that is none of those that it has.
     Last,

@@ -145,7 +145,7 @@ impl Machine {
 
     /// An expansion for all questions about the next token, where that begins in it, and the state in which its lexemes begin
     /// there: with counts too large to matter left out. Where lexemes without these are known, as the unbounded string nearly
-    /// always is, it reads those: what their automaton has met is laid out already.
+    /// always is, it reads those: what their automaton has seen is laid out already.
     ///
     /// # Errors
     /// Limits: lexemes that are too large.
@@ -260,12 +260,12 @@ impl Machine {
         &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
     }
 
-    /// Whether some object that was met has this name, plainly spelled.
+    /// Whether some object that was seen has this name, plainly spelled.
     pub fn is_name(&self, name: &[u8]) -> bool {
         self.objects.values().any(|facts| facts.names.has(name))
     }
 
-    /// By key that lies whole within a token, whether some object that was met has it as a name.
+    /// By key that lies whole within a token, whether some object that was seen has it as a name.
     pub(crate) fn named_keys(&mut self, keys: &WholeKeys) -> &[bool] {
         self.named_keys.resize(keys.keys().len(), false);
         while let Some(id) = self.unlooked.pop() {

@@ -30,7 +30,7 @@ pub(crate) struct ObjectFacts {
     /// Bits of the required members that come in any order.
     pub required: Box<[u64]>,
     /// For every class of other members the bit of the value that one of them must have; 0 where there is none.
-    pub owed: Box<[u32]>,
+    pub required_bits: Box<[u32]>,
     /// How many members there may be that nothing names; `None` without end.
     pub most_free: Option<usize>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct ObjectFacts {
 impl ObjectFacts {
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        let numbers = self.next_required.len() + self.required_from.len() + self.owed.len();
+        let numbers = self.next_required.len() + self.required_from.len() + self.required_bits.len();
         let lists = memory::of_slice::<u32>(numbers) + memory::of_slice::<u64>(self.required.len());
         memory::of_shared::<ObjectFacts>(1) + lists + self.names.memory_bytes()
     }
@@ -56,7 +56,7 @@ pub struct Had {
     /// How many there are in all, where they are counted; not above the least number where there is no greatest.
     pub count: u32,
     /// Bits of the values seen of which one must be there.
-    pub met: u32,
+    pub satisfied: u32,
 }
 
 /// What may still come, in numbers.
@@ -66,7 +66,7 @@ pub(crate) struct Left {
     /// All that may, `None` without end.
     pub available: Option<usize>,
     /// The values that one of the other members must have.
-    pub owed: u32,
+    pub required_left: u32,
 }
 
 impl ObjectFacts {
@@ -84,9 +84,9 @@ impl ObjectFacts {
             }
         }
         let mut bit = 1u32;
-        let mut owed = vec![0; members.free.len()];
+        let mut required_bits = vec![0; members.free.len()];
         for (class, _) in members.free.iter().enumerate().filter(|(_, free)| free.some.is_some()) {
-            owed[class] = bit;
+            required_bits[class] = bit;
             bit = bit.wrapping_shl(1);
         }
         ObjectFacts {
@@ -94,7 +94,7 @@ impl ObjectFacts {
             next_required: next_required.into(),
             required_from: required_from.into(),
             required: required.into(),
-            owed: owed.into(),
+            required_bits: required_bits.into(),
             most_free: most_free(members),
         }
     }
@@ -102,12 +102,12 @@ impl ObjectFacts {
     pub fn left(&self, members: &Members, had: Had, seen: &[u64]) -> Left {
         let missing = |(at, word): (usize, &u64)| word & !seen.get(at).unwrap_or(&0);
         let required: u32 = self.required.iter().enumerate().map(|word| missing(word).count_ones()).sum();
-        let owed = self.owed.iter().sum::<u32>() & !had.met;
+        let required_left = self.required_bits.iter().sum::<u32>() & !had.satisfied;
         let mixed =
             members.known.len() - members.ordered - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         let left = self.most_free.map(|most| most.saturating_sub(had.free as usize));
         let available = left.map(|left| (members.ordered - had.next as usize + mixed).saturating_add(left));
-        let needed = self.required_from[had.next as usize] + required + owed.count_ones();
-        Left { needed: needed as usize, available, owed }
+        let needed = self.required_from[had.next as usize] + required + required_left.count_ones();
+        Left { needed: needed as usize, available, required_left }
     }
 }

@@ -27,7 +27,7 @@ impl Machine {
     pub(crate) fn key_phase(&mut self, id: MembersId, had: Had) -> Phase {
         let (next, known) = (had.next, had.known);
         if !self.grammar.members(id).is_counted() {
-            return Phase::Key { next, known, owed: 0, tight: false, reach: u32::MAX, may_end: false };
+            return Phase::Key { next, known, required_left: 0, tight: false, reach: u32::MAX, may_end: false };
         }
         let facts = self.object(id);
         let members = self.grammar.members(id);
@@ -42,7 +42,7 @@ impl Machine {
             None => members.ordered,
         };
         let may_end = members.is_cut() && left.needed == 0 && had.count >= members.min;
-        Phase::Key { next, known, owed: left.owed, tight, reach: reach as u32, may_end }
+        Phase::Key { next, known, required_left: left.required_left, tight, reach: reach as u32, may_end }
     }
 
     /// What an object's register says after a value.

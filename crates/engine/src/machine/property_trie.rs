@@ -4,7 +4,7 @@
 //! one trie serves an object from its first member to its last.
 //!
 //! The values of a constant or an `enum` are such texts, too: a grammar's own, of which an automaton that all grammars share
-//! would take ten times as long to make, and would hardly be met again.
+//! would take ten times as long to make, and would hardly be seen again.
 
 use std::cmp::Ordering;
 use std::ops::Range;

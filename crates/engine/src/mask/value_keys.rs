@@ -15,7 +15,7 @@ use crate::machine::layout::Machine;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ShapeId(u32);
 
-/// The numbers of the shapes that were met.
+/// The numbers of the shapes that were seen.
 #[derive(Default)]
 pub(crate) struct ValueShapes {
     numbers: FxHashMap<Box<[u32]>, ShapeId>,
@@ -63,7 +63,7 @@ impl Machine {
     }
 }
 
-/// A description in the making: nodes are numbered as they are met, and refer to each other by these numbers.
+/// A description in the making: nodes are numbered as they are reached, and refer to each other by these numbers.
 struct Description<'a> {
     machine: &'a Machine,
     nodes: Vec<NodeId>,

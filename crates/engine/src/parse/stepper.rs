@@ -185,7 +185,7 @@ pub(crate) struct Scratch {
 
 impl Extension for Scratch {}
 
-/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
+/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are found at thousands of
 /// places of a vocabulary.
 #[derive(Default)]
 pub(crate) struct Known {

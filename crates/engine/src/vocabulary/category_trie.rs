@@ -163,7 +163,7 @@ impl Shapes {
             shapes.max_depth = shapes.max_depth.max(depth as usize);
             work.extend(children(shape, depth + 1));
         }
-        // From after: what is below a node is known when it is met.
+        // From after: what is below a node is known when it is reached.
         let mut above: Vec<(u32, u64)> = vec![(0, 0); shapes.max_depth + 2];
         for node in shapes.nodes.iter_mut().rev() {
             let depth = node.depth as usize;

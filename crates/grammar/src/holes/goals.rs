@@ -62,7 +62,7 @@ type KeyWays = Rc<[(Member, Place)]>;
 pub(super) struct Goal {
     node: NodeId,
     end: u32,
-    /// All states met.
+    /// All states reached.
     pub states: FxHashSet<State>,
     pub starts: Vec<Place>,
     /// Who goes on in which step where this goal begins; undecided where the one who asks is.

@@ -13,8 +13,8 @@ use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
 
-/// So many classes of others may owe a value that may stand before holes or in them: each doubles the objects.
-const MAX_OWING: usize = 3;
+/// So many classes of others may still require a value that may stand before holes or in them: each doubles the objects.
+const MAX_REQUIRED_LEFT: usize = 3;
 
 /// What may come after the key of the last member before the text, by the members within the text and that member.
 #[derive(Default)]
@@ -232,10 +232,10 @@ impl Quotient<'_, '_> {
         let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
         are_apart &=
             leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
-        let is_owed = members.free.iter().any(|free| free.some.is_some());
+        let has_required = members.free.iter().any(|free| free.some.is_some());
         let in_a_gap = |index: u32| unlisted(&index) && all().any(|gap| gap.allows(index));
         let needs = members.known.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
-        let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
+        let is_bounded = members.max.is_some() && all().next().is_some() && (needs || has_required);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
         // Where nothing may stand in a hole, there are no members before.
@@ -301,13 +301,13 @@ impl Quotient<'_, '_> {
         has_others: bool,
     ) -> Result<Vec<Members>, GrammarError> {
         let is_met = |class: usize| after.iter().any(|member| member.meets(class));
-        let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
-        let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
-            .filter(|class| is_owing(class) && are_holes_mixed)
+        let is_required_left = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
+        let (finite_left, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
+            .filter(|class| is_required_left(class) && are_holes_mixed)
             .partition(|&class| matches!(members.free[class].space, KeySpace::Finite(_)));
-        if !few_owing.is_empty() || met_in_holes.len() > MAX_OWING {
+        if !finite_left.is_empty() || met_in_holes.len() > MAX_REQUIRED_LEFT {
             self.refuse();
-            met_in_holes.truncate(MAX_OWING);
+            met_in_holes.truncate(MAX_REQUIRED_LEFT);
         }
         let mut heads = Vec::with_capacity(1 << met_in_holes.len());
         for in_holes in 0..1u32 << met_in_holes.len() {
@@ -316,9 +316,9 @@ impl Quotient<'_, '_> {
             for (class, others) in members.free.iter().enumerate() {
                 let is_in_hole =
                     met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
-                let owed = others.some.filter(|_| is_owing(&class) && !is_in_hole);
-                let left = if has_others { self.others_before(others, after, owed)? } else { None };
-                is_possible &= left.is_some() || owed.is_none();
+                let required = others.some.filter(|_| is_required_left(&class) && !is_in_hole);
+                let left = if has_others { self.others_before(others, after, required)? } else { None };
+                is_possible &= left.is_some() || required.is_none();
                 head.free.extend(left);
             }
             heads.extend(is_possible.then_some(head));
@@ -331,7 +331,7 @@ impl Quotient<'_, '_> {
         &mut self,
         others: &FreeMembers,
         after: &[Member],
-        owed: Option<NodeId>,
+        required: Option<NodeId>,
     ) -> Result<Option<FreeMembers>, GrammarError> {
         let mut taken = others.taken.to_vec();
         for member in after {
@@ -356,7 +356,7 @@ impl Quotient<'_, '_> {
                 Err(error) => return Err(error),
             };
         }
-        Ok(Some(FreeMembers { taken: taken.into(), space, some: owed, ..others.clone() }))
+        Ok(Some(FreeMembers { taken: taken.into(), space, some: required, ..others.clone() }))
     }
 
     /// An expression of the lexemes as one of the builder.

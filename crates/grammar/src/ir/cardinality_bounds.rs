@@ -17,8 +17,8 @@ impl Members {
     /// Whether an object has some text, when only some values have one.
     pub(crate) fn is_possible(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
         let required = self.known.iter().filter(|known| known.required);
-        let owed = self.free.iter().filter_map(|free| free.some);
-        let needed = required.clone().count() + owed.clone().count();
+        let from_others = self.free.iter().filter_map(|free| free.some);
+        let needed = required.clone().count() + from_others.clone().count();
         let mut available = self.known.iter().filter(|known| is_alive(known.value)).count() as u64;
         let mut infinite = false;
         for free in self.whole_others().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
@@ -27,7 +27,7 @@ impl Members {
                 KeySpace::Infinite | KeySpace::LocallyFinite => infinite = true,
             }
         }
-        required.map(|known| known.value).chain(owed).all(&is_alive)
+        required.map(|known| known.value).chain(from_others).all(&is_alive)
             && self.max.is_none_or(|max| needed <= max as usize && self.min <= max)
             && (infinite || u64::from(self.min) <= available)
             && (!self.is_cut() || self.free.iter().any(|free| free.last.is_some() && is_alive(free.value)))

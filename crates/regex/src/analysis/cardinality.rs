@@ -1,7 +1,7 @@
 //! How many texts go on from a place of a language: finitely many, or without end.
 //!
 //! A place from which finitely many go on is one all of whose steps lead to such places. A search in depth meets them in the
-//! order in which that can be decided, and what it meets again on its way down lies on a circle. What a place is, and which
+//! order in which that can be decided, and what it comes to again on its way down lies on a circle. What a place is, and which
 //! texts count as one, is up to the one who asks: he says for each place how it goes on.
 
 use std::hash::Hash;
@@ -108,7 +108,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
                         return Err(error);
                     }
                 };
-                // Where it is met again on the way down.
+                // Where it is reached again on the way down.
                 self.0.insert(place, Cardinality::Infinite);
                 levels.push(Level { place, steps, next: 0, count: ends });
             }

@@ -117,7 +117,7 @@ impl Dfa {
         self.states[1].residuals.is_empty()
     }
 
-    /// The state with these residuals, if it has been met.
+    /// The state with these residuals, if it has been reached.
     pub fn known_state(&self, residuals: &[(Tag, ExprId)]) -> Option<StateId> {
         let known = self.index.find(hash_of(residuals), |&id| *self.states[id as usize].residuals == *residuals);
         known.copied().map(StateId)

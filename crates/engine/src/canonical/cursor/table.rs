@@ -45,7 +45,7 @@ impl Reading {
     }
 }
 
-/// The cursors met so far.
+/// The cursors seen so far.
 #[derive(Default)]
 pub(crate) struct Cursors {
     cursors: Vec<CursorKey>,

@@ -284,15 +284,15 @@ impl Merges {
         let (mut part, mut gone) = (left, NONE);
         loop {
             // Nearly always the rest of the spine merges with nothing that begins so.
-            let met = self.ends[part as usize].joins & begins;
-            if met == 0 {
+            let shared = self.ends[part as usize].joins & begins;
+            if shared == 0 {
                 return true;
             }
             let here = self.made[part as usize];
             let (mut other, mut other_gone) = (right, NONE);
             loop {
                 let there = self.made[other as usize];
-                if met & kind_of(other) != 0
+                if shared & kind_of(other) != 0
                     && there.rank < gone
                     && here.rank <= other_gone
                     && let Some((rank, _)) = self.pairs.merge(part, other)

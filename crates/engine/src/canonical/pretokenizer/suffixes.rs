@@ -18,7 +18,7 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct States(u32);
 
-/// The sets of states met so far.
+/// The sets of states seen so far.
 #[derive(Default)]
 pub(crate) struct Behind {
     /// The first one has all states.

@@ -151,7 +151,7 @@ impl LexemeCache {
         let Some(mut both) = Both::new(self, (from.dfa, from.state), whole)? else { return Ok(None) };
         let trie = vocabulary.trie();
         let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / APART_OF) else { return Ok(None) };
-        // Nodes that are not where both are where they were, as far as they may be met again.
+        // Nodes that are not where both are where they were, as far as they may be reached again.
         let mut passed = TokenSet::empty(trie.len());
         let mut inside = larger.to_set(vocabulary.vocab_size());
         let mut not_here: Vec<u32> = Vec::new();

@@ -36,16 +36,16 @@ impl Meaning for ObjectRegister {
         let object = expansion.members?;
         let old = run.stacks.members(thread.register);
         let ordered = run.machine.grammar().members(object).ordered as u32;
-        let (met, new) = match change {
+        let (satisfied, new) = match change {
             MemberChange::Known(member) if member < ordered => (0, MembersState { next: member + 1, ..old }),
             MemberChange::Known(member) => {
                 let known = run.machine.known_with(old.known, member);
                 (0, MembersState { next: ordered, known, ..old })
             }
-            MemberChange::Free { met } => {
+            MemberChange::Free { satisfied } => {
                 let key = run.new_key(object, expansion, old, "")?;
                 let seen = run.stacks.seen.append(old.seen, key);
-                (met, MembersState { next: ordered, seen, ..old })
+                (satisfied, MembersState { next: ordered, seen, ..old })
             }
             MemberChange::Last => {
                 let grammar = run.machine.grammar().clone();
@@ -56,7 +56,7 @@ impl Meaning for ObjectRegister {
                 return Some(0);
             }
         };
-        let tally = run.counted(object, old.tally, met);
+        let tally = run.counted(object, old.tally, satisfied);
         Some(run.stacks.intern_members(MembersState { text: NIL, name: 0, tally, ..new }))
     }
 
@@ -85,7 +85,7 @@ impl Meaning for ObjectRegister {
             let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
             let most_needed = (members.known.len() + members.free.len()) as u64;
             let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
-            description.extend([missing << 32 | u64::from(had.met), room]);
+            description.extend([missing << 32 | u64::from(had.satisfied), room]);
         }
         if let Some(most) = most_free(members).filter(|_| has_finite(members)) {
             let far = far + u64::from(members.min) + members.known.len() as u64;
@@ -123,7 +123,7 @@ impl Run<'_> {
     }
 
     /// The tally of an object after one more member: where only the least number of members counts, not above it.
-    fn counted(&mut self, object: MembersId, tally: u32, met: u32) -> u32 {
+    fn counted(&mut self, object: MembersId, tally: u32, satisfied: u32) -> u32 {
         let members = self.machine.grammar().members(object);
         if !members.is_counted() {
             return NIL;
@@ -131,14 +131,14 @@ impl Run<'_> {
         let (count, before) = self.stacks.unpair(tally);
         let count = count.saturating_add(1);
         let count = if members.max.is_none() { count.min(members.min) } else { count };
-        self.stacks.pair(count, before | met)
+        self.stacks.pair(count, before | satisfied)
     }
 }
 
 /// The members that an object has, as its register says.
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
-    let (count, met) = stacks.unpair(state.tally);
+    let (count, satisfied) = stacks.unpair(state.tally);
     let free = if has_finite(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
-    Had { next: state.next, known: state.known, count, met, free }
+    Had { next: state.next, known: state.known, count, satisfied, free }
 }

@@ -110,7 +110,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) work: Vec<Task<'a>>,
     /// Where the members of the root are written between markers.
     pub(crate) marking: Option<Box<Marking<'a>>>,
-    /// The sets of names that were met, and whether these are JSON strings.
+    /// The sets of names that were seen, and whether these are JSON strings.
     pub(super) name_sets: Vec<(Box<str>, bool)>,
     /// Where values are literals of a notation.
     pub(crate) notated: Option<Box<Notated<'a>>>,

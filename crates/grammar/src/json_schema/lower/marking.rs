@@ -122,7 +122,7 @@ pub(crate) struct Marking<'a> {
     pub(super) patterns: Map<&'a str, ExprId>,
     /// The names of a class that can be written.
     pub(super) names: Map<ExprId, ExprId>,
-    /// The ways to write values that were met, by what is asked of them.
+    /// The ways to write values that were seen, by what is asked of them.
     pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
     /// The same by what schemas say, where they mean the same.
     pub(super) by_key: Map<Box<[u8]>, Rc<[Way]>>,

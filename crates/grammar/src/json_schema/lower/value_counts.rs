@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
         if level > MAX_LEVEL {
             return Ok(Cardinality::Unknown);
         }
-        // What holds itself is met again on the way.
+        // What holds itself is reached again on the path.
         counts.0.insert(all.into(), Cardinality::Unknown);
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.normal.check_time(at)?;

@@ -1,4 +1,4 @@
-//! Values to nodes: every conjunction of terms has one node for each depth that matters, found again wherever it is met.
+//! Values to nodes: every conjunction of terms has one node for each depth that matters, found again wherever it comes.
 //!
 //! Nearly all values have a single schema, many of which say the same as another one: those are looked up by what they say
 //! ([`crate::json_schema::normal_form::structural_key`]), before anything is merged.
@@ -182,7 +182,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The node of a value that was met before.
+    /// The node of a value that was seen before.
     fn known(&self, all: &[Term], depth: u32) -> Option<NodeId> {
         match self.place_of(all) {
             Some(place) => *self.values.of_schemas.get(place)?,
