@@ -130,7 +130,7 @@ impl GrammarMatcher {
         if left == 0 {
             return Ok(true);
         }
-        let is_canonical = self.trail.is_some();
+        let is_canonical = self.cursors.is_some();
         let (worst, step) =
             self.with_endings(|run, endings, here| run.most_after_a_token(endings, here, is_canonical))?;
         let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
@@ -170,7 +170,7 @@ impl GrammarMatcher {
         let mut ways = WaysLeft::default();
         if left > 0 && way.len() as i64 <= left {
             let most = left as u64 - 1;
-            match self.trail.is_some() {
+            match self.cursors.is_some() {
                 true => self.narrow_canonical(most, mask)?,
                 false => ways = self.with_endings(|run, endings, here| run.narrow(endings, here, most, &way, mask))?,
             }
@@ -219,7 +219,7 @@ impl GrammarMatcher {
         }
         // Without a budget the fewest tokens are wanted that would be found within any.
         let left = self.token_budget_left().map_or(0, |left| left.max(0) as u64);
-        let way = match self.trail.is_some() {
+        let way = match self.cursors.is_some() {
             true => self.canonical_way(left)?,
             false => {
                 if let Some(way) =

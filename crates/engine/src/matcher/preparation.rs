@@ -37,7 +37,7 @@ const STEP: u32 = 4;
 /// How much a preparation may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PreparationBudget {
-    /// Time on the wall, from the first step on.
+    /// Wall-clock time, from the first step on.
     pub time: Duration,
     /// Bytes by which the grammar and the lexemes of its vocabulary may grow.
     pub bytes: usize,

@@ -15,7 +15,7 @@ use stencilm_support::LOOKED_AT;
 
 use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoder::facts::{Encoder, OFF};
-use crate::canonical::pretokenizer::splitter::{DEAD, START};
+use crate::canonical::pretokenizer::pattern::{DEAD, START};
 
 /// A boundary of tokens whose kind is not settled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -2,7 +2,7 @@
 
 use stencilm_regex::ByteSet;
 
-use super::splitter::{DEAD, PreTokenizer};
+use super::pattern::{DEAD, PreTokenizer};
 
 /// Bytes after which it is known beforehand how a text goes on, by what stands before them.
 pub(crate) struct Probes {

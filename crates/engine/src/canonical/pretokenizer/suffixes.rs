@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::LOOKED_AT;
 
+use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
 use crate::canonical::pretokenizer::probes::Probes;
-use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
 use crate::switches::Switch;
 
 /// In place of a number of a set: not known yet.
