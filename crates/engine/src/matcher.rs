@@ -341,8 +341,8 @@ impl GrammarMatcher {
             return Ok(self.may_end_canonically() && self.accept_any(id)?);
         }
         let Some(cursors) = &self.cursors else { return Ok(false) };
-        let Some((cursor, apart)) = cursors.after(id) else { return Ok(false) };
-        let verdict = self.verdict.as_ref().map(|verdict| verdict.is_viable(id, apart));
+        let Some((cursor, unmerged)) = cursors.after(id) else { return Ok(false) };
+        let verdict = self.verdict.as_ref().map(|verdict| verdict.is_viable(id, unmerged));
         if verdict == Some(false) || !self.accept_any(id)? {
             return Ok(false);
         }

@@ -64,10 +64,10 @@ impl Encoding {
     }
 
     /// The cursor after one more token, as its place has it, so that the same one is known at a glance.
-    pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
+    pub fn advance(&self, cursor: &CursorKey, token: u32, unmerged: bool) -> Option<CursorKey> {
         let places = &mut self.known().places;
         let place = places.of(cursor);
-        let after = places.advance(self, place, token, apart)?;
+        let after = places.advance(self, place, token, unmerged)?;
         Some(places.cursor(after).clone())
     }
 

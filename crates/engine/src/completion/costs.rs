@@ -242,7 +242,7 @@ impl Costs {
                 bit = bit.wrapping_shl(1);
             }
         }
-        // Before a key one member must come, whatever the bounds say; of a cut object the last one is apart.
+        // Before a key one member must come, whatever the bounds say; of a cut object the last one is counted by itself.
         let last = u32::from(members.is_cut());
         let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed);

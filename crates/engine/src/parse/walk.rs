@@ -1,7 +1,7 @@
 //! Which strings of a trie can be read from a thread, each alternative on its own.
 //!
 //! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete the threads
-//! that follow it are walked apart, each over the subtree below that place: the union of what they read is what the
+//! that follow it are walked separately, each over the subtree below that place: the union of what they read is what the
 //! grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once as a
 //! *context*; a *spot* is a context and a state.
 //!

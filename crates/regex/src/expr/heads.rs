@@ -15,8 +15,8 @@ pub(crate) struct Head {
 }
 
 impl ExprSet {
-    /// The ways to begin, where that is plain to see and the first bytes of any two are the same or apart; the empty match is
-    /// none.
+    /// The alternatives to begin with, where that is plain to see and the first bytes of any two are the same or disjoint; the
+    /// empty match is none.
     pub(crate) fn heads(&self, id: ExprId) -> Option<Vec<Head>> {
         let (mut heads, mut seen) = (Vec::new(), ByteSet::EMPTY);
         let mut add = |part: ExprId, after: ExprId| {
@@ -29,10 +29,10 @@ impl ExprSet {
                 Expr::Empty => return after == ExprId::EMPTY,
                 _ => return false,
             };
-            let is_apart = seen.intersect(&first).is_empty() || heads.iter().any(|head: &Head| head.first == first);
+            let is_disjoint = seen.intersect(&first).is_empty() || heads.iter().any(|head: &Head| head.first == first);
             seen = seen.union(&first);
             heads.push(Head { first, tail, after });
-            is_apart
+            is_disjoint
         };
         let are_plain = self.alternatives(&id).iter().all(|&part| match *self.get(part) {
             // A choice, and something after it.

@@ -34,8 +34,8 @@ impl CursorHistory {
     /// not have written it.
     pub fn after(&self, token: u32) -> Option<(CursorKey, bool)> {
         let (cursor, before) = self.now();
-        let apart = self.encoding.stay_apart(*before, token);
-        Some((self.encoding.advance(cursor, token, apart)?, apart))
+        let unmerged = self.encoding.stay_unmerged(*before, token);
+        Some((self.encoding.advance(cursor, token, unmerged)?, unmerged))
     }
 
     /// One more step: a token that spells text, with the cursor after it.

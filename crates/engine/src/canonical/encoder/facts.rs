@@ -231,8 +231,8 @@ impl Encoder {
     }
 
     /// Whether no merge joins two neighbours within a piece.
-    pub fn stay_apart(&self, before: Option<u32>, token: u32) -> bool {
-        before.is_none_or(|before| self.merges.stay_apart(before, token))
+    pub fn stay_unmerged(&self, before: Option<u32>, token: u32) -> bool {
+        before.is_none_or(|before| self.merges.stay_unmerged(before, token))
     }
 
     /// Whether a place in the trie of whole pieces is the end of one.

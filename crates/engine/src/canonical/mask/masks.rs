@@ -62,11 +62,11 @@ pub(crate) enum CanonicalVerdict {
 }
 
 impl CanonicalVerdict {
-    /// Whether a token that fits is viable. `apart` says that no merge joins it with the one before.
-    pub fn is_viable(&self, token: u32, apart: bool) -> bool {
+    /// Whether a token that fits is viable. `unmerged` says that no merge joins it with the one before.
+    pub fn is_viable(&self, token: u32, unmerged: bool) -> bool {
         match self {
             CanonicalVerdict::Few(tokens) => tokens.binary_search(&token).is_ok(),
-            CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, apart),
+            CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, unmerged),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Behind {
     /// By set and class of the next character.
     steps: Vec<u32>,
     /// By set: the bytes that always begin another piece, and those that either do so or go on with the piece.
-    apart: Vec<ByteSet>,
+    new_piece: Vec<ByteSet>,
     plain: Vec<ByteSet>,
 }
 
@@ -76,7 +76,7 @@ impl Behind {
         let number = self.sets.len() as u32;
         let all =
             |sets: &[ByteSet]| states.iter().fold(ByteSet::ALL, |all, &state| all.intersect(&sets[usize::from(state)]));
-        self.apart.push(all(&probes.apart));
+        self.new_piece.push(all(&probes.new_piece));
         self.plain.push(all(&probes.plain));
         self.steps.extend(std::iter::repeat_n(UNKNOWN, pretokenizer.num_classes()));
         self.numbers.insert(states.clone(), number);
@@ -85,8 +85,8 @@ impl Behind {
     }
 
     /// The bytes that always begin another piece in some states.
-    pub fn apart(&self, states: States) -> &ByteSet {
-        &self.apart[states.0 as usize]
+    pub fn new_piece(&self, states: States) -> &ByteSet {
+        &self.new_piece[states.0 as usize]
     }
 
     /// The bytes that either do so or go on with the piece.

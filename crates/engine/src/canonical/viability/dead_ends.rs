@@ -35,22 +35,22 @@ impl DeadEnds {
         if self.same {
             return self.ways[0].iter().for_each(|&token| token_set::clear(mask, token));
         }
-        for (tokens, apart) in self.ways.iter().zip([true, false]) {
+        for (tokens, unmerged) in self.ways.iter().zip([true, false]) {
             for &token in tokens {
-                if token_set::get(mask, token) && encoding.stay_apart(before, token) == apart {
+                if token_set::get(mask, token) && encoding.stay_unmerged(before, token) == unmerged {
                     token_set::clear(mask, token);
                 }
             }
         }
     }
 
-    pub(crate) fn add(&mut self, token: u32, apart: bool) {
-        self.ways[usize::from(!apart)].push(token);
+    pub(crate) fn add(&mut self, token: u32, unmerged: bool) {
+        self.ways[usize::from(!unmerged)].push(token);
     }
 
     /// Notes ways of a token that were not asked for.
     pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, ways: [bool; N]) {
-        self.open.extend(ways.map(|apart| (token, apart)));
+        self.open.extend(ways.map(|unmerged| (token, unmerged)));
     }
 
     pub(crate) fn sort(&mut self) {
@@ -68,9 +68,9 @@ impl DeadEnds {
         }
     }
 
-    /// Whether a token is one. `apart` says that no merge joins it with the token before.
-    pub fn has(&self, token: u32, apart: bool) -> bool {
-        self.ways[usize::from(!apart)].binary_search(&token).is_ok()
+    /// Whether a token is one. `unmerged` says that no merge joins it with the token before.
+    pub fn has(&self, token: u32, unmerged: bool) -> bool {
+        self.ways[usize::from(!unmerged)].binary_search(&token).is_ok()
     }
 
     /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
@@ -88,15 +88,15 @@ impl DeadEnds {
             let comes =
                 |&&token: &&u32| token_set::get(mask, token) && token_set::get(fitting, token) && ends_whole(token);
             let all = dead_ends.ways.iter().flatten().filter(comes).copied();
-            all.filter(|&token| dead_ends.has(token, encoding.stay_apart(before, token))).collect()
+            all.filter(|&token| dead_ends.has(token, encoding.stay_unmerged(before, token))).collect()
         };
         of(self) == of(others)
     }
 
     /// Whether one of those that were not asked for fits after a token.
     pub fn is_open(&self, encoding: &Encoding, before: Option<u32>, fitting: &[u32]) -> bool {
-        let fits = |&(token, apart): &(u32, bool)| {
-            token_set::get(fitting, token) && encoding.stay_apart(before, token) == apart
+        let fits = |&(token, unmerged): &(u32, bool)| {
+            token_set::get(fitting, token) && encoding.stay_unmerged(before, token) == unmerged
         };
         self.open.iter().any(fits)
     }
@@ -121,7 +121,7 @@ pub(crate) struct AskedMask<'m> {
 struct Asked {
     token: u32,
     /// Whether no merge joins it with the token before.
-    apart: bool,
+    unmerged: bool,
     /// The place after it.
     after: CursorId,
     /// The longest searches come last: those of whitespace, and of tokens that end within a character.
@@ -237,28 +237,28 @@ impl Questions<'_, '_> {
                 found.leave_open(token, [true, false]);
                 continue;
             }
-            let apart = encoding.stay_apart(before, token);
+            let unmerged = encoding.stay_unmerged(before, token);
             let ways = self.search.places.advance_both(encoding, self.place, token);
-            if ways[usize::from(apart)].is_some() {
-                found.leave_open(token, [!apart]);
+            if ways[usize::from(unmerged)].is_some() {
+                found.leave_open(token, [!unmerged]);
             }
-            let Some(after) = ways[usize::from(!apart)] else { continue };
+            let Some(after) = ways[usize::from(!unmerged)] else { continue };
             match self.known(token, after, rows, context_independent) {
                 Some(true) => {}
-                Some(false) => found.add(token, apart),
+                Some(false) => found.add(token, unmerged),
                 None => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let is_within = last_character(bytes).is_none();
                     let how_long = u8::from(encoding.is_whitespace(token)) + 2 * u8::from(is_within);
-                    asked.push(Asked { token, apart, after, how_long });
+                    asked.push(Asked { token, unmerged, after, how_long });
                 }
             }
         }
         // Those with a common beginning come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
-        for Asked { token, apart, after, .. } in asked {
+        for Asked { token, unmerged, after, .. } in asked {
             if !self.ask(token, after, rows, (context_independent, whitespace_cache))? {
-                found.add(token, apart);
+                found.add(token, unmerged);
             }
         }
         Ok(())

@@ -54,8 +54,8 @@ impl<'a> Within<'a> {
         if state & IN_WHITESPACE != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
-        let [apart, joined] = self.places.advance_both(self.encoding, place, token);
-        for after in apart.into_iter().chain(joined.filter(|_| joined != apart)) {
+        let [unmerged, joined] = self.places.advance_both(self.encoding, place, token);
+        for after in unmerged.into_iter().chain(joined.filter(|_| joined != unmerged)) {
             if !self.goes_on(state, after, token)? {
                 return Ok((Some(state), false));
             }

@@ -96,7 +96,7 @@ pub(crate) struct FittingWhitespace {
     pub token: u32,
     pub len: usize,
     /// Whether no merge joins it with the token before, and the place after it.
-    apart: bool,
+    unmerged: bool,
     pub after: CursorId,
 }
 
@@ -105,9 +105,9 @@ impl FittingWhitespace {
     pub fn all(encoding: &Encoder, at: &WhitespaceAt, before: Option<u32>) -> Arc<[FittingWhitespace]> {
         let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
-            let apart = encoding.stay_apart(before, token);
-            let (_, after) = at.examples[kinds[usize::from(!apart)]? as usize];
-            Some(FittingWhitespace { number, token, len, apart, after })
+            let unmerged = encoding.stay_unmerged(before, token);
+            let (_, after) = at.examples[kinds[usize::from(!unmerged)]? as usize];
+            Some(FittingWhitespace { number, token, len, unmerged, after })
         };
         encoding.whitespace_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
     }
@@ -123,7 +123,7 @@ impl DecidedWhitespace {
     pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
         let mut decided = DecidedWhitespace { viable: Vec::new(), open: Vec::new() };
         for &candidate in fitting {
-            match known.is_viable((candidate.number, candidate.len), before, candidate.apart) {
+            match known.is_viable((candidate.number, candidate.len), before, candidate.unmerged) {
                 Some(true) => decided.viable.push(candidate.token),
                 Some(false) => {}
                 None => decided.open.push(candidate),
@@ -206,8 +206,8 @@ impl KnownWhitespace {
     }
 
     /// Whether a token is viable, joined with the token before or not; `None` where that is not known.
-    pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
-        let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
+    pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, unmerged: bool) -> Option<bool> {
+        let way = self.ways[self.at.kinds[number][usize::from(!unmerged)]? as usize];
         way.is_viable(len, before)
     }
 
@@ -215,8 +215,8 @@ impl KnownWhitespace {
     pub fn is_viable_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
         let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
-        for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
-            *answer = Some(self.is_viable(candidate, before, apart)?);
+        for ((_, unmerged), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
+            *answer = Some(self.is_viable(candidate, before, unmerged)?);
         }
         Some(answers)
     }
@@ -314,8 +314,8 @@ fn nothing_follows(encoding: &Encoder, places: &mut Cursors, bytes: &ByteSet, pl
     let has = |kind: &Kind| {
         (!kind.is_byte || encoding.by_characters()) && (!kind.is_whole || encoding.whole_pieces.is_some())
     };
-    for (kind, apart) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
-        let Some(begun) = places.begin(encoding, place, kind, apart) else { continue };
+    for (kind, unmerged) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
+        let Some(begun) = places.begin(encoding, place, kind, unmerged) else { continue };
         if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
             return false;
         }

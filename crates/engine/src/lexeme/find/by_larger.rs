@@ -3,8 +3,8 @@
 //! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a greatest count nearly
 //! the same without: both are walked together, and no further than they may differ ([`LexemeCache::row_near`]). A text in which
 //! something must not occur is where it was after nearly every character: only the other characters are looked for in the
-//! vocabulary ([`LexemeCache::row_apart`]). And in the middle of what must not occur it is there again after nearly every one:
-//! such a state is near that one, too.
+//! vocabulary ([`LexemeCache::row_by_difference`]). And in the middle of what must not occur it is there again after nearly
+//! every one: such a state is near that one, too.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
@@ -137,7 +137,7 @@ impl LexemeCache {
 
     /// The row of a residual from that of a larger language, where after nearly every character both are where they were: only
     /// what begins with another one is walked. `None` where that is not so, or the other language turns out not to be larger.
-    pub(crate) fn row_apart(
+    pub(crate) fn row_by_difference(
         &mut self,
         vocabulary: &Tokens,
         from: Start,

@@ -94,7 +94,7 @@ impl LexemeCache {
                     Some(row) => Next::Found(Arc::new(row)),
                     None => self.row_walked(vocabulary, current.from)?,
                 },
-                Larger::Apart(base) => match self.row_apart(vocabulary, current.from, base, &row)? {
+                Larger::Apart(base) => match self.row_by_difference(vocabulary, current.from, base, &row)? {
                     Some(row) => Next::Found(Arc::new(row)),
                     None => self.row_walked(vocabulary, current.from)?,
                 },

@@ -100,7 +100,7 @@ impl Normal<'_> {
         }
         let mut all = terms.to_vec();
         all.push(Term::Holds(schema));
-        // What is too much to multiply out, or leads in a circle, is not proven to be apart.
+        // What is too much to multiply out, or leads in a circle, is not proven to be disjoint.
         let loose = GrammarError::decided("", || self.alternatives_in(&all, Mode::Loose))?;
         let Some(alternatives) = loose else { return Ok(false) };
         for alternative in alternatives.iter() {

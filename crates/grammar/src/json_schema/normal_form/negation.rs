@@ -114,7 +114,7 @@ impl Normal<'_> {
                 Keyword::OneOf(_) if mode == Mode::Loose => ways.push(Way::new()),
                 Keyword::OneOf(parts) => {
                     ways.push(parts.iter().map(|&part| fails(part)).collect());
-                    // Two that are apart wherever the other keywords hold need no way: elsewhere those fail.
+                    // Two that are disjoint wherever the other keywords hold need no alternative: elsewhere those fail.
                     let overlaps = self.overlaps.get(&(id, place as u32));
                     for (right, others) in overlaps.into_iter().flatten().enumerate() {
                         let before = others.iter().map(|&left| left as usize).filter(|&left| left < right);

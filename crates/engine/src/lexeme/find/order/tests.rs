@@ -344,7 +344,8 @@ fn the_row_of_a_text_without_something_is_that_of_a_walk() {
                     let Some(base) = lexeme_cache.base_of(residual) else { continue };
                     let larger = row_of(&mut lexeme_cache, &vocabulary, base).unwrap();
                     let from = Start { dfa, state, one: true };
-                    apart += u32::from(lexeme_cache.row_apart(&vocabulary, from, base, &larger).unwrap().is_some());
+                    apart +=
+                        u32::from(lexeme_cache.row_by_difference(&vocabulary, from, base, &larger).unwrap().is_some());
                 }
                 Some(_) => near += 1,
                 None => {}
