@@ -326,21 +326,21 @@ impl Maker {
         let infinite = exprs.bytes(plain);
         let infinite = exprs.repeat(infinite, 0, None);
         let infinite = exprs.concat_all(&[quote, first, infinite, quote]);
-        let mut taken: Vec<Arc<str>> = known.iter().map(|member| member.name.clone()).collect();
+        let mut reserved: Vec<Arc<str>> = known.iter().map(|member| member.name.clone()).collect();
         if choices.chance(3) {
-            taken.push("bc".into());
+            reserved.push("bc".into());
         }
-        taken.sort_unstable();
+        reserved.sort_unstable();
         let value = self.value(choices, depth);
         let some = choices.chance(4).then(|| self.value(choices, depth));
-        let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+        let names: Vec<&str> = reserved.iter().map(|name| &**name).collect();
         let space = self.builder.key_space(key, &names).unwrap_or_else(|_| {
             // All of them are taken.
             key = infinite;
             KeySpace::Infinite
         });
         let some = some.filter(|_| !matches!(space, KeySpace::Finite(_)));
-        FreeMembers { key, space, taken: taken.into(), value, some, last: None }
+        FreeMembers { key, space, reserved: reserved.into(), value, some, last: None }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

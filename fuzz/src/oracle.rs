@@ -234,10 +234,10 @@ impl<'a> Oracle<'a> {
                 let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
                 let written = [&written[..], free.last.as_deref().unwrap_or_default().as_bytes()].concat();
                 let value = value_of(&written);
-                let taken = free.taken.iter().any(|name| name.as_bytes() == value);
+                let reserved = free.reserved.iter().any(|name| name.as_bytes() == value);
                 let mut seen = seen.clone();
                 let completes = seen.completes(members);
-                if !taken && seen.free.insert(value) {
+                if !reserved && seen.free.insert(value) {
                     if free.last.is_some() {
                         ways.push((end, free.value, Seen { last: Some(completes), ..seen }));
                         continue;

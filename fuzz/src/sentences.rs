@@ -92,11 +92,11 @@ impl<'a> Sentences<'a> {
                 let mut key = Vec::new();
                 self.write(free.key, choices, &mut key, 16)?;
                 let value = value_of(&[&key[..], after.as_bytes()].concat());
-                let is_new = free.taken.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
+                let is_new = free.reserved.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
                 last = is_new.then(|| (self.deriver.exprs.literal(&key), free.value));
                 continue;
             }
-            seen.extend(free.taken.iter().map(|name| name.as_bytes().to_vec()));
+            seen.extend(free.reserved.iter().map(|name| name.as_bytes().to_vec()));
             for round in 0..choices.below(3).max(usize::from(free.some.is_some())) {
                 let mut key = Vec::new();
                 self.write(free.key, choices, &mut key, 16)?;

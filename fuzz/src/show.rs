@@ -63,7 +63,7 @@ fn object(grammar: &Grammar, members: &Members, child: &mut dyn FnMut(NodeId) ->
     }
     for free in &members.free {
         let some = free.some.map_or(String::new(), |some| format!(", some {}", child(some)));
-        parts.push(format!("/{}/ not {:?}: {}{some}", expr(exprs, free.key, 0), free.taken, child(free.value)));
+        parts.push(format!("/{}/ not {:?}: {}{some}", expr(exprs, free.key, 0), free.reserved, child(free.value)));
     }
     let ordered = members.ordered;
     let counts = (members.min, members.max);

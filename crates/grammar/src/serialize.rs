@@ -336,7 +336,7 @@ fn saved_members(members: &Members, number: impl Fn(&ExprId) -> Index) -> SavedM
     });
     let free = members.free.iter().map(|free| SavedFree {
         key: number(&free.key),
-        taken: free.taken.iter().map(ToString::to_string).collect(),
+        taken: free.reserved.iter().map(ToString::to_string).collect(),
         value: free.value.0,
         some: free.some.map(|some| some.0),
         last: free.last.as_ref().map(ToString::to_string),
@@ -619,7 +619,7 @@ fn load_members(
         let refused = |error| GrammarError { place: format!("#/members/{at}"), ..error };
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
         let last = last.map(Into::into);
-        free.push(FreeMembers { key, space, taken: taken.into(), value, some, last });
+        free.push(FreeMembers { key, space, reserved: taken.into(), value, some, last });
     }
     let [empty, open, colon, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);

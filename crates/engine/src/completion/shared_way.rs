@@ -145,10 +145,10 @@ impl SharedWay {
         if !quoted || !escape.is_empty() {
             return ByteSet::range(0, 255);
         }
-        let taken = run.machine.taken_after(key.object, key.class, &value);
-        let taken = taken.iter().map(|name| name.as_bytes().to_vec());
+        let reserved = run.machine.reserved_after(key.object, key.class, &value);
+        let reserved = reserved.iter().map(|name| name.as_bytes().to_vec());
         let seen = run.stacks.seen.entries(key.seen).map(|name| run.stacks.text(name));
-        let names = taken.chain(seen).chain(self.later_keys.iter().cloned());
+        let names = reserved.chain(seen).chain(self.later_keys.iter().cloned());
         names.filter_map(|name| name.strip_prefix(&value[..])?.first().copied()).collect()
     }
 
@@ -173,7 +173,7 @@ impl SharedWay {
         }
         let Some(token) = part_of_key(&key.part.before, token) else { return false };
         let value = value_of(&key.part.with(token));
-        if self.later_keys.contains(&value) || run.machine.is_taken(key.object, key.class, &value) {
+        if self.later_keys.contains(&value) || run.machine.is_reserved(key.object, key.class, &value) {
             return false;
         }
         !run.stacks.known_text(&value).is_some_and(|value| run.stacks.seen.has(key.seen, value))

@@ -29,7 +29,7 @@ struct Place<'k> {
 impl Run<'_> {
     /// Whether a thread reads a key that may turn out to be one that cannot be new.
     pub(crate) fn may_run_out(&self, expansion: &Expansion, thread: Entry) -> bool {
-        expansion.locally_finite && (expansion.has_taken || self.stacks.members(thread.register).seen != NIL)
+        expansion.locally_finite && (expansion.has_reserved || self.stacks.members(thread.register).seen != NIL)
     }
 
     /// Whether the key that a thread is within can still become a new one.
@@ -42,9 +42,9 @@ impl Run<'_> {
         let written = self.stacks.text(memory.text);
         let Begun { value, escape, quoted } = begun(&written);
         let grammar = self.machine.grammar().clone();
-        let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
+        let reserved = grammar.members(members).free[expansion.class as usize].reserved.iter();
         let seen: Vec<Vec<u8>> = self.used_keys(memory.seen);
-        let used = seen.iter().map(Vec::as_slice).chain(taken.map(|name| name.as_bytes()));
+        let used = seen.iter().map(Vec::as_slice).chain(reserved.map(|name| name.as_bytes()));
         let rests: Vec<&[u8]> = used.filter_map(|key| key.strip_prefix(&*value)).collect();
         let place = Place { state: StateId(thread.state), escape, rests };
         self.leads_to_a_new_key(dfa, place, quoted)
@@ -122,9 +122,9 @@ impl Run<'_> {
         let written = self.stacks.text(memory.text);
         let Begun { value, escape, .. } = begun(&written);
         let grammar = self.machine.grammar().clone();
-        let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
+        let reserved = grammar.members(members).free[expansion.class as usize].reserved.iter();
         let seen = self.used_keys(memory.seen);
-        let used = seen.iter().map(Vec::as_slice).chain(taken.map(|name| name.as_bytes()));
+        let used = seen.iter().map(Vec::as_slice).chain(reserved.map(|name| name.as_bytes()));
         let used: Vec<&[u8]> = used.filter(|key| key.starts_with(&value)).collect();
         if used.is_empty() {
             return;

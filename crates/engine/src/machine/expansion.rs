@@ -49,7 +49,7 @@ pub struct Expansion {
     /// Whether the free keys run out after some beginnings, so that a key that has begun may turn out not to be new.
     pub locally_finite: bool,
     /// Whether the object of the free keys has names that they must not have.
-    pub has_taken: bool,
+    pub has_reserved: bool,
     /// The object whose key comes here.
     pub members: Option<MembersId>,
     /// The class of the free keys.
@@ -77,7 +77,7 @@ impl Expansion {
             nullable: false,
             free: false,
             locally_finite: false,
-            has_taken: false,
+            has_reserved: false,
             members: None,
             class: 0,
             frame,

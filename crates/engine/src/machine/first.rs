@@ -261,9 +261,16 @@ impl Machine {
                 continue;
             }
             let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, cases)?;
-            let (class, has_taken) = (class as u32, !free.taken.is_empty());
+            let (class, has_reserved) = (class as u32, !free.reserved.is_empty());
             let locally_finite = free.space != KeySpace::Infinite;
-            expansions.push(Expansion { free: true, locally_finite, has_taken, members: Some(id), class, ..expansion });
+            expansions.push(Expansion {
+                free: true,
+                locally_finite,
+                has_reserved,
+                members: Some(id),
+                class,
+                ..expansion
+            });
         }
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {

@@ -217,9 +217,9 @@ impl Machine {
     }
 
     /// Whether a free key of a class must not have this value.
-    pub fn is_taken(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
+    pub fn is_reserved(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
         let free = &self.grammar.members(members).free[class as usize];
-        free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
+        free.reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
     /// Whether whitespace may decide what comes after a value or an opening bracket, the comma or the closing bracket, as in a
@@ -254,9 +254,9 @@ impl Machine {
     }
 
     /// The values with this beginning that a free key of a class must not have, ascending.
-    pub(crate) fn taken_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
-        let taken = &self.grammar.members(members).free[class as usize].taken;
-        let from = &taken[taken.partition_point(|name| name.as_bytes() < begun)..];
+    pub(crate) fn reserved_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
+        let reserved = &self.grammar.members(members).free[class as usize].reserved;
+        let from = &reserved[reserved.partition_point(|name| name.as_bytes() < begun)..];
         &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
     }
 
@@ -271,13 +271,14 @@ impl Machine {
         while let Some(id) = self.unlooked.pop() {
             let names = &self.objects.get(&id).expect("what was met is known").names;
             let free = &self.grammar.members(id).free;
-            let is_taken = |taken: &[Arc<str>], key| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+            let is_reserved =
+                |reserved: &[Arc<str>], key| reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
             // Hardly any key within a token begins as a name does.
-            let taken = free.iter().flat_map(|free| free.taken.iter()).filter_map(|name| name.bytes().next());
-            let first = taken.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
+            let reserved = free.iter().flat_map(|free| free.reserved.iter()).filter_map(|name| name.bytes().next());
+            let first = reserved.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
             for (named, key) in self.named_keys.iter_mut().zip(keys.keys()) {
                 if key.first().is_none_or(|&byte| first.contains(byte)) {
-                    *named |= names.has(key) || free.iter().any(|free| is_taken(&free.taken, key));
+                    *named |= names.has(key) || free.iter().any(|free| is_reserved(&free.reserved, key));
                 }
             }
         }

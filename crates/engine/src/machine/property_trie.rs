@@ -18,7 +18,7 @@ use crate::vocabulary::trie::Nodes;
 
 /// The tag of a name that a free key must not have and that is no member either, or is one whose key has other
 /// spellings too and is read by an automaton.
-const ONLY_TAKEN: Tag = Tag::MAX;
+const ONLY_RESERVED: Tag = Tag::MAX;
 
 /// Which known members may come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ impl Filter {
         match self {
             Filter::Range { from, to } => (*from..=*to).contains(&tag),
             Filter::Unseen(seen) => {
-                tag != ONLY_TAKEN && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
+                tag != ONLY_RESERVED && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
             }
             Filter::Among(set) => set.get(tag as usize / 64).is_some_and(|word| word & (1 << (tag % 64)) != 0),
         }
@@ -69,7 +69,7 @@ pub struct Names {
     /// The least and the greatest member below every node; the least is above the greatest where there is none.
     bounds: Vec<(Tag, Tag)>,
     /// Names, by entry, that keys of a class of other members may have all the same: usually none.
-    not_taken: FxHashSet<(u32, u32)>,
+    not_reserved: FxHashSet<(u32, u32)>,
     /// Known members whose keys have more than the plain spelling.
     pub others: Vec<u32>,
 }
@@ -99,31 +99,31 @@ impl Names {
         let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
         spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();
-        for name in members.free.iter().flat_map(|free| free.taken.iter()).filter(|name| is_plain(name)) {
+        for name in members.free.iter().flat_map(|free| free.reserved.iter()).filter(|name| is_plain(name)) {
             if spelled[..num_known].binary_search_by(|known| against_quoted(known.of(&texts), name)).is_err() {
                 let start = texts.len();
                 quote(name, &mut texts);
-                spelled.push(Spelled { text: start..texts.len(), tag: ONLY_TAKEN });
+                spelled.push(Spelled { text: start..texts.len(), tag: ONLY_RESERVED });
             }
         }
         if spelled.len() > num_known {
             spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         }
         spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
-        let mut not_taken = FxHashSet::default();
+        let mut not_reserved = FxHashSet::default();
         for (class, free) in members.free.iter().enumerate() {
-            if free.taken.iter().filter(|name| is_plain(name)).count() == spelled.len() {
+            if free.reserved.iter().filter(|name| is_plain(name)).count() == spelled.len() {
                 continue;
             }
             for (entry, known) in spelled.iter().enumerate() {
                 let within = known.of(&texts).strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
-                let find = |name| free.taken.binary_search_by(|taken| taken.as_bytes().cmp(name)).ok();
+                let find = |name| free.reserved.binary_search_by(|reserved| reserved.as_bytes().cmp(name)).ok();
                 if within.and_then(find).is_none() {
-                    not_taken.insert((entry as u32, class as u32));
+                    not_reserved.insert((entry as u32, class as u32));
                 }
             }
         }
-        Names { not_taken, others, ..Names::spelled(&texts, &spelled) }
+        Names { not_reserved, others, ..Names::spelled(&texts, &spelled) }
     }
 
     /// Texts that all have the tag 0.
@@ -152,15 +152,15 @@ impl Names {
             path.push(node);
             let Some(entry) = trie.entry_at(node) else { continue };
             let tag = tags[entry as usize];
-            if tag != ONLY_TAKEN {
+            if tag != ONLY_RESERVED {
                 for &above in &path {
                     let (least, greatest) = &mut bounds[above];
                     (*least, *greatest) = ((*least).min(tag), (*greatest).max(tag));
                 }
             }
         }
-        let (not_taken, others) = (FxHashSet::default(), Vec::new());
-        Names { trie, tags, bounds, not_taken, others }
+        let (not_reserved, others) = (FxHashSet::default(), Vec::new());
+        Names { trie, tags, bounds, not_reserved, others }
     }
 
     /// No names.
@@ -175,7 +175,7 @@ impl Names {
             + memory::of_list(&self.tags)
             + memory::of_list(&self.bounds)
             + memory::of_list(&self.others)
-            + memory::of_table::<(u32, u32)>(self.not_taken.capacity())
+            + memory::of_table::<(u32, u32)>(self.not_reserved.capacity())
     }
 
     /// The nodes below a state, from one to before another.
@@ -249,12 +249,12 @@ impl Names {
 
     /// Whether a name was read to its end that keys of this class must not have.
     #[inline]
-    pub fn is_taken(&self, state: StateId, class: u32) -> bool {
+    pub fn is_reserved(&self, state: StateId, class: u32) -> bool {
         state.0 >= 2
             && self
                 .trie
                 .entry_at(state.0 as usize - 2)
-                .is_some_and(|entry| self.not_taken.is_empty() || !self.not_taken.contains(&(entry, class)))
+                .is_some_and(|entry| self.not_reserved.is_empty() || !self.not_reserved.contains(&(entry, class)))
     }
 
     /// Whether this is a plainly spelled name.

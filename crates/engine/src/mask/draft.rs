@@ -86,10 +86,10 @@ impl Draft<'_> {
 
     fn note_assumed(&mut self, token: u32, assumed: Assumptions, within: bool) {
         if within {
-            if assumed.seen || assumed.whole || assumed.taken {
+            if assumed.seen || assumed.whole || assumed.reserved {
                 self.unverified.push(Unverified::begun_key(token));
             }
-        } else if (assumed.seen || assumed.whole || assumed.taken) && self.vocabulary.whole_keys().are_in(token) {
+        } else if (assumed.seen || assumed.whole || assumed.reserved) && self.vocabulary.whole_keys().are_in(token) {
             let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
             if assumed.seen || assumed.whole || escapes() {
                 let unclear = self.vocabulary.whole_keys().are_unclear_in(token);

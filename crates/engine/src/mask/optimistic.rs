@@ -144,21 +144,21 @@ impl Run<'_> {
         here: &RowHere,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
-        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
+        let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         let trie = draft.vocabulary.trie();
         // In the row are those of these tokens that end with the name, for a key ends with its quote. What other threads
         // allow stays.
         let has_others = draft.row.is_some() || !draft.flipped.is_empty();
-        let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
+        let ending = reserved.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
         draft.add_row(&here.row);
         if expansion.free && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
-            let assumed = |seen| Assumptions { seen, taken: expansion.has_taken, ..Assumptions::default() };
+            let assumed = |seen| Assumptions { seen, reserved: expansion.has_reserved, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
                 let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
                 tokens.for_each(|token| draft.note(token, assumed(true), false));
-            } else if expansion.has_taken {
+            } else if expansion.has_reserved {
                 let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
                 tokens.for_each(|&token| draft.note(token, assumed(false), false));
             }
@@ -171,20 +171,20 @@ impl Run<'_> {
             }
         }
         debug_assert!(
-            has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
+            has_others || !reserved.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
-        self.add_crossings((thread, expansion), here, &taken, draft)?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
+        self.add_crossings((thread, expansion), here, &reserved, draft)?;
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
 
-    /// Adds the tokens with which a dense thread leaves its lexeme and goes on after it, but for those that are taken.
+    /// Adds the tokens with which a dense thread leaves its lexeme and goes on after it, but for those that are reserved.
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
-        taken: &ReservedTokens,
+        reserved: &ReservedTokens,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let trie = draft.vocabulary.trie();
@@ -210,7 +210,7 @@ impl Run<'_> {
             let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
             let mut leaves = |token, assumed| {
-                if !taken.contains(token) {
+                if !reserved.contains(token) {
                     draft.allow(token);
                     draft.note(token, assumed, false);
                 }
@@ -250,16 +250,16 @@ impl Run<'_> {
 
     /// Adds the tokens of one narrow thread that reads a free key.
     fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
-        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
+        let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         // A key that has begun may hold escapes already.
         let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;
         Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, assumed| {
-            if !taken.contains(token) {
+            if !reserved.contains(token) {
                 draft.allow(token);
                 draft.note(token, assumed, within);
             }
         })?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
 

@@ -140,7 +140,7 @@ impl Description<'_> {
         let members = grammar.members(id);
         // Names are texts, and objects that have some are hardly the same.
         self.fits &=
-            members.known.is_empty() && members.free.iter().all(|free| free.taken.is_empty() && free.last.is_none());
+            members.known.is_empty() && members.free.iter().all(|free| free.reserved.is_empty() && free.last.is_none());
         self.words.extend([5, members.free.len() as u32, members.min]);
         self.bound(members.max);
         let Surface { empty, open, colon, item, close } = members.surface;

@@ -98,7 +98,7 @@ pub(crate) struct Assumptions {
     pub seen: bool,
     /// Its object has names that are not free. Those that are spelled plainly are known beforehand, except where the
     /// whole key lies within one token.
-    pub taken: bool,
+    pub reserved: bool,
     /// The whole key lies within the token.
     pub whole: bool,
     /// Not a key but an element of an array whose elements must differ, after others.
@@ -115,7 +115,7 @@ impl Assumptions {
     /// Whether anything was taken for new.
     #[inline]
     pub fn is_any(&self) -> bool {
-        self.seen | self.taken | self.whole | self.element | self.repeat | self.locally_finite
+        self.seen | self.reserved | self.whole | self.element | self.repeat | self.locally_finite
     }
 }
 

@@ -405,13 +405,13 @@ impl<'r, 'a> Walk<'r, 'a> {
                 if !left_below(node) {
                     return Ok(None);
                 }
-                let (next, Assumptions { seen, taken, element, repeat, locally_finite, .. }) =
+                let (next, Assumptions { seen, reserved, element, repeat, locally_finite, .. }) =
                     run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
-                let whole = assumed.whole || seen || taken;
+                let whole = assumed.whole || seen || reserved;
                 let assumed = Assumptions {
                     seen: assumed.seen || seen,
-                    taken: assumed.taken || taken,
+                    reserved: assumed.reserved || reserved,
                     whole,
                     element: assumed.element || element,
                     repeat: assumed.repeat || repeat,
@@ -478,11 +478,11 @@ impl<'r, 'a> Walk<'r, 'a> {
             let tag = expansion.accepts(self.run.lexeme_cache, spot.state)[index];
             self.run.follow(&expansion, tag, thread, &mut threads)?;
         }
-        let Assumptions { seen, taken, element, locally_finite, .. } = self.run.assumed;
+        let Assumptions { seen, reserved, element, locally_finite, .. } = self.run.assumed;
         let assumed = Assumptions {
             seen: before.seen || seen,
-            taken: before.taken || taken,
-            whole: before.whole || (before.later && (seen || taken)),
+            reserved: before.reserved || reserved,
+            whole: before.whole || (before.later && (seen || reserved)),
             element: before.element || element,
             // Of which followers it is said is asked of each.
             repeat: before.repeat,

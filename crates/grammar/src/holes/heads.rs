@@ -333,11 +333,11 @@ impl Quotient<'_, '_> {
         after: &[Member],
         required: Option<NodeId>,
     ) -> Result<Option<FreeMembers>, GrammarError> {
-        let mut taken = others.taken.to_vec();
+        let mut reserved = others.reserved.to_vec();
         for member in after {
             let Member::Free { key: Some(key), .. } = *member else { continue };
             match str::from_utf8(self.recogniser.lists.key(key)) {
-                Ok(key) => taken.push(Arc::from(key)),
+                Ok(key) => reserved.push(Arc::from(key)),
                 // Names are characters.
                 Err(_) => {
                     self.refuse();
@@ -345,18 +345,18 @@ impl Quotient<'_, '_> {
                 }
             }
         }
-        taken.sort_unstable();
-        taken.dedup();
+        reserved.sort_unstable();
+        reserved.dedup();
         let mut space = others.space;
-        if matches!(space, KeySpace::Finite(_)) && taken.len() > others.taken.len() {
-            let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+        if matches!(space, KeySpace::Finite(_)) && reserved.len() > others.reserved.len() {
+            let names: Vec<&str> = reserved.iter().map(|name| &**name).collect();
             space = match self.builder.key_space(others.key, &names) {
                 Ok(space) => space,
                 Err(error) if error.kind == ErrorKind::Unsatisfiable => return Ok(None),
                 Err(error) => return Err(error),
             };
         }
-        Ok(Some(FreeMembers { taken: taken.into(), space, some: required, ..others.clone() }))
+        Ok(Some(FreeMembers { reserved: reserved.into(), space, some: required, ..others.clone() }))
     }
 
     /// An expression of the lexemes as one of the builder.

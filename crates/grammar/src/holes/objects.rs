@@ -187,7 +187,7 @@ impl Recogniser<'_> {
             }
             let written = self.template.between(start.position(), end);
             let key = string_value(&[written, free.last.as_deref().unwrap_or_default().as_bytes()].concat());
-            if !free.taken.iter().any(|name| name.as_bytes() == key) {
+            if !free.reserved.iter().any(|name| name.as_bytes() == key) {
                 let key = Some(self.lists.key_id(&key));
                 found.push((Member::Free { class, meets, key }, start));
             }

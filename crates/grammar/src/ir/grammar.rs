@@ -197,7 +197,7 @@ pub enum KeySpace {
 }
 
 /// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.
-/// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
+/// No two of them have equal keys, and none has a reserved one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FreeMembers {
     /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too: every
@@ -206,7 +206,7 @@ pub struct FreeMembers {
     /// How many keys there are.
     pub space: KeySpace,
     /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
-    pub taken: Box<[Arc<str>]>,
+    pub reserved: Box<[Arc<str>]>,
     /// What the value matches.
     pub value: NodeId,
     /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
@@ -519,10 +519,10 @@ impl Grammar {
             .sum();
         let members = self.members.iter().map(|members| {
             let known = members.known.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
-            let taken = members.free.iter().flat_map(|free| &free.taken);
-            let taken = taken.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
+            let reserved = members.free.iter().flat_map(|free| &free.reserved);
+            let reserved = reserved.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
             let lists = memory::of_list(&members.known) + memory::of_list(&members.free);
-            lists + known.sum::<usize>() + taken.sum::<usize>()
+            lists + known.sum::<usize>() + reserved.sum::<usize>()
         });
         let items = self.items.iter().map(|items| {
             let places = items.prefix.len() * size_of::<Box<[Element]>>() + items.contains.len() * 12;

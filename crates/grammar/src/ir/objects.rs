@@ -60,7 +60,12 @@ impl ObjectChecks {
     }
 
     /// How many keys a class of members has that must not have these names.
-    pub(crate) fn key_space(&mut self, exprs: &ExprSet, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
+    pub(crate) fn key_space(
+        &mut self,
+        exprs: &ExprSet,
+        key: ExprId,
+        reserved: &[&str],
+    ) -> Result<KeySpace, GrammarError> {
         let limit = |limit| GrammarError::limit("", limit);
         if let Some(&known @ (KeySpace::Infinite | KeySpace::LocallyFinite)) = self.spaces.get(&key) {
             return Ok(known);
@@ -85,7 +90,7 @@ impl ObjectChecks {
         self.spaces.insert(key, space);
         let KeySpace::Finite(count) = space else { return Ok(space) };
         let mut left = count;
-        for name in taken {
+        for name in reserved {
             left -= u32::from(is_key(deriver, copy, name).map_err(limit)?);
         }
         if left == 0 {

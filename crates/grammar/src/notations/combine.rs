@@ -149,7 +149,7 @@ impl Members {
         let free = self.free.iter().map(|free| FreeMembers {
             key: expr(free.key),
             space: free.space,
-            taken: free.taken.clone(),
+            reserved: free.reserved.clone(),
             value: node(&free.value),
             some: free.some.as_ref().map(&node),
             last: free.last.clone(),

@@ -50,9 +50,9 @@ fn objects_count_members_and_have_classes_of_others() {
     let members = object(&grammar);
     assert_eq!((members.ordered, members.min, members.max), (1, 1, Some(4)));
     assert_eq!(members.free.len(), 2);
-    assert_eq!(members.free[0].taken.len(), 2);
+    assert_eq!(members.free[0].reserved.len(), 2);
     assert!(members.free[0].some.is_some() && members.free[1].some.is_none());
-    assert!(members.free[1].taken.is_empty());
+    assert!(members.free[1].reserved.is_empty());
 }
 
 #[test]

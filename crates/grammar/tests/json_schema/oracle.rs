@@ -138,7 +138,7 @@ impl Oracle<'_> {
             for key_end in self.lexeme(free.key, start) {
                 let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
                 let name: String = serde_json::from_str(text).expect("keys are JSON strings");
-                if state.names.contains(&name) || free.taken.iter().any(|taken| **taken == *name) {
+                if state.names.contains(&name) || free.reserved.iter().any(|reserved| **reserved == *name) {
                     continue;
                 }
                 state.names.push(name);

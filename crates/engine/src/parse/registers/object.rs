@@ -63,7 +63,7 @@ impl Meaning for ObjectRegister {
     fn read(self, run: &mut Run<'_>, expansion: &Expansion, register: u32, byte: u8) -> u32 {
         let old = run.stacks.members(register);
         let text = run.stacks.append(old.text, u32::from(byte));
-        let name = if expansion.has_taken {
+        let name = if expansion.has_reserved {
             let before = if old.text == NIL { StateId::START } else { StateId(old.name) };
             run.machine.names(self.members).next(before, byte).0
         } else {
@@ -101,7 +101,7 @@ impl Run<'_> {
         if !self.is_exact() {
             if after.is_empty() {
                 self.assumed.seen |= old.seen != NIL;
-                self.assumed.taken |= expansion.has_taken;
+                self.assumed.reserved |= expansion.has_reserved;
             }
             return Some(UNKNOWN_TEXT);
         }
@@ -115,7 +115,7 @@ impl Run<'_> {
         written.extend_from_slice(after.as_bytes());
         let value = json_text::value_of(&written);
         // Nearly always it is a name that is being read, of which nothing is kept.
-        if self.machine.is_taken(object, expansion.class, &value) {
+        if self.machine.is_reserved(object, expansion.class, &value) {
             return None;
         }
         let key = self.stacks.intern_key(&value);

@@ -252,8 +252,8 @@ impl<'a> Lowering<'a> {
                 Some((name, _)) => name.clone(),
                 None => member.name.into(),
             };
-            let mut taken: Box<[Arc<str>]> = known.iter().map(name).collect();
-            taken.sort_unstable();
+            let mut reserved: Box<[Arc<str>]> = known.iter().map(name).collect();
+            reserved.sort_unstable();
             for (place, class) in classes.iter().enumerate() {
                 let mut space = class.space;
                 if let KeySpace::Finite(count) = &mut space {
@@ -270,8 +270,8 @@ impl<'a> Lowering<'a> {
                 };
                 let value = self.value(class.value, depth + 1)?;
                 let is_last = place + 1 == classes.len();
-                let taken = if is_last { std::mem::take(&mut taken) } else { taken.clone() };
-                free.push(FreeMembers { key: class.key, space, taken, value, some, last: None });
+                let reserved = if is_last { std::mem::take(&mut reserved) } else { reserved.clone() };
+                free.push(FreeMembers { key: class.key, space, reserved, value, some, last: None });
             }
         }
         Ok(free)

@@ -83,7 +83,7 @@ pub(crate) fn members(
         free.push(FreeMembers {
             key,
             space,
-            taken,
+            reserved: taken,
             value: node(value),
             some: some.as_ref().map(node),
             last: last.as_deref().map(Into::into),

@@ -49,7 +49,7 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         }
         steps.extend(value(*node));
     }
-    for FreeMembers { key, taken, value: node, some, last, space: _ } in free {
+    for FreeMembers { key, reserved: taken, value: node, some, last, space: _ } in free {
         let mut entry = "  taken".to_string();
         for name in taken {
             entry.push(' ');
