@@ -39,7 +39,7 @@ pub(crate) struct Known {
     pub rows: Rows,
     pub context_independent: ContextIndependent,
     pub whitespace: WhitespaceCache,
-    pub leaving: CrossingClasses,
+    pub crossing_classes: CrossingClasses,
     pub anywhere: Anywhere,
     pub search: Found,
     pub pending_tokens: PendingTokens,
@@ -57,8 +57,8 @@ impl Encoding {
         let mut known = lock(&self.known);
         if known.places.are_full() {
             // All of it is kept by place.
-            let Known { places, context_independent, whitespace, leaving, .. } = &mut *known;
-            (*places, *context_independent, *whitespace, *leaving) = Default::default();
+            let Known { places, context_independent, whitespace, crossing_classes, .. } = &mut *known;
+            (*places, *context_independent, *whitespace, *crossing_classes) = Default::default();
         }
         known
     }
@@ -86,7 +86,7 @@ impl Encoding {
             + known.rows.memory_bytes()
             + known.context_independent.memory_bytes()
             + known.whitespace.memory_bytes()
-            + known.leaving.memory_bytes()
+            + known.crossing_classes.memory_bytes()
             + known.anywhere.memory_bytes()
     }
 }

@@ -221,7 +221,8 @@ impl LexemeCache {
     /// The ways after a byte; `None` where they are too many to keep.
     pub fn ways_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
         let ways = self.ways.entry(byte).or_insert_with(|| {
-            // A state with more leaving tokens is left almost everywhere, and a walk of what follows is cheaper than the suffixes.
+            // A state with more crossing tokens is left almost everywhere, and a walk of what follows is cheaper than the
+            // suffixes.
             let ways = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
             self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
             ways

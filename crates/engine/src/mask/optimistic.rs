@@ -209,7 +209,7 @@ impl Run<'_> {
             // Of the key that ends here more is known elsewhere.
             let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
-            let mut leaves = |token, assumed| {
+            let mut allow = |token, assumed| {
                 if !reserved.contains(token) {
                     draft.allow(token);
                     draft.note(token, assumed, false);
@@ -223,17 +223,17 @@ impl Run<'_> {
                 nodes = crossings.next_nodes(trie, first, MANY);
             }
             if let Some(nodes) = nodes
-                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut leaves)?
+                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut allow)?
             {
                 continue;
             }
             let before = crossings.memory_bytes();
             let known = crossings.crossings(vocabulary);
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
-            let leaves = |suffix, assumed| known.tokens(suffix).for_each(|token| leaves(token, assumed));
+            let allow = |suffix, assumed| known.tokens(suffix).for_each(|token| allow(token, assumed));
             match expansion.free {
-                true => self.read_after_key(known, &mut threads, assumed, leaves)?,
-                false => Walk::new(self).over(known.suffixes(), &threads, assumed, leaves)?,
+                true => self.read_after_key(known, &mut threads, assumed, allow)?,
+                false => Walk::new(self).over(known.suffixes(), &threads, assumed, allow)?,
             }
         }
         Ok(())

@@ -94,17 +94,17 @@ impl Deriver {
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
-    pub fn exits(&mut self, way: &LanguageWay, most: u32) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
+    pub fn followers(&mut self, way: &LanguageWay, most: u32) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
         let bytes = way.rest.bytes();
         let mut others = way.others.clone();
-        let mut exits = Vec::new();
+        let mut followers = Vec::new();
         loop {
             let all = self.exprs.and(&[&[way.then], &others[..]].concat());
-            let exit = self.exprs.concat(all, way.after);
-            let is_live = exit != ExprId::NOTHING && self.is_live(exit)?;
-            exits.push(if is_live { exit } else { ExprId::NOTHING });
-            if exits.len() > most as usize || others.contains(&ExprId::NOTHING) {
-                return Ok(Some(exits));
+            let follower = self.exprs.concat(all, way.after);
+            let is_live = follower != ExprId::NOTHING && self.is_live(follower)?;
+            followers.push(if is_live { follower } else { ExprId::NOTHING });
+            if followers.len() > most as usize || others.contains(&ExprId::NOTHING) {
+                return Ok(Some(followers));
             }
             for other in &mut others {
                 let derivatives = self.derivatives(*other)?;
@@ -134,13 +134,13 @@ impl Deriver {
 
     fn is_live_way(&mut self, way: &LanguageWay) -> Result<Option<bool>, LimitExceeded> {
         if let Some(easy) = way.rest.easy_completion().map(|completion| completion.len()) {
-            let Some(exits) = self.exits(way, easy as u32)? else { return Ok(None) };
-            if exits.get(easy).is_some_and(|&exit| exit != ExprId::NOTHING) {
+            let Some(followers) = self.followers(way, easy as u32)? else { return Ok(None) };
+            if followers.get(easy).is_some_and(|&follower| follower != ExprId::NOTHING) {
                 return Ok(Some(true));
             }
         }
-        let Some(exits) = self.exits(way, way.rest.longest())? else { return Ok(None) };
-        Ok(Some(way.rest.reader().is_completed_for(&exits)))
+        let Some(followers) = self.followers(way, way.rest.longest())? else { return Ok(None) };
+        Ok(Some(way.rest.reader().is_completed_for(&followers)))
     }
 
     /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left after those.
@@ -153,10 +153,10 @@ impl Deriver {
             return Ok(found);
         }
         for way in self.exprs.language_ways(id).unwrap_or_default() {
-            let Some(exits) = self.exits(&way, way.rest.longest())? else { continue };
-            if let Some(text) = way.rest.completion_for(&exits) {
-                let exit = exits[text.len()];
-                found.push((text, exit));
+            let Some(followers) = self.followers(&way, way.rest.longest())? else { continue };
+            if let Some(text) = way.rest.completion_for(&followers) {
+                let follower = followers[text.len()];
+                found.push((text, follower));
             }
         }
         Ok(found)
@@ -164,24 +164,24 @@ impl Deriver {
 }
 
 impl dyn LanguageReader {
-    /// Whether anything is seen to complete what was read after which something may follow: `exits` say what, by the number of
-    /// bytes.
-    pub fn is_completed_for(&mut self, exits: &[ExprId]) -> bool {
-        ranges(exits).any(|(least, most)| self.is_completed(least, most))
+    /// Whether anything is seen to complete what was read after which something may follow: `followers` say what, by the number
+    /// of bytes.
+    pub fn is_completed_for(&mut self, followers: &[ExprId]) -> bool {
+        ranges(followers).any(|(least, most)| self.is_completed(least, most))
     }
 }
 
 impl LanguageRest {
-    /// A shortest completion after which something may follow: `exits` say what, by the number of bytes.
-    pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
-        ranges(exits).find_map(|(least, most)| self.completion(least, most))
+    /// A shortest completion after which something may follow: `followers` say what, by the number of bytes.
+    pub fn completion_for(&self, followers: &[ExprId]) -> Option<Vec<u8>> {
+        ranges(followers).find_map(|(least, most)| self.completion(least, most))
     }
 }
 
 /// The ranges of numbers of bytes after which something may follow. Most limits let one through.
-fn ranges(exits: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
+fn ranges(followers: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
     let mut end = 0;
-    exits.split(|&exit| exit == ExprId::NOTHING).filter_map(move |range| {
+    followers.split(|&follower| follower == ExprId::NOTHING).filter_map(move |range| {
         let least = end;
         end = least + range.len() as u32 + 1;
         Some((least, (end - 1).checked_sub(1).filter(|_| !range.is_empty())?))

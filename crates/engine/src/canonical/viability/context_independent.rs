@@ -371,7 +371,7 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
     }
     others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
     let mut ending = None;
-    if row.only_leaving().is_some() {
+    if row.only_crossing_tokens().is_some() {
         let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };
         for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
             if others.contains(token) {

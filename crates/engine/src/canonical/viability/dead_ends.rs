@@ -160,7 +160,7 @@ impl Run<'_> {
             rows: row_cache,
             context_independent,
             whitespace: whitespace_cache,
-            leaving,
+            crossing_classes,
             search,
             pending_tokens,
             ..
@@ -182,7 +182,7 @@ impl Run<'_> {
             let crossing_decided = questions.ask_equivalent(
                 *thread,
                 here,
-                EquivalenceCaches { context_independent, leaving, after },
+                EquivalenceCaches { context_independent, crossing_classes, after },
                 &mut pending,
             )?;
             if !crossing_decided && pending.by_groups {

@@ -61,7 +61,7 @@ impl Run<'_> {
 /// What is cached of equivalent tokens.
 pub(crate) struct EquivalenceCaches<'k> {
     pub context_independent: &'k ContextIndependent,
-    pub leaving: &'k mut CrossingClasses,
+    pub crossing_classes: &'k mut CrossingClasses,
     pub after: &'k mut SuffixesAfter,
 }
 
@@ -106,7 +106,7 @@ impl Questions<'_, '_> {
         &mut self,
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
-        EquivalenceCaches { context_independent, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
+        EquivalenceCaches { context_independent, crossing_classes, after }: EquivalenceCaches<'_>,
         pending: &mut Pending<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
@@ -131,34 +131,36 @@ impl Questions<'_, '_> {
             self.settle_equivalent(after, equivalence, answer, |_, _| true, pending)?;
         }
         let row = &here.row;
-        let Some(leaving) = row.only_leaving() else { return Ok(false) };
-        let start = self.run.after_lexeme(thread, &expansion, here, &leaving.residuals)?;
+        let Some(crossing_tokens) = row.only_crossing_tokens() else { return Ok(false) };
+        let start = self.run.after_lexeme(thread, &expansion, here, &crossing_tokens.residuals)?;
         let alive = self.search.next_bytes(self.run, start)?.0;
         let vocabulary = self.encoding.tokens();
-        if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+        if ending.is_none() && crossing_tokens.next_nodes(vocabulary.trie(), alive, 0).is_some() {
             return Ok(false);
         }
-        let crossings = leaving.crossings(vocabulary);
-        let mut leaving = leaving_rows.here(row, crossings, self.place);
+        let crossings = crossing_tokens.crossings(vocabulary);
+        let mut classes = crossing_classes.here(row, crossings, self.place);
         if let Some(ending) = ending {
-            let equivalence = leaving.with(self.encoding, self.search.places, None);
+            let equivalence = classes.with(self.encoding, self.search.places, None);
             self.settle_equivalent(start, equivalence, |_, _| None, |_, token| ending.set.contains(token), pending)?;
         }
         let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
-            let equivalence = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
+            let equivalence = classes.with(self.encoding, self.search.places, Some(suffix.suffix));
             if equivalence.keep_ends_before(&suffix.certain) {
                 if !pending.by_groups {
-                    let ways = equivalence.groups.iter().flat_map(|group| &group.tokens);
-                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| pending.settle(token));
+                    let tokens = equivalence.groups.iter().flat_map(|group| &group.tokens);
+                    tokens
+                        .filter(|&&(crossing, _)| crossings.has(crossing))
+                        .for_each(|&(_, token)| pending.settle(token));
                 }
                 continue;
             }
-            let Some(&(_, one)) = crossings.all_ways(suffix.suffix).first() else { continue };
+            let Some(&(_, one)) = crossings.with_suffix(suffix.suffix).first() else { continue };
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = crossings.suffixes().depth(suffix.node as usize);
             let after = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_equivalent(after, equivalence, |_, _| None, |way, _| crossings.has_way(way), pending)?;
+            self.settle_equivalent(after, equivalence, |_, _| None, |crossing, _| crossings.has(crossing), pending)?;
         }
         Ok(true)
     }
@@ -181,7 +183,7 @@ impl Questions<'_, '_> {
             return Ok(());
         }
         for group in &equivalence.groups {
-            let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
+            let here = group.tokens.iter().filter(|&&(number, token)| is_here(number, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
             let decided = if all { Some(true) } else { group.decided(&answer) };
             let mut is_viable = decided == Some(true)

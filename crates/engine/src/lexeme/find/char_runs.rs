@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet};
 use stencilm_support::{LimitExceeded, MANY};
 
-use crate::lexeme::crossing::{Crossings, Leaving, Suffixes};
+use crate::lexeme::crossing::{CrossingTokens, Crossings, Suffixes};
 use crate::lexeme::mask::Row;
 use crate::vocabulary::characters::{Characters, Counted, RunsFound};
 use crate::vocabulary::token_lengths::{LONG_TOKEN, Lengths};
@@ -79,7 +79,7 @@ struct Ending {
     /// The most characters before one of them.
     longest: u32,
     suffixes: Arc<Suffixes>,
-    /// What a run of any number of characters leaves with.
+    /// The crossing tokens of a run of any number of characters.
     all: Option<Left>,
     /// All tokens inside the lexeme, and those of at most so many characters.
     inside: Option<Arc<TokenSet>>,
@@ -102,7 +102,7 @@ struct End {
 #[derive(Clone)]
 struct Left {
     ends: Arc<[u32]>,
-    crossings: Arc<Vec<Leaving>>,
+    crossings: Arc<Vec<CrossingTokens>>,
     /// How many tokens end with the lexeme.
     tokens: usize,
 }
@@ -374,10 +374,10 @@ impl Ending {
         }
         let counts = min..=max.unwrap_or(u32::MAX);
         let here = || self.ends.iter().filter(|end| counts.contains(&end.characters));
-        let crossings = Crossings::of_ways(&[0], self.suffixes.clone(), here().map(|end| end.ways.clone()));
+        let crossings = Crossings::of_ranges(&[0], self.suffixes.clone(), here().map(|end| end.ways.clone()));
         let left = Left {
             ends: here().map(|end| end.node).collect(),
-            crossings: Arc::new(vec![Leaving::by_ways(crossings)]),
+            crossings: Arc::new(vec![CrossingTokens::known(crossings)]),
             tokens: here().filter_map(|end| end.token).count(),
         };
         if has_all {

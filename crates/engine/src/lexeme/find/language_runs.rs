@@ -25,7 +25,7 @@ struct Begun {
     /// The bytes of the languages.
     run: ByteSet,
     /// What follows each way after so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
-    exits: Vec<Vec<ExprId>>,
+    followers: Vec<Vec<ExprId>>,
     /// So many bytes may certainly come, whichever they are.
     certain: usize,
 }
@@ -69,12 +69,12 @@ impl LexemeCache {
         if ways.len() > MAX_WAYS || ways.iter().any(|way| way.rest.run().is_none() || way.rest.bytes() != run) {
             return Ok(None);
         }
-        let mut exits = Vec::with_capacity(ways.len());
+        let mut followers = Vec::with_capacity(ways.len());
         for way in &ways {
-            let Some(behind) = self.deriver.exits(way, way.rest.longest())? else { return Ok(None) };
-            exits.push(behind);
+            let Some(behind) = self.deriver.followers(way, way.rest.longest())? else { return Ok(None) };
+            followers.push(behind);
         }
-        let mut begun = Begun { ways, run, exits, certain: 0 };
+        let mut begun = Begun { ways, run, followers, certain: 0 };
         begun.certain = begun.certain();
         Ok(Some(begun))
     }
@@ -95,15 +95,15 @@ impl LexemeCache {
         let mut behind: FxHashMap<Box<[ExprId]>, Behind> = FxHashMap::default();
         let mut readers = begun.readers();
         for &node in nodes {
-            let exits = known.entry(vocabulary.bytes_before(node));
-            let exits = exits.or_insert_with_key(|before| begun.exits_after(&mut readers, before));
-            if exits.is_empty() {
+            let followers = known.entry(vocabulary.bytes_before(node));
+            let followers = followers.or_insert_with_key(|before| begun.followers_after(&mut readers, before));
+            if followers.is_empty() {
                 continue;
             }
-            if !behind.contains_key(exits) {
-                behind.insert(exits.clone(), self.behind(exits)?);
+            if !behind.contains_key(followers) {
+                behind.insert(followers.clone(), self.behind(followers)?);
             }
-            match behind.get_mut(exits).expect("it was just found") {
+            match behind.get_mut(followers).expect("it was just found") {
                 Behind::Plain(dfa) => {
                     self.read_after_run(vocabulary, (*dfa, node), &mut states, inside, &mut ends)?;
                 }
@@ -144,17 +144,17 @@ impl LexemeCache {
     }
 
     /// How to read what matches one of these.
-    fn behind(&mut self, exits: &[ExprId]) -> Result<Behind, LimitExceeded> {
+    fn behind(&mut self, followers: &[ExprId]) -> Result<Behind, LimitExceeded> {
         let mut all: Option<Limited> = None;
-        for &exit in exits {
-            let limited = self.without_limits(exit)?;
+        for &follower in followers {
+            let limited = self.without_limits(follower)?;
             let exprs = &mut self.deriver.exprs;
             let either = limited.and_then(|limited| match &all {
                 Some(all) => all.either(&limited, exprs),
                 None => Some(limited),
             });
             if either.is_none() {
-                let any = exprs.or(exits);
+                let any = exprs.or(followers);
                 return Ok(Behind::Plain(self.dfa(&[any])?));
             }
             all = either;
@@ -171,20 +171,20 @@ enum Behind {
 }
 
 /// What follows after so many bytes.
-fn exit(exits: &[ExprId], many: usize) -> ExprId {
-    exits.get(many).copied().unwrap_or(ExprId::NOTHING)
+fn follower(followers: &[ExprId], many: usize) -> ExprId {
+    followers.get(many).copied().unwrap_or(ExprId::NOTHING)
 }
 
 impl Begun {
     /// So many bytes may certainly come, whichever they are.
     fn certain(&self) -> usize {
-        let certain = |(way, exits): (&LanguageWay, &Vec<ExprId>)| {
+        let certain = |(way, followers): (&LanguageWay, &Vec<ExprId>)| {
             let most = way.rest.most() as usize;
             let mut lengths = 0..=way.rest.run().map_or(0, |run| run as usize);
-            let closed = |many: &usize| (*many..=many + most).any(|many| exit(exits, many) == ExprId::NOTHING);
+            let closed = |many: &usize| (*many..=many + most).any(|many| follower(followers, many) == ExprId::NOTHING);
             lengths.clone().find(closed).map_or_else(|| lengths.next_back(), |closed| closed.checked_sub(1))
         };
-        self.ways.iter().zip(&self.exits).filter_map(certain).max().unwrap_or(0)
+        self.ways.iter().zip(&self.followers).filter_map(certain).max().unwrap_or(0)
     }
 
     /// What reads on in each way.
@@ -196,7 +196,7 @@ impl Begun {
     /// nothing can be completed.
     fn step(&self, readers: &mut [Box<dyn LanguageReader>], ways: u32, bytes: &[u8]) -> Option<u32> {
         let (mut left, mut is_open) = (0, false);
-        for (index, ((way, reader), exits)) in self.ways.iter().zip(readers).zip(&self.exits).enumerate() {
+        for (index, ((way, reader), followers)) in self.ways.iter().zip(readers).zip(&self.followers).enumerate() {
             let bit = 1 << index;
             let is_certain = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
             if ways & bit == 0 || (is_certain && is_open) {
@@ -207,7 +207,7 @@ impl Begun {
                 continue;
             }
             left |= bit;
-            is_open = is_open || reader.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
+            is_open = is_open || reader.is_completed_for(followers.get(bytes.len()..).unwrap_or_default());
         }
         is_open.then_some(left)
     }
@@ -219,13 +219,14 @@ impl Begun {
     }
 
     /// What may follow a run of bytes, where they are a member.
-    fn exits_after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
+    fn followers_after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
         let left = self.after(readers, bytes).unwrap_or(0);
-        let ways = readers.iter_mut().zip(&self.exits).enumerate();
+        let ways = readers.iter_mut().zip(&self.followers).enumerate();
         let ways = ways.filter(|(index, _)| left & (1 << index) != 0).map(|(_, way)| way);
-        let members = ways
-            .filter_map(|(reader, exits)| (reader.read(bytes) && reader.is_member()).then(|| exit(exits, bytes.len())));
-        members.filter(|&exit| exit != ExprId::NOTHING).collect()
+        let members = ways.filter_map(|(reader, followers)| {
+            (reader.read(bytes) && reader.is_member()).then(|| follower(followers, bytes.len()))
+        });
+        members.filter(|&follower| follower != ExprId::NOTHING).collect()
     }
 
     fn all_ways(&self) -> u32 {

@@ -9,7 +9,7 @@ use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
 use stencilm_support::{LOOKED_AT, LimitExceeded, SEARCHED, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
-use crate::lexeme::crossing::{Crossings, Leaving};
+use crate::lexeme::crossing::{CrossingTokens, Crossings};
 use crate::lexeme::find::bounded_patterns::Bounded;
 use crate::lexeme::find::limits::Limited;
 use crate::lexeme::mask::{Row, RowHere};
@@ -21,7 +21,7 @@ use crate::vocabulary::trie::Trie;
 /// With more nodes to look at than this part of all, a walk that takes characters together is cheaper.
 pub(crate) const FEW_OF: usize = 8;
 
-/// More nodes than this are not looked through for leaving tokens.
+/// More nodes than this are not looked through for crossing tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * SEARCHED;
 
 impl LexemeCache {
@@ -279,16 +279,17 @@ impl LexemeCache {
         let mut kept = Vec::with_capacity(endings.len());
         let mut unkept = Vec::new();
         for (group, residuals) in endings.into_iter().enumerate() {
-            let leaving = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
-            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(SEARCHED).is_none());
+            let tokens_below = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
+            let few =
+                below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || tokens_below().nth(SEARCHED).is_none());
             if !few {
                 unkept.push(residuals);
                 continue;
             }
             let nodes = nodes[group].iter().copied();
             kept.push(match &shared {
-                Some(shared) => Leaving::by_ways(Crossings::through(&residuals, shared.clone(), nodes)),
-                None => Leaving::through(vocabulary, &residuals, nodes),
+                Some(shared) => CrossingTokens::known(Crossings::through(&residuals, shared.clone(), nodes)),
+                None => CrossingTokens::through(vocabulary, &residuals, nodes),
             });
         }
         let all = unkept.is_empty();

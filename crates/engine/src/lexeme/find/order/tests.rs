@@ -34,7 +34,7 @@ fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
 
 /// A row as what it says: the tokens inside, and those that leave, each with its suffix.
 fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
-    let mut leaving = BTreeSet::new();
+    let mut crossing = BTreeSet::new();
     for crossings in row.crossings.iter().flat_map(|crossings| crossings.iter()) {
         let crossings = crossings.crossings(vocabulary);
         let suffixes = crossings.suffixes().clone();
@@ -56,10 +56,10 @@ fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) 
             },
         );
         for (suffix, bytes) in found {
-            leaving.extend(crossings.tokens(suffix).map(|token| (bytes.clone(), token)));
+            crossing.extend(crossings.tokens(suffix).map(|token| (bytes.clone(), token)));
         }
     }
-    (row.to_set(vocabulary.vocab_size()), leaving)
+    (row.to_set(vocabulary.vocab_size()), crossing)
 }
 
 fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
