@@ -10,7 +10,7 @@ use stencilm_support::{LimitExceeded, check_time, memory};
 use crate::canonical::cursor::history::CursorHistory;
 use crate::canonical::mask::masks::CanonicalVerdict;
 use crate::compiled::{CompiledGrammar, HeldLayout, Layout};
-use crate::completion::narrowing::WaysLeft;
+use crate::completion::narrowing::PathsLeft;
 use crate::error::{EngineError, MatcherError};
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
@@ -73,14 +73,14 @@ impl Step {
 struct Budget {
     /// How many tokens the whole text may have.
     tokens: usize,
-    /// A way to the end, and after how many steps it begins.
-    way: Option<(usize, Arc<[u32]>)>,
+    /// A path to the end, and after how many steps it begins.
+    path: Option<(usize, Arc<[u32]>)>,
     /// After so many steps it was found that up to so many of them no mask need be narrowed.
     free: Option<(usize, usize)>,
     /// The step whose mask was filled last, where the budget took something from it, and what: one bit for each token.
     narrowed: Option<(usize, Arc<[u32]>)>,
-    /// The step whose mask was narrowed last, and by which ways to the end its tokens were left.
-    left: Option<(usize, Arc<WaysLeft>)>,
+    /// The step whose mask was narrowed last, and by which paths to the end its tokens were left.
+    left: Option<(usize, Arc<PathsLeft>)>,
     /// The mask that was narrowed last: who asks for it again at the same step, gets it again.
     last_mask: Option<NarrowedMask>,
 }
@@ -93,15 +93,15 @@ struct NarrowedMask {
     mask: Arc<[u32]>,
     /// What the budget took from it, where it took anything.
     withheld: Option<Arc<[u32]>>,
-    /// The way to the end whose next token it was left; `None` where the text is complete.
-    way: Option<Arc<[u32]>>,
+    /// The path to the end whose next token it was left; `None` where the text is complete.
+    path: Option<Arc<[u32]>>,
 }
 
 impl NarrowedMask {
     /// Bytes of memory held, about.
     fn memory_bytes(&self) -> usize {
         let words = self.mask.len() + self.withheld.as_ref().map_or(0, |withheld| withheld.len());
-        memory::of_shared::<u32>(words + self.way.as_ref().map_or(0, |way| way.len()))
+        memory::of_shared::<u32>(words + self.path.as_ref().map_or(0, |path| path.len()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A tokenizer's own way to make tokens of text, with what was laid out while it was used.
+//! How a tokenizer makes tokens of text, with what was laid out while it was used.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;
 
-/// A tokenizer's own way to make tokens of text.
+/// How a tokenizer makes tokens of text.
 pub(crate) struct Encoding {
     encoder: Encoder,
     known: Mutex<Known>,

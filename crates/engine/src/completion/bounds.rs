@@ -7,7 +7,7 @@
 //!
 //! Keys of which infinitely many go on differ from those that the object has by a few bytes at most. What other keys and
 //! elements take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask
-//! allows is decided by real ways however far the end is.
+//! allows is decided by real paths however far the end is.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};

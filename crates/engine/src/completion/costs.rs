@@ -293,12 +293,12 @@ impl Costs {
         sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
     }
 
-    /// What the way up from a left corner takes: relaxed until nothing changes, since such ways go in circles.
+    /// What the path up from a left corner takes: relaxed until nothing changes, since such paths go in circles.
     fn of_left(&mut self, run: &mut Run<'_>, frame: FrameId) -> Result<u64, EngineError> {
         if let Some(&known) = self.left.get(&frame) {
             return Ok(known);
         }
-        let mut ways: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
+        let mut paths: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
         let (mut found, mut is_found) = (vec![frame], FxHashSet::from_iter([frame]));
         let mut done = 0;
         while let Some(&from) = found.get(done) {
@@ -308,7 +308,7 @@ impl Costs {
             let expansion = run.machine.fork_of(run.lexeme_cache, from, Phase::Plain)?;
             let expansion = run.machine.fork(expansion).clone();
             if expansion.nullable {
-                ways.push((from, 0, Vec::new()));
+                paths.push((from, 0, Vec::new()));
             }
             for (body, continuation) in &expansion.opens {
                 let mut cost = self.of_frame(run, *body, 0)?;
@@ -321,7 +321,7 @@ impl Costs {
                 }
                 let is_new = |circle: &FrameId| !self.left.contains_key(circle) && is_found.insert(*circle);
                 found.extend(circles.iter().copied().filter(is_new));
-                ways.push((from, cost, circles));
+                paths.push((from, cost, circles));
             }
             let first =
                 expansion.dfa().map_or_else(Vec::new, |dfa| run.lexeme_cache.residuals(dfa, StateId::START).to_vec());
@@ -340,14 +340,14 @@ impl Costs {
                         let register = if let Register::Value(value) = register { value } else { 0 };
                         cost = cost.saturating_add(self.of_frame(run, pushed, register)?);
                     }
-                    ways.push((from, cost, circles));
+                    paths.push((from, cost, circles));
                 }
             }
         }
         let mut changed = true;
         while changed {
             changed = false;
-            for (from, cost, circles) in &ways {
+            for (from, cost, circles) in &paths {
                 check_time()?;
                 let cost = sum(circles.iter().map(|circle| self.left[circle]).chain([*cost]));
                 if cost < self.left[from] {
@@ -700,7 +700,7 @@ mod tests {
         };
         let some = |count: usize| object(count, &format!(r#", "minProperties": {}"#, count / 2));
         let choice = |count: usize| {
-            let ways: Vec<String> = (0..count)
+            let paths: Vec<String> = (0..count)
                 .map(|at| {
                     format!(
                         r#"{{"type": "array", "minItems": 1, "items": {{"const": {}}}}}"#,
@@ -708,7 +708,7 @@ mod tests {
                     )
                 })
                 .collect();
-            format!(r#"{{"anyOf": [{}]}}"#, ways.join(","))
+            format!(r#"{{"anyOf": [{}]}}"#, paths.join(","))
         };
         for schema in [&required as &dyn Fn(usize) -> String, &some, &choice] {
             let [few, many] = [500, 2_000].map(|count| cost_and_looks(&of_schema(&schema(count))));

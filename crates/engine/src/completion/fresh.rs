@@ -317,7 +317,7 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     if plain != NEVER || deriver.exprs.has_language(lexeme) {
         return Ok(plain);
     }
-    let of_texts = longest_way(lexeme, |place| {
+    let of_texts = longest_path(lexeme, |place| {
         let live = live_derivatives(deriver, place)?;
         Ok(Some((0, live.into_iter().map(|(_, rest)| rest).collect())))
     })?;
@@ -325,20 +325,20 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
         return Ok(longest);
     }
     // A number may have any zeros after its point.
-    let of_values = longest_way((lexeme, Part::Sign), |place| {
+    let of_values = longest_path((lexeme, Part::Sign), |place| {
         let steps = NumberSteps::of(deriver, place)?;
         Ok(steps.map(|steps| (steps.zeros.unwrap_or(0), steps.digits.into_iter().map(|(_, to)| to).collect())))
     })?;
     Ok(of_values.unwrap_or(NEVER))
 }
 
-/// The most steps that can be made from a place, those included with which each one ends; `None` where there are ways that go round,
-/// or many places. `next` gives what ends a place, and the places that one step leads to.
-fn longest_way<P: Copy + Eq + Hash>(
+/// The most steps that can be made from a place, those included with which each one ends; `None` where there are paths that go
+/// round, or many places. `next` gives what ends a place, and the places that one step leads to.
+fn longest_path<P: Copy + Eq + Hash>(
     from: P,
     mut next: impl FnMut(P) -> Result<Option<(u64, Vec<P>)>, EngineError>,
 ) -> Result<Option<u64>, EngineError> {
-    // Depth first: a place that is reached again on the way down is one that matches go round.
+    // Depth first: a place that is reached again on the path down is one that matches go round.
     let mut known: FxHashMap<P, u64> = FxHashMap::default();
     let mut under_way: FxHashMap<P, (u64, Vec<P>)> = FxHashMap::default();
     let mut work = vec![from];
@@ -371,7 +371,7 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
     if deriver.exprs.has_language(lexeme) {
         return Ok(None);
     }
-    let of_values = all_ways((lexeme, Part::Sign), |(text, place)| {
+    let of_values = all_paths((lexeme, Part::Sign), |(text, place)| {
         let Some(steps) = NumberSteps::of(deriver, place)? else { return Ok(None) };
         let rest = steps.end(text, place.1).map(|whole| whole[text.len()..].to_vec());
         Ok(Some((rest, steps.digits)))
@@ -379,7 +379,7 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
     if of_values.is_some() || longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())? == NEVER {
         return Ok(of_values);
     }
-    all_ways(lexeme, |(_, place)| {
+    all_paths(lexeme, |(_, place)| {
         let live = live_derivatives(deriver, place)?;
         let is_end = deriver.exprs.is_nullable(place);
         let steps = live.iter().flat_map(|(bytes, rest)| bytes.iter().map(|byte| (byte, *rest))).collect();
@@ -388,23 +388,23 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
 }
 
 /// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it goes on.
-type Ways<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
+type Paths<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
 
 /// All texts on the paths from a place to an end; `None` where they are many, or one is not known.
-fn all_ways<P: Copy>(
+fn all_paths<P: Copy>(
     from: P,
-    mut next: impl FnMut((&[u8], P)) -> Result<Ways<P>, EngineError>,
+    mut next: impl FnMut((&[u8], P)) -> Result<Paths<P>, EngineError>,
 ) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
     let (mut texts, mut steps) = (Vec::new(), 0);
     let mut work = vec![(Vec::new(), from)];
     while let Some((text, place)) = work.pop() {
-        let Some((end, ways)) = next((&text, place))? else { return Ok(None) };
-        steps += ways.len();
+        let Some((end, paths)) = next((&text, place))? else { return Ok(None) };
+        steps += paths.len();
         if texts.len() > LOOKED_AT || steps > SEARCHED {
             return Ok(None);
         }
         texts.extend(end.map(|end| [&text[..], &end].concat()));
-        work.extend(ways.into_iter().map(|(byte, to)| ([&text[..], &[byte]].concat(), to)));
+        work.extend(paths.into_iter().map(|(byte, to)| ([&text[..], &[byte]].concat(), to)));
     }
     Ok(Some(texts))
 }

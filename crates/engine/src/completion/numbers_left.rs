@@ -1,9 +1,9 @@
 //! What arrays of different numbers still take, found by counting instead of reading paths.
 //!
 //! Which numbers such an array does not have yet is known, and what each of them takes. So what is left takes the cheapest of them and the
-//! signs between them: that a token leaves enough shows without reading a way to the end, which has as many parts as elements are missing.
-//! Where no token holds a part of a number and a sign of the array, nothing takes less, so that a token which does not leave
-//! enough is refused without a search.
+//! signs between them: that a token leaves enough shows without reading a path to the end, which has as many parts as elements
+//! are missing. Where no token holds a part of a number and a sign of the array, nothing takes less, so that a token which does
+//! not leave enough is refused without a search.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -427,7 +427,7 @@ impl Run<'_> {
         self.stacks.known_text(canonical).is_some_and(|text| self.stacks.seen.has(seen, text))
     }
 
-    /// The ways to complete the text from a place within an array of different numbers, one for each thread of which that is
+    /// The paths to complete the text from a place within an array of different numbers, one for each thread of which that is
     /// known, and what it takes at least.
     pub fn plans(
         &mut self,
@@ -564,7 +564,7 @@ impl Run<'_> {
         Ok(Some(Tail { pieces, alone, with_close }))
     }
 
-    /// The ways on from a thread before or within a number; `false` where these may not be all.
+    /// The continuations from a thread before or within a number; `false` where these may not be all.
     fn plans_within(
         &mut self,
         array: &InArray,
@@ -664,7 +664,7 @@ impl Run<'_> {
         Ok(best)
     }
 
-    /// The ways on from a thread after a number; `false` where these may not be all.
+    /// The continuations from a thread after a number; `false` where these may not be all.
     fn plans_after(
         &mut self,
         array: &InArray,

@@ -306,7 +306,7 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &By
     let mut residuals = vec![residual];
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
-    // In depth, so that a circle is found soon, however many places lie beside the way there.
+    // In depth, so that a circle is found soon, however many places lie beside the path there.
     let mut work = vec![0];
     while let Some(at) = work.pop().filter(|_| residuals.len() <= MANY) {
         if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
@@ -331,7 +331,7 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &By
             }
         }
     }
-    // What is left when those without a way on are taken away, and so on, is on a circle or leads to one.
+    // What is left when those without a continuation are taken away, and so on, is on a circle or leads to one.
     let mut ready: Vec<usize> = (0..residuals.len()).filter(|&state| waits[state] == 0).collect();
     let mut gone = ready.len();
     while let Some(state) = ready.pop() {

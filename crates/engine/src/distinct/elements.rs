@@ -162,15 +162,15 @@ impl Run<'_> {
         if !self.machine.keeps_text() {
             return None;
         }
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM || offers_tokens(thread) || self.machine.is_text(thread) {
                 continue;
             }
             let lexemes = self.lexemes(thread);
-            ways.extend(lexemes.into_iter().filter(|own| own.1 == lexeme).map(|(tag, _)| (thread, tag)));
+            readings.extend(lexemes.into_iter().filter(|own| own.1 == lexeme).map(|(tag, _)| (thread, tag)));
         }
-        let [(thread, tag)] = ways[..] else { return None };
+        let [(thread, tag)] = readings[..] else { return None };
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let mut arrays = Vec::new();
         self.arrays_around(thread, Machine::repeating_items, &mut arrays);

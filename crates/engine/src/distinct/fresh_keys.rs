@@ -1,7 +1,7 @@
 //! Keys of an object that run out: whether a key that has begun can still become one that the object does not have.
 //!
 //! After some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
-//! thread within such a key stays only while some way to go on is new. Nearly always that is plain to see: no key that is
+//! thread within such a key stays only while some continuation is new. Nearly always that is plain to see: no key that is
 //! used begins like this, or some live byte is one that none of them goes on with. Only the paths along the used ones are
 //! followed further, so a search takes no more steps than these have characters.
 
@@ -57,7 +57,7 @@ impl Run<'_> {
 
     fn leads_to_a_new_key(&mut self, dfa: DfaId, place: Place<'_>, quoted: bool) -> Result<bool, EngineError> {
         let mut work = vec![place];
-        // What has several spellings is reached in several ways.
+        // What has several spellings is reached by several paths.
         let mut seen = FxHashSet::default();
         let mut steps = 0;
         while let Some(Place { state, escape, rests }) = work.pop() {

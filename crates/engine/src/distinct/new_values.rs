@@ -27,7 +27,7 @@ struct Level {
     text: u32,
     /// What led here: nothing where the search began.
     last: Vec<u8>,
-    ways: Vec<Vec<u8>>,
+    choices: Vec<Vec<u8>>,
     string: Quoting,
 }
 
@@ -46,8 +46,8 @@ struct NumberTail {
 }
 
 impl Run<'_> {
-    /// Looks for a way on from some threads, with the bytes first that end things. Every way is tried, so that there is none
-    /// where none is found.
+    /// Looks for a continuation from some threads, with the bytes first that end things. Every one is tried, so that there is
+    /// none where none is found.
     pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
         // What is tried is no part of what is read.
         let before = (self.text, self.compared.take());
@@ -62,11 +62,11 @@ impl Run<'_> {
             self.pending(thread, &mut pending);
         }
         let string = self.quoting(text, &pending);
-        let first = Level { threads: threads.to_vec(), text, last: Vec::new(), ways: Vec::new(), string };
-        let mut levels = vec![self.with_ways(first)?];
+        let first = Level { threads: threads.to_vec(), text, last: Vec::new(), choices: Vec::new(), string };
+        let mut levels = vec![self.with_choices(first)?];
         let mut steps = 0;
         while let Some(level) = levels.last_mut() {
-            let Some(way) = level.ways.pop() else {
+            let Some(choice) = level.choices.pop() else {
                 levels.pop();
                 continue;
             };
@@ -75,7 +75,7 @@ impl Run<'_> {
                 return Err(EngineError::UniqueTooCostly(SEARCHED));
             }
             let (mut threads, mut text, mut string) = (level.threads.clone(), level.text, level.string);
-            for &byte in &way {
+            for &byte in &choice {
                 string = string.after(byte);
                 text = self.stacks.append(text, u32::from(byte));
                 self.text = Some(text);
@@ -106,8 +106,8 @@ impl Run<'_> {
                 }
             }
             if !open.is_empty() {
-                let next = Level { threads: open, text, last: way, ways: Vec::new(), string };
-                let next = self.with_ways(next)?;
+                let next = Level { threads: open, text, last: choice, choices: Vec::new(), string };
+                let next = self.with_choices(next)?;
                 levels.push(next);
             }
         }
@@ -115,7 +115,7 @@ impl Run<'_> {
     }
 
     /// The level with what is live and may lead to a new value.
-    fn with_ways(&mut self, mut level: Level) -> Result<Level, EngineError> {
+    fn with_choices(&mut self, mut level: Level) -> Result<Level, EngineError> {
         let mut alive = ByteSet::EMPTY;
         let mut is_complete = false;
         for &thread in &level.threads {
@@ -176,9 +176,9 @@ impl Run<'_> {
             _ => 7,
         });
         // Exponents are tried after all else where the number may end, and before its digits where it may not.
-        let ways = bytes.into_iter().map(|byte| vec![byte]);
+        let choices = bytes.into_iter().map(|byte| vec![byte]);
         let exponents = exponents.into_iter().flatten();
-        level.ways = if is_number { exponents.chain(ways).collect() } else { ways.chain(exponents).collect() };
+        level.choices = if is_number { exponents.chain(choices).collect() } else { choices.chain(exponents).collect() };
         Ok(level)
     }
 

@@ -401,7 +401,7 @@ fn steps(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<Steps<(E
         *same_step.entry((to, is_same)).or_default() += 1;
     }
     // The number that may end there as the value that it was before is counted before.
-    let step = |((to, is_same), ways)| Step { to, ways, known: u64::from(is_same) };
+    let step = |((to, is_same), edges)| Step { to, edges, known: u64::from(is_same) };
     let may_end = place.1.has_digits() && ends(deriver, place)?;
     Ok(Some(Steps { ends: u64::from(may_end), steps: same_step.into_iter().map(step).collect() }))
 }

@@ -138,10 +138,10 @@ impl Run<'_> {
                 parts.extend(trie.roots(first).map(|nodes| (nodes, 0, state)));
             }
         }
-        let way = &mut self.scratch.way;
+        let path = &mut self.scratch.path;
         let mut reader = ReservedNames { names: &names, class: expansion.class, ends };
         for (nodes, depth, start) in parts {
-            let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});
+            let Ok(()) = trie.walk_few(nodes, depth, start, path, &mut reader, |_| {});
         }
         Ok(())
     }

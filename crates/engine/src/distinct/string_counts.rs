@@ -175,7 +175,7 @@ fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>
         }
         match ends {
             true => all.ends += 1,
-            false => all.steps.push(Step { to: rest, ways: bytes.len() as u64, known: 0 }),
+            false => all.steps.push(Step { to: rest, edges: bytes.len() as u64, known: 0 }),
         }
     }
     Ok(Some(all))

@@ -43,8 +43,8 @@ pub struct LexemeCache {
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
-    /// The ways after a byte, where they are not too many.
-    pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
+    /// The suffixes after a byte, where they are not too many.
+    pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// Bytes that the keys of automata own, and those of rows.
@@ -75,7 +75,7 @@ impl LexemeCache {
             relaxation: Relaxation::default(),
             completions: Completions::default(),
             whitespace_runs: FxHashMap::default(),
-            ways: FxHashMap::default(),
+            suffixes: FxHashMap::default(),
             kinds: None,
             in_keys: 0,
             measured: (0, 0),
@@ -86,9 +86,9 @@ impl LexemeCache {
         }
     }
 
-    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the ways after
-    /// bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many characters
-    /// tokens begin.
+    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the suffixes
+    /// after bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many
+    /// characters tokens begin.
     pub fn renewed(&self) -> LexemeCache {
         let exprs = &self.deriver.exprs;
         let common = self.rows.iter().filter_map(|(key, row)| match (&*key.0, key.1) {
@@ -115,12 +115,12 @@ impl LexemeCache {
             counted.filter(|(_, runs)| runs.is_counted()).map(|(character, runs)| (character, Some(runs.renewed())));
         let classes: FxHashMap<ExprId, Option<ClassRuns>> = counted.collect();
         let in_classes: usize = classes.values().flatten().map(ClassRuns::memory_bytes).sum();
-        let in_ways: usize = self.ways.values().flatten().map(|ways| ways.memory_bytes()).sum();
+        let in_suffixes: usize = self.suffixes.values().flatten().map(|suffixes| suffixes.memory_bytes()).sum();
         LexemeCache {
             rows,
             classes,
-            ways: self.ways.clone(),
-            rows_bytes: in_rows + in_classes + in_ways,
+            suffixes: self.suffixes.clone(),
+            rows_bytes: in_rows + in_classes + in_suffixes,
             ..LexemeCache::new(self.longest_token, self.limits)
         }
     }
@@ -218,16 +218,16 @@ impl LexemeCache {
         self.whitespace_runs.entry(set).or_insert_with(|| WhitespaceRuns::new(vocabulary, set))
     }
 
-    /// The ways after a byte; `None` where they are too many to keep.
-    pub fn ways_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
-        let ways = self.ways.entry(byte).or_insert_with(|| {
+    /// The suffixes after a byte; `None` where they are too many to keep.
+    pub fn suffixes_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
+        let suffixes = self.suffixes.entry(byte).or_insert_with(|| {
             // A state with more crossing tokens is left almost everywhere, and a walk of what follows is cheaper than the
             // suffixes.
-            let ways = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
-            self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
-            ways
+            let suffixes = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
+            self.rows_bytes += suffixes.as_ref().map_or(0, |suffixes| suffixes.memory_bytes());
+            suffixes
         });
-        ways.clone()
+        suffixes.clone()
     }
 
     /// An expression that ends in optional whitespace as what comes before it, which is not empty, and the whitespace.

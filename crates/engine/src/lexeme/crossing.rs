@@ -30,11 +30,11 @@ pub struct Suffixes {
     by_suffix: Vec<(u32, u32)>,
     /// The nodes, ascending, each with its first crossing; the crossings of a node are numbered one after the other.
     nodes: Vec<(u32, u32)>,
-    /// Those of the nodes before which a backslash is, each with the value of what a JSON string gains on the way there.
+    /// Those of the nodes before which a backslash is, each with the value of what a JSON string gains on the path there.
     escaped: Vec<EscapedEnd>,
 }
 
-/// A node, and the value of what a JSON string gains on the way to it.
+/// A node, and the value of what a JSON string gains on the path to it.
 pub type EscapedEnd = (u32, Arc<[u8]>);
 
 impl Suffixes {
@@ -103,7 +103,7 @@ impl Suffixes {
     }
 }
 
-/// A node with the value of what a JSON string gains on the way there; `None` where no backslash is on it.
+/// A node with the value of what a JSON string gains on the path there; `None` where no backslash is on it.
 fn escaped(vocabulary: &Tokens, node: u32) -> Option<EscapedEnd> {
     let trie = vocabulary.trie();
     let example = trie.entries_below(node as usize).next().expect("every node leads to a token");

@@ -22,7 +22,7 @@ pub enum Automaton {
 
 /// What follows the lexemes of an expansion.
 #[derive(Clone)]
-pub(crate) enum Ways {
+pub(crate) enum Continuations {
     /// By tag.
     Listed(Vec<Vec<Continuation>>),
     /// A tag is a known member of this object.
@@ -36,7 +36,7 @@ pub struct Expansion {
     pub automaton: Automaton,
     /// Whitespace that may come before them.
     pub whitespace: Option<OptionalWhitespace>,
-    pub(crate) ways: Ways,
+    pub(crate) continuations: Continuations,
     /// Single tokens that may come in place of a lexeme: the token node and what follows it.
     pub tokens: Vec<(NodeId, Continuation)>,
     /// Parts with a budget or a temperature that may come in place of a lexeme: the frame of what is in it, and the frames
@@ -67,11 +67,11 @@ fn in_continuation(continuation: &Continuation) -> usize {
 
 impl Expansion {
     /// An expansion of some lexemes with nothing before or beside them.
-    pub(crate) fn new(frame: FrameId, automaton: Automaton, ways: Ways) -> Expansion {
+    pub(crate) fn new(frame: FrameId, automaton: Automaton, continuations: Continuations) -> Expansion {
         Expansion {
             automaton,
             whitespace: None,
-            ways,
+            continuations,
             tokens: Vec::new(),
             opens: Vec::new(),
             nullable: false,
@@ -88,27 +88,31 @@ impl Expansion {
     /// An expansion from which nothing goes on.
     pub fn nothing(frame: FrameId) -> Expansion {
         let automaton = Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 });
-        Expansion::new(frame, automaton, Ways::Listed(Vec::new()))
+        Expansion::new(frame, automaton, Continuations::Listed(Vec::new()))
     }
 
     /// Whether there is any lexeme, not only single tokens.
     pub fn has_lexemes(&self) -> bool {
-        match &self.ways {
-            Ways::Listed(ways) => !ways.is_empty(),
-            Ways::Known(_) => true,
+        match &self.continuations {
+            Continuations::Listed(continuations) => !continuations.is_empty(),
+            Continuations::Known(_) => true,
         }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let ways = match &self.ways {
-            Ways::Listed(ways) => {
-                let lists = ways.iter().map(memory::of_list).sum::<usize>() + memory::of_list(ways);
-                lists + ways.iter().flatten().map(in_continuation).sum::<usize>()
+        let continuations = match &self.continuations {
+            Continuations::Listed(continuations) => {
+                let lists = continuations.iter().map(memory::of_list).sum::<usize>() + memory::of_list(continuations);
+                lists + continuations.iter().flatten().map(in_continuation).sum::<usize>()
             }
-            Ways::Known(_) => 0,
+            Continuations::Known(_) => 0,
         };
-        let beside = self.tokens.iter().map(|(_, way)| way).chain(self.opens.iter().map(|(_, way)| way));
+        let beside = self
+            .tokens
+            .iter()
+            .map(|(_, continuation)| continuation)
+            .chain(self.opens.iter().map(|(_, continuation)| continuation));
         let beside =
             beside.map(in_continuation).sum::<usize>() + memory::of_list(&self.tokens) + memory::of_list(&self.opens);
         // The names of an object are counted with it.
@@ -116,7 +120,7 @@ impl Expansion {
             Automaton::Names(names, _) if self.members.is_none() => names.memory_bytes(),
             _ => 0,
         };
-        memory::of_shared::<Expansion>(1) + ways + texts + beside
+        memory::of_shared::<Expansion>(1) + continuations + texts + beside
     }
 
     /// How many whitespace bytes may still come in this state; `None` without limit.

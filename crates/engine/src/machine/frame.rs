@@ -39,7 +39,7 @@ pub(crate) enum Frame {
         node: NodeId,
         names: NamesId,
     },
-    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
+    /// The paths up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
     Left {
         /// The node that is wanted.
         goal: NodeId,

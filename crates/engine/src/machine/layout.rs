@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::declared_names::DeclaredNames;
-use crate::machine::expansion::{Automaton, Expansion, Ways};
+use crate::machine::expansion::{Automaton, Continuations, Expansion};
 use crate::machine::frame::{Begins, MemberChange};
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
@@ -348,7 +348,7 @@ impl Machine {
     /// The first expansion of a frame in a phase; the others are linked to it. `None` where nothing can come.
     ///
     /// # Errors
-    /// Limits: too many ways to begin, or lexemes that are too large.
+    /// Limits: too many alternatives to begin with, or lexemes that are too large.
     pub fn fork_of(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -371,9 +371,9 @@ impl Machine {
 
     /// What follows a lexeme of an expansion: alternatives.
     pub fn continuations<'a>(&mut self, expansion: &'a Expansion, tag: Tag) -> Cow<'a, [Continuation]> {
-        match &expansion.ways {
-            Ways::Listed(ways) => Cow::Borrowed(&ways[tag as usize]),
-            Ways::Known(id) => {
+        match &expansion.continuations {
+            Continuations::Listed(continuations) => Cow::Borrowed(&continuations[tag as usize]),
+            Continuations::Known(id) => {
                 let Some(known) = self.grammar.members(*id).known.get(tag as usize) else { return Cow::default() };
                 let value = known.value;
                 let after = self.frame_id(Frame::AfterValue(*id));

@@ -23,7 +23,7 @@ use crate::state::stacks::{Entry, SetId};
 struct Found {
     /// Kept, so that no other suffixes get their place in memory.
     _all: Arc<Suffixes>,
-    /// Each with whether it may have been wrong to take the keys on the way for new ones.
+    /// Each with whether it may have been wrong to take the keys on the path for new ones.
     suffixes: Box<[(u32, Assumptions)]>,
 }
 
@@ -48,7 +48,7 @@ struct WithinValue {
 /// of all of them in one grammar.
 #[derive(Default)]
 pub(crate) struct WithinValues {
-    /// By the place of the suffixes in memory and the value; `None` where the ways are too many.
+    /// By the place of the suffixes in memory and the value; `None` where the paths are too many.
     known: Bounded<(usize, ValueAfterKey), Option<Arc<WithinValue>>>,
 }
 

@@ -110,7 +110,7 @@ impl GrammarMatcher {
     ///
     /// # Errors
     /// [`MatcherError::MaskSize`] for a mask of the wrong size, [`MatcherError::Terminated`] after a stop token,
-    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, [`MatcherError::NoStopToken`] when the
+    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any continuation, [`MatcherError::NoStopToken`] when the
     /// text can only end but nothing ends it, and limits.
     pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
         // Mostly a mask is one part, which has its deadline.

@@ -18,18 +18,18 @@ use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
 use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
-use crate::vocabulary::trie::Way;
+use crate::vocabulary::trie::Path;
 
 /// No leader.
 const NONE: u32 = u32::MAX;
 
-/// A nullable frame whose thread has started, on the way down to what lies below it: the threads of the same frame further
+/// A nullable frame whose thread has started, on the path down to what lies below it: the threads of the same frame further
 /// down add nothing to that one, which may leave out whatever comes before them.
 #[derive(Clone, Copy)]
 struct Leader {
     expansion: ExpansionId,
     register: u32,
-    /// The next leader on the way up.
+    /// The next leader on the path up.
     above: u32,
 }
 
@@ -60,7 +60,7 @@ impl Descent {
         Some((stack, leader))
     }
 
-    /// Whether a leader on the way down reads the same with the same register.
+    /// Whether a leader on the path down reads the same with the same register.
     #[inline]
     fn is_led(&self, mut leader: u32, expansion: ExpansionId, register: u32) -> bool {
         while leader != NONE {
@@ -180,7 +180,7 @@ pub(crate) struct Scratch {
     pub saturated: Vec<Entry>,
     /// The tokens in which a mask differs from its row.
     pub flipped: Vec<u32>,
-    pub way: Way,
+    pub path: Path,
 }
 
 impl Extension for Scratch {}

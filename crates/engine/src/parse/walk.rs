@@ -23,7 +23,7 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie::{Reader, Trie, Way};
+use crate::vocabulary::trie::{Path, Reader, Trie};
 
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -73,8 +73,8 @@ pub(crate) struct WalkScratch {
     followers: Vec<Spot>,
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
-    way: Way,
-    /// The nodes where a lexeme is complete on the way of the job under way, each with the state there.
+    path: Path,
+    /// The nodes where a lexeme is complete on the path of the walk under way, each with the state there.
     ends: Vec<(u32, u32)>,
     /// The threads after a spot.
     threads: Vec<Entry>,
@@ -126,8 +126,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 
-    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some way that
-    /// the threads can read, perhaps also some others. `None` where the ways are too many.
+    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some path that
+    /// the threads can read, perhaps also some others. `None` where the paths are too many.
     pub fn ends_of_spent_parts(
         mut self,
         vocabulary: &Tokens,
@@ -190,7 +190,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(())
     }
 
-    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the ways are too many.
+    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the paths are too many.
     pub fn up_to_the_end(
         mut self,
         trie: &Trie,
@@ -204,7 +204,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is assumed. Whether it
-    /// was done: not where the ways are too many.
+    /// was done: not where the paths are too many.
     pub fn after_nodes(
         &mut self,
         trie: &Trie,
@@ -224,7 +224,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are given. Whether it was done: not
-    /// where the ways are too many.
+    /// where the paths are too many.
     pub fn below(
         &mut self,
         trie: &Trie,
@@ -293,7 +293,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         }
         self.scratch.done.clear();
         while let Some(job) = self.scratch.jobs.pop() {
-            let WalkScratch { contexts, way, ends, .. } = &mut self.scratch;
+            let WalkScratch { contexts, path, ends, .. } = &mut self.scratch;
             let Context { ref expansion, assumed, start, .. } = contexts[job.spot.context as usize];
             let (lexeme_cache, free) = (&mut *self.run.lexeme_cache, expansion.free);
             // Whitespace and names take the general step, everything else is a table.
@@ -306,11 +306,11 @@ impl<'r, 'a> Walk<'r, 'a> {
             match dfa {
                 Some(dfa) => {
                     let mut reader = OneLexeme { lexeme_cache, dfa, free, ends };
-                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                    trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
                 None => {
                     let mut reader = AnyLexeme { lexeme_cache, expansion, start, ends };
-                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                    trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
             }
             if !self.go_on_after_ends(trie, job.spot, free, reached)? {

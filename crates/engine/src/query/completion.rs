@@ -28,7 +28,7 @@ impl GrammarMatcher {
             Completion::Found(pieces) => {
                 let texts = pieces.into_iter().map(|piece| match piece {
                     Piece::Text(text) => text,
-                    Piece::Token(_) => unreachable!("tokens are no way where bytes are counted"),
+                    Piece::Token(_) => unreachable!("tokens do not come where bytes are counted"),
                 });
                 Ok(texts.collect::<Vec<_>>().concat())
             }

@@ -26,7 +26,7 @@ pub(crate) struct Shape {
     places: u32,
 }
 
-/// A node of the trie on the way to a token without a shape.
+/// A node of the trie on the path to a token without a shape.
 #[derive(Clone, Copy)]
 pub(crate) struct NonUtf8Node {
     /// The node.
@@ -218,7 +218,7 @@ impl Shapes {
         &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
     }
 
-    /// The nodes of the trie on the way to tokens that are no whole characters, in depth-first order.
+    /// The nodes of the trie on the path to tokens that are no whole characters, in depth-first order.
     pub fn non_utf8(&self) -> &[NonUtf8Node] {
         &self.non_utf8
     }

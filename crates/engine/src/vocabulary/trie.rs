@@ -19,7 +19,7 @@ mod lists;
 mod nodes;
 
 use lists::Lists;
-pub use lists::{Reader, Way};
+pub use lists::{Path, Reader};
 use nodes::ENDS;
 pub use nodes::Nodes;
 

@@ -16,7 +16,7 @@ use crate::json::strings::spelled;
 const MAX_RESIDUALS: usize = 50_000;
 
 /// So many bytes are followed, to so many places each, to see that there are many texts.
-const MAX_WAY: usize = 256;
+const MAX_PATH: usize = 256;
 
 /// As many values as this are more than a text can hold.
 pub(crate) const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
@@ -65,7 +65,7 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
         return Ok(Cardinality::Finite(0));
     }
     let (mut rest, mut seen) = (canonical, FxHashSet::default());
-    while let Some(after) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
+    while let Some(after) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_PATH) {
         if !seen.insert(rest) {
             return Ok(Cardinality::Infinite);
         }
@@ -169,12 +169,12 @@ fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceede
     Ok(true)
 }
 
-/// Whether few texts go on from the last place of a short way to the end: of a date and time, of which there are very many, one goes
-/// on after the `Z`. `false` also where that is not seen.
+/// Whether few texts go on from the last place of a short path to the end: of a date and time, of which there are very many,
+/// one goes on after the `Z`. `false` also where that is not seen.
 fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
-    let mut way = vec![root];
-    while let Some(&place) = way.last().filter(|&&place| !deriver.exprs.is_nullable(place))
-        && way.len() < MAX_WAY
+    let mut path = vec![root];
+    while let Some(&place) = path.last().filter(|&&place| !deriver.exprs.is_nullable(place))
+        && path.len() < MAX_PATH
     {
         let mut after: Vec<ExprId> = deriver.derivatives(place)?.iter().map(|&(_, next)| next).collect();
         after.sort_by_key(|&next| deriver.exprs.shortest_at_least(next));
@@ -186,17 +186,17 @@ fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExcee
             }
         }
         let Some(next) = live else { break };
-        way.push(next);
+        path.push(next);
     }
-    let Some(&last) = way.iter().rfind(|&&place| place != ExprId::EMPTY) else { return Ok(false) };
-    let count = Cardinalities::default().of(last, MAX_WAY, |place| Steps::of_texts(deriver, place).map(Some))?;
+    let Some(&last) = path.iter().rfind(|&&place| place != ExprId::EMPTY) else { return Ok(false) };
+    let count = Cardinalities::default().of(last, MAX_PATH, |place| Steps::of_texts(deriver, place).map(Some))?;
     Ok(matches!(count, Cardinality::Finite(_)))
 }
 
-/// Whether an expression certainly has more texts than a text can hold: along one way, or else along some.
+/// Whether an expression certainly has more texts than a text can hold: along one path, or else along some.
 fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
-    for width in [1, MAX_WAY] {
-        if has_many_along_ways(deriver, root, width)? {
+    for width in [1, MAX_PATH] {
+        if has_many_along_paths(deriver, root, width)? {
             return Ok(true);
         }
     }
@@ -205,9 +205,9 @@ fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, Limi
 
 /// Whether an expression has so many beginnings of one length. What begins differently is never the same, and everything that is gone
 /// on with can be completed: of the places of each length those, so many at most, to which most beginnings lead.
-fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
+fn has_many_along_paths(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
     let mut places = vec![(root, 1u64)];
-    for _ in 0..MAX_WAY {
+    for _ in 0..MAX_PATH {
         let mut after: FxHashMap<ExprId, u64> = FxHashMap::default();
         for (place, count) in places.drain(..) {
             for &(bytes, next) in deriver.derivatives(place)?.iter() {
@@ -234,9 +234,9 @@ fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Res
 
 /// The place to which most bytes lead.
 fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
-    let mut ways = deriver.derivatives(place)?.to_vec();
-    ways.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
-    for (_, after) in ways {
+    let mut edges = deriver.derivatives(place)?.to_vec();
+    edges.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
+    for (_, after) in edges {
         if deriver.is_live(after)? {
             return Ok(Some(after));
         }
@@ -358,7 +358,7 @@ mod tests {
         assert!(many("\"[a-z]{9}\"") && many("\"(http|ftp)://[a-z]+(/[a-z0-9]*)?\"") && many("\"([a-z]|b+c)*x\""));
         // Most bytes lead to an end soon, and few on.
         assert!(many("\"([0-9]{2}){2}([a-z]|:([0-9]{4}){2}z)\""));
-        // Nothing is counted where there is one way on, or the ways end soon.
+        // Nothing is counted where there is one continuation, or the paths end soon.
         assert!(!many("\"a*b\"") && !many("\"[a-z]{5}\"") && !many("\"(abc|[0-9])\""));
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Kind {
     pub is_whole: bool,
 }
 
-/// A tokenizer's own way to make tokens of text: what never changes.
+/// How a tokenizer makes tokens of text: what never changes.
 pub(crate) struct Encoder {
     pub tokens: Arc<Tokens>,
     pub merges: Merges,

@@ -22,10 +22,10 @@ use crate::vocabulary::token_set;
 #[derive(Clone, Default)]
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
-    ways: [Vec<u32>; 2],
+    tokens: [Vec<u32>; 2],
     /// Whether both are the same, as for whitespace; known once they are sorted.
     same: bool,
-    /// Tokens that were not asked for, each with the way: they did not fit after the token before.
+    /// Tokens that were not asked for, each with whether it is unmerged: they did not fit after the token before.
     open: Vec<(u32, bool)>,
 }
 
@@ -33,9 +33,9 @@ impl DeadEnds {
     /// Takes them out of a mask after a token.
     pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
         if self.same {
-            return self.ways[0].iter().for_each(|&token| token_set::clear(mask, token));
+            return self.tokens[0].iter().for_each(|&token| token_set::clear(mask, token));
         }
-        for (tokens, unmerged) in self.ways.iter().zip([true, false]) {
+        for (tokens, unmerged) in self.tokens.iter().zip([true, false]) {
             for &token in tokens {
                 if token_set::get(mask, token) && encoding.stay_unmerged(before, token) == unmerged {
                     token_set::clear(mask, token);
@@ -45,24 +45,24 @@ impl DeadEnds {
     }
 
     pub(crate) fn add(&mut self, token: u32, unmerged: bool) {
-        self.ways[usize::from(!unmerged)].push(token);
+        self.tokens[usize::from(!unmerged)].push(token);
     }
 
-    /// Notes ways of a token that were not asked for.
-    pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, ways: [bool; N]) {
-        self.open.extend(ways.map(|unmerged| (token, unmerged)));
+    /// Notes cases of a token that were not asked for.
+    pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, cases: [bool; N]) {
+        self.open.extend(cases.map(|unmerged| (token, unmerged)));
     }
 
     pub(crate) fn sort(&mut self) {
-        self.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
-        self.same = self.ways[0] == self.ways[1];
+        self.tokens.iter_mut().for_each(|tokens| tokens.sort_unstable());
+        self.same = self.tokens[0] == self.tokens[1];
     }
 
     /// Without what is decided about some tokens, which ascend.
     pub(crate) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
         let is_other = |token: &u32| tokens.binary_search(token).is_err();
         DeadEnds {
-            ways: self.ways.each_ref().map(|way| way.iter().copied().filter(is_other).collect()),
+            tokens: self.tokens.each_ref().map(|tokens| tokens.iter().copied().filter(is_other).collect()),
             same: self.same,
             open: self.open.iter().copied().filter(|(token, _)| is_other(token)).collect(),
         }
@@ -70,7 +70,7 @@ impl DeadEnds {
 
     /// Whether a token is one. `unmerged` says that no merge joins it with the token before.
     pub fn has(&self, token: u32, unmerged: bool) -> bool {
-        self.ways[usize::from(!unmerged)].binary_search(&token).is_ok()
+        self.tokens[usize::from(!unmerged)].binary_search(&token).is_ok()
     }
 
     /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
@@ -87,7 +87,7 @@ impl DeadEnds {
             let ends_whole = |token: u32| encoding.tokens().token_bytes(token).and_then(last_character).is_some();
             let comes =
                 |&&token: &&u32| token_set::get(mask, token) && token_set::get(fitting, token) && ends_whole(token);
-            let all = dead_ends.ways.iter().flatten().filter(comes).copied();
+            let all = dead_ends.tokens.iter().flatten().filter(comes).copied();
             all.filter(|&token| dead_ends.has(token, encoding.stay_unmerged(before, token))).collect()
         };
         of(self) == of(others)
@@ -103,7 +103,7 @@ impl DeadEnds {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        (self.ways[0].len() + self.ways[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
+        (self.tokens[0].len() + self.tokens[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
     }
 }
 
@@ -170,7 +170,7 @@ impl Run<'_> {
         let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
         if let Some(whitespace) = &whitespace {
             let decided = whitespace_cache.decided_anyway(encoding, search.places, whitespace, place);
-            found.ways.clone_from(&decided.dead);
+            found.tokens.clone_from(&decided.dead);
             decided.open.iter().for_each(|&token| pending.add_whitespace(token));
         }
         let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
@@ -238,11 +238,11 @@ impl Questions<'_, '_> {
                 continue;
             }
             let unmerged = encoding.stay_unmerged(before, token);
-            let ways = self.search.places.advance_both(encoding, self.place, token);
-            if ways[usize::from(unmerged)].is_some() {
+            let after_both = self.search.places.advance_both(encoding, self.place, token);
+            if after_both[usize::from(unmerged)].is_some() {
                 found.leave_open(token, [!unmerged]);
             }
-            let Some(after) = ways[usize::from(!unmerged)] else { continue };
+            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
             match self.known(token, after, rows, context_independent) {
                 Some(true) => {}
                 Some(false) => found.add(token, unmerged),

@@ -16,7 +16,7 @@ use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::trie::{Reader as _, Way};
+use crate::vocabulary::trie::{Path, Reader as _};
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
@@ -119,13 +119,13 @@ pub(crate) fn independent_within(
             ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
-        let mut way = std::mem::take(lexeme_cache.extensions.get::<Way>());
+        let mut path = std::mem::take(lexeme_cache.extensions.get::<Path>());
         let steps = &mut steps;
         let mut walk = BytesWalk { lexeme_cache, trie, steps, always: &mut always, perhaps: &mut perhaps };
         let walked = trie
             .roots(walk.live_bytes(start)?)
-            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
-        *lexeme_cache.extensions.get() = way;
+            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut path, &mut walk, |_| {}));
+        *lexeme_cache.extensions.get() = path;
         walked?;
     }
     // A walk comes to one of those that spell the same.

@@ -242,7 +242,7 @@ impl Questions<'_, '_> {
                     if self.holds_of_lexeme(*thread, found) {
                         context_independent.add(row, token, after, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_way(*thread, alone, (token, after), (row, context_independent))?;
+                            self.ask_other_place(*thread, alone, (token, after), (row, context_independent))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -275,15 +275,15 @@ impl Questions<'_, '_> {
 
     /// Asks for the other place after a token that stays within the lexeme of a row and is viable at one place: what is viable
     /// at both is not asked for at this place again, whatever token stands before.
-    fn ask_other_way(
+    fn ask_other_place(
         &mut self,
         thread: Entry,
         alone: SetId,
         (token, after): (u32, CursorId),
         (row, context_independent): (&Arc<Row>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
-        let ways = self.search.places.advance_both(self.encoding, self.place, token);
-        let other = ways.into_iter().flatten().find(|&way| way != after);
+        let after_both = self.search.places.advance_both(self.encoding, self.place, token);
+        let other = after_both.into_iter().flatten().find(|&other_place| other_place != after);
         let is_asked = |&other: &CursorId| {
             self.search.looked_in_all <= SEARCHED && context_independent.answer(row, token, other).is_none()
         };

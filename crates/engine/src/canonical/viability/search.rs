@@ -293,8 +293,8 @@ impl<'e> Search<'e> {
             self.has_left |= some_beyond;
             return Ok(false);
         }
-        // Configurations on the way, each with the bytes that may be live, for what cannot come costs no step, and whether the
-        // way there is beyond the lexeme.
+        // Configurations on the path, each with the bytes that may be live, for what cannot come costs no step, and whether the
+        // path there is beyond the lexeme.
         let mut path = vec![(configuration, bytes, false)];
         let mut some_beyond = false;
         for (mut node, after) in trie.roots(bytes) {
@@ -408,7 +408,7 @@ impl<'e> Search<'e> {
         Ok(TokenEnd { configuration: self.run(run, start, bytes)?, token, place })
     }
 
-    /// The configuration after a token, and whether the way there is beyond the lexeme.
+    /// The configuration after a token, and whether the path there is beyond the lexeme.
     fn run_within(
         &mut self,
         run: &mut Run<'_>,

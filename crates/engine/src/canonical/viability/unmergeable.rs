@@ -67,7 +67,7 @@ impl Encoding {
         let plain = Kind { is_byte: false, is_whole: false };
         let begin = [true, false]
             .map(|unmerged| [place, without].map(|place| places.begin(self, place, plain, unmerged).map(Reading::at)));
-        // Where the tokens of a node lead, in both ways, and the bytes that may make a difference after it.
+        // Where the tokens of a node lead, from both cursors, and the bytes that may make a difference after it.
         let mut path: Vec<([Pair; 2], ByteSet)> = vec![(begin.map(|[with, without]| (with, without)), bytes)];
         for (mut node, end) in trie.roots(bytes) {
             while node < end {
@@ -147,11 +147,11 @@ impl Run<'_> {
                 continue;
             }
             let unmerged = encoding.stay_unmerged(before, token);
-            let ways = search.places.advance_both(encoding, place, token);
-            if ways[usize::from(unmerged)].is_some() {
+            let after_both = search.places.advance_both(encoding, place, token);
+            if after_both[usize::from(unmerged)].is_some() {
                 found.leave_open(token, [!unmerged]);
             }
-            let Some(after) = ways[usize::from(!unmerged)] else { continue };
+            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
             let end = search.end_of(self, configuration, token, after)?;
             if search.looked_in_all <= SEARCHED && search.is_viable(self, end)? == Some(false) {
                 found.add(token, unmerged);

@@ -6,7 +6,8 @@ use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
 use super::runs::{
-    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownWays, KnownWhitespace, WhitespaceAt,
+    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownNeedsCache, KnownWhitespace,
+    WhitespaceAt,
 };
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
@@ -29,7 +30,7 @@ pub(crate) struct WhitespaceCache {
     undecided: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
-    ways: KnownWays,
+    needs: KnownNeedsCache,
     /// By place and token before it, unless that merges with no whitespace.
     fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
@@ -44,7 +45,7 @@ impl WhitespaceCache {
     pub fn memory_bytes(&self) -> usize {
         self.undecided.memory_bytes()
             + self.known.memory_bytes()
-            + self.ways.memory_bytes()
+            + self.needs.memory_bytes()
             + self.fitting.memory_bytes()
             + self.at.memory_bytes()
             + self.decided.memory_bytes()
@@ -64,7 +65,7 @@ impl WhitespaceCache {
             return known.clone();
         }
         let at = self.at(encoding, places, place);
-        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.ways, &next, at));
+        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.needs, &next, at));
         self.known.insert((next, place), found.clone(), found.memory_bytes());
         found
     }

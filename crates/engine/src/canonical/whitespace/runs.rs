@@ -26,7 +26,7 @@ pub(crate) struct BeforeWhitespace {
     /// The bytes that may come, whitespace among them.
     pub next: ByteSet,
     pub left: usize,
-    /// Whether so many may come in all ways.
+    /// Whether so many may come in all threads.
     pub is_exact: bool,
 }
 
@@ -43,7 +43,7 @@ impl BeforeWhitespace {
 }
 
 /// By the bytes that may follow, the place after a whitespace token, and what merges with the token.
-pub(crate) type KnownWays = Bounded<(ByteSet, CursorId, u32), KnownWay>;
+pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
 /// Where the whitespace tokens lead from a place. Those after which the tokenizer stands at the same place, and which merge
 /// with the same, are one kind.
@@ -170,7 +170,7 @@ impl DecidedAnyway {
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
     /// By kind.
-    ways: Box<[KnownWay]>,
+    needs: Box<[KnownNeeds]>,
 }
 
 /// A whitespace token: its number among them, and its length.
@@ -184,7 +184,7 @@ pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Numbere
 
 /// What is known of whitespace tokens of one equivalence class.
 #[derive(Clone, Copy)]
-pub(crate) struct KnownWay {
+pub(crate) struct KnownNeeds {
     /// How much whitespace must still be allowed after it so that it has a continuation whatever the grammar.
     needs: Option<usize>,
     /// Whether there is no continuation where no more may come.
@@ -196,22 +196,22 @@ impl KnownWhitespace {
     pub fn new(
         encoding: &Encoder,
         places: &mut Cursors,
-        known_ways: &mut KnownWays,
+        known_needs: &mut KnownNeedsCache,
         next: &ByteSet,
         at: Arc<WhitespaceAt>,
     ) -> KnownWhitespace {
-        let ways =
-            at.examples.iter().map(|&example| KnownWay::of(encoding, places, known_ways, next, example)).collect();
-        KnownWhitespace { at, ways }
+        let needs =
+            at.examples.iter().map(|&example| KnownNeeds::of(encoding, places, known_needs, next, example)).collect();
+        KnownWhitespace { at, needs }
     }
 
     /// Whether a token is viable, joined with the token before or not; `None` where that is not known.
     pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, unmerged: bool) -> Option<bool> {
-        let way = self.ways[self.at.kinds[number][usize::from(!unmerged)]? as usize];
-        way.is_viable(len, before)
+        let need = self.needs[self.at.kinds[number][usize::from(!unmerged)]? as usize];
+        need.is_viable(len, before)
     }
 
-    /// The same for both ways, where it is known of all in which it fits.
+    /// The same for unmerged and merged, where both are known in which it fits.
     pub fn is_viable_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
         let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
@@ -223,26 +223,26 @@ impl KnownWhitespace {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.ways.len() * size_of::<KnownWay>()
+        self.needs.len() * size_of::<KnownNeeds>()
     }
 }
 
-impl KnownWay {
+impl KnownNeeds {
     /// What is known of a token, from the place after it, where these bytes, whitespace among them, may follow.
     pub fn of(
         encoding: &Encoder,
         places: &mut Cursors,
-        known: &mut KnownWays,
+        known: &mut KnownNeedsCache,
         next: &ByteSet,
         (token, after): (u32, CursorId),
-    ) -> KnownWay {
+    ) -> KnownNeeds {
         let key = (*next, after, encoding.merging_number(token));
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        let way = KnownWay::new(encoding, places, next, token, after);
-        known.insert(key, way, 0);
-        way
+        let need = KnownNeeds::new(encoding, places, next, token, after);
+        known.insert(key, need, 0);
+        need
     }
 
     /// Whether there is a continuation after so much whitespace; `None` where that is not known.
@@ -254,7 +254,7 @@ impl KnownWay {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownWay {
+    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
         let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
         let mut is_viable = |left: usize| is_always_viable(encoding, places, next, token, after, left);
         // Nearly always one more character is needed, because the last one goes with what follows.
@@ -266,7 +266,7 @@ impl KnownWay {
             }
             false => None,
         };
-        KnownWay { needs, is_dead_at_last }
+        KnownNeeds { needs, is_dead_at_last }
     }
 }
 

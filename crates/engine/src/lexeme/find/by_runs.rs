@@ -60,7 +60,7 @@ impl LexemeCache {
         let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
         let trie = vocabulary.trie();
         let known = first.single().filter(|_| one_byte);
-        let known = known.and_then(|byte| self.ways_after(vocabulary, byte));
+        let known = known.and_then(|byte| self.suffixes_after(vocabulary, byte));
         let (most, max) = (max, max.filter(|&max| (max as usize) < trie.max_depth()));
         let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte));

@@ -51,7 +51,7 @@ pub struct Stops {
     pub nodes: Vec<(u32, u32)>,
     /// How many nodes are there and below.
     pub below: usize,
-    /// The ways to these nodes; an entry is a position among them. Laid out when it is asked for.
+    /// The paths to these nodes; an entry is a position among them. Laid out when it is asked for.
     paths: Option<Trie>,
 }
 
@@ -94,8 +94,8 @@ struct End {
     characters: u32,
     /// The token that ends there.
     token: Option<u32>,
-    /// The ways of tokens that go on.
-    ways: Range<u32>,
+    /// The crossings of tokens that go on.
+    range: Range<u32>,
 }
 
 /// Where a run is left, and how.
@@ -263,7 +263,7 @@ impl ClassRuns {
         &self.stops
     }
 
-    /// The ways to the places where runs stop before a byte; an entry is a position among [`Stops::nodes`].
+    /// The paths to the places where runs stop before a byte; an entry is a position among [`Stops::nodes`].
     pub fn paths(&mut self, vocabulary: &Tokens, group: usize) -> (&Trie, &[(u32, u32)]) {
         let Stops { nodes, paths, .. } = &mut self.stops[group];
         let paths = paths.get_or_insert_with(|| {
@@ -277,7 +277,7 @@ impl ClassRuns {
         (paths, nodes)
     }
 
-    /// The row of so many characters and one byte of `end`, which begins no character; with the ways after such a byte,
+    /// The row of so many characters and one byte of `end`, which begins no character; with the suffixes after such a byte,
     /// where they are known.
     pub fn row(
         &mut self,
@@ -359,7 +359,7 @@ impl Ending {
         let own = || Arc::new(Suffixes::after(vocabulary, nodes.iter().map(|&(node, _)| node)));
         let suffixes = known.unwrap_or_else(own);
         let token = |node: u32| vocabulary.trie().entry_at(node as usize);
-        let end = |&(node, characters)| End { node, characters, token: token(node), ways: suffixes.of_node(node) };
+        let end = |&(node, characters)| End { node, characters, token: token(node), range: suffixes.of_node(node) };
         let ends: Vec<End> = nodes.iter().map(end).collect();
         let longest = ends.iter().map(|end| end.characters).max().unwrap_or(0);
         Ending { ends, longest, suffixes, all: None, inside: None, few: Vec::new() }
@@ -374,7 +374,7 @@ impl Ending {
         }
         let counts = min..=max.unwrap_or(u32::MAX);
         let here = || self.ends.iter().filter(|end| counts.contains(&end.characters));
-        let crossings = Crossings::of_ranges(&[0], self.suffixes.clone(), here().map(|end| end.ways.clone()));
+        let crossings = Crossings::of_ranges(&[0], self.suffixes.clone(), here().map(|end| end.range.clone()));
         let left = Left {
             ends: here().map(|end| end.node).collect(),
             crossings: Arc::new(vec![CrossingTokens::known(crossings)]),

@@ -113,7 +113,7 @@ impl LexemeCache {
         }
     }
 
-    /// The same, in the ways that do not ask for a greatest length; the cheapest one first.
+    /// The same, by the finders that do not ask for a greatest length; the cheapest one first.
     fn row_of_unbounded(&mut self, vocabulary: &Tokens, this: Unfinished) -> Result<Next, LimitExceeded> {
         let Unfinished { residual, from, is_pruned } = this;
         let found = |row| Ok(Next::Found(Arc::new(row)));
@@ -253,9 +253,9 @@ impl LexemeCache {
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        // To sort the ways after a byte takes as long as some hundred small rows.
-        let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
-        let shared = byte.and_then(|byte| self.ways_after(vocabulary, byte));
+        // To sort the suffixes after a byte takes as long as some hundred small rows.
+        let byte = byte.filter(|byte| total >= LOOKED_AT || self.suffixes.contains_key(byte));
+        let shared = byte.and_then(|byte| self.suffixes_after(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
         let states = (0..below.len() as u32).filter(|&state| below[state as usize].is_some());

@@ -4,7 +4,7 @@ use stencilm_regex::ByteSet;
 use stencilm_support::FEW;
 
 use super::Trie;
-use super::lists::{Reader, Way};
+use super::lists::{Path, Reader};
 use super::nodes::ENDS;
 
 impl Trie {
@@ -42,11 +42,11 @@ impl Trie {
         nodes: (usize, usize),
         depth: usize,
         start: u32,
-        way: &mut Way,
+        path: &mut Path,
         reader: &mut R,
         mut entry: impl FnMut(u32),
     ) -> Result<(), R::Error> {
-        let Way { states, ranges } = way;
+        let Path { states, ranges } = path;
         if states.len() <= self.max_depth {
             states.resize(self.max_depth + 1, 0);
         }
@@ -74,7 +74,7 @@ impl Trie {
                     index += 1;
                     continue;
                 }
-                // What lies below comes before what lies after: the states on the way are those of the node.
+                // What lies below comes before what lies after: the states on the path are those of the node.
                 ranges.push((index + size, end));
                 self.add_children(index, &reader.live_bytes(state)?, ranges);
                 index = end;
@@ -178,7 +178,7 @@ mod tests {
                     nodes,
                     depth,
                     1,
-                    &mut Way::default(),
+                    &mut Path::default(),
                     &mut reader,
                     |entry| ends_by_lists.push(entry),
                 );

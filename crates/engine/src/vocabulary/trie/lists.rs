@@ -38,15 +38,15 @@ pub trait Reader {
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, Self::Error>;
 }
 
-/// The states on a way through a trie, by depth, and the nodes that are still to be walked: a walk needs it, and leaves
+/// The states on a path through a trie, by depth, and the nodes that are still to be walked: a walk needs it, and leaves
 /// nothing in it.
 #[derive(Default)]
-pub struct Way {
+pub struct Path {
     pub(super) states: Vec<u32>,
     pub(super) ranges: Vec<(usize, usize)>,
 }
 
-impl Extension for Way {}
+impl Extension for Path {}
 
 impl Lists {
     /// The lists of a trie that has none yet.
