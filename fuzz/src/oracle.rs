@@ -218,14 +218,14 @@ impl<'a> Oracle<'a> {
 
     /// Every way to read a key: where it ends, what its value is, and what is seen after it.
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         for (index, member) in members.known.iter().enumerate() {
             let in_order = index >= members.ordered || (seen.known >> index == 0 && seen.free.is_empty());
             if in_order && !seen.has(index) {
                 let plain = format!("\"{}\"", member.name);
                 let key = member.key.unwrap_or_else(|| self.deriver.exprs.literal(plain.as_bytes()));
                 for end in places(self.lexeme(key, at)?) {
-                    ways.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
+                    readings.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
                 }
             }
         }
@@ -239,17 +239,17 @@ impl<'a> Oracle<'a> {
                 let completes = seen.completes(members);
                 if !reserved && seen.free.insert(value) {
                     if free.last.is_some() {
-                        ways.push((end, free.value, Seen { last: Some(completes), ..seen }));
+                        readings.push((end, free.value, Seen { last: Some(completes), ..seen }));
                         continue;
                     }
-                    ways.push((end, free.value, seen.clone()));
+                    readings.push((end, free.value, seen.clone()));
                     let required = free.some.filter(|_| seen.met & 1 << class == 0);
-                    ways.extend(required.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
+                    readings.extend(required.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
                 }
             }
         }
-        ways.retain(|(.., seen)| seen.last.is_some() || members.max.is_none_or(|max| seen.count() <= max));
-        Ok(ways)
+        readings.retain(|(.., seen)| seen.last.is_some() || members.max.is_none_or(|max| seen.count() <= max));
+        Ok(readings)
     }
 
     fn items(&mut self, items: &Items, at: usize) -> Result<Ends, LimitExceeded> {

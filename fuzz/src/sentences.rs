@@ -142,22 +142,22 @@ impl<'a> Sentences<'a> {
                 return None;
             }
             let derivatives = self.deriver.derivatives(rest).ok()?;
-            let mut ways = Vec::new();
+            let mut readings = Vec::new();
             for &(set, next) in derivatives.iter() {
                 if next != ExprId::NOTHING && self.deriver.is_live(next).ok()? {
-                    ways.push((set, next));
+                    readings.push((set, next));
                 }
             }
-            if ways.is_empty() {
+            if readings.is_empty() {
                 return self.deriver.exprs.is_nullable(rest).then_some(());
             }
-            let way = if step < eager {
-                choices.below(ways.len())
+            let reading = if step < eager {
+                choices.below(readings.len())
             } else {
-                let shortest = |way: &usize| self.deriver.exprs.shortest_at_least(ways[*way].1);
-                (0..ways.len()).min_by_key(shortest).expect("there is a way")
+                let shortest = |reading: &usize| self.deriver.exprs.shortest_at_least(readings[*reading].1);
+                (0..readings.len()).min_by_key(shortest).expect("there is a way")
             };
-            let (set, next) = ways[way];
+            let (set, next) = readings[reading];
             // Readable bytes first, so that failures are.
             let bytes: Vec<u8> = set.iter().filter(u8::is_ascii_graphic).collect();
             let all: Vec<u8> = if bytes.is_empty() || choices.chance(4) { set.iter().collect() } else { bytes };

@@ -277,7 +277,7 @@ fn rolling_back_and_forking_keep_the_budget() {
 }
 
 #[test]
-fn who_ignores_the_mask_is_led_out_by_the_shortest_way() {
+fn who_ignores_the_mask_is_led_out_by_the_shortest_path() {
     let compiled = compiled(r#"root ::= "[" root? "]""#);
     let mut matcher = with_budget(&compiled, 4).unwrap();
     for _ in 0..3 {

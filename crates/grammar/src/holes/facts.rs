@@ -10,9 +10,9 @@ use crate::ir::grammar::{Grammar, Mark, Node, NodeId};
 pub(super) struct Facts {
     /// For every node the one that reads the same texts, without rules and marks around it.
     base: Vec<NodeId>,
-    /// The first mark around each base, on the way there.
+    /// The first mark around each base, on the path there.
     marked: Vec<Option<NodeId>>,
-    /// Whether a mark on the way says that it refers to a declared name.
+    /// Whether a mark on the path says that it refers to a declared name.
     refers: Vec<bool>,
     /// The bytes with which its texts may end.
     last: Vec<ByteSet>,

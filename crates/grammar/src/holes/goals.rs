@@ -83,7 +83,7 @@ pub(super) struct Recogniser<'a> {
     index: FxHashMap<(NodeId, u32), GoalId>,
     lexeme_starts: FxHashMap<(ExprId, u32), Rc<[Place]>>,
     /// By object, group of members and place: the keys of the group that may end there, with where they begin.
-    pub key_ways: FxHashMap<(MembersId, u32, u32), KeyWays>,
+    pub key_readings: FxHashMap<(MembersId, u32, u32), KeyWays>,
     pub work: Vec<(GoalId, State)>,
     states: usize,
     /// A hole, and the nodes that are undecided where it is in them.
@@ -110,7 +110,7 @@ impl<'a> Recogniser<'a> {
             goals: Vec::new(),
             index: FxHashMap::default(),
             lexeme_starts: FxHashMap::default(),
-            key_ways: FxHashMap::default(),
+            key_readings: FxHashMap::default(),
             work: Vec::new(),
             states: 0,
             undecided: None,

@@ -67,17 +67,17 @@ impl Quotient<'_, '_> {
         };
         let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
         let heads = if has_others { self.members_before(members, &after)? } else { Vec::new() };
-        let mut ways = Vec::with_capacity(heads.len() + 1);
+        let mut readings = Vec::with_capacity(heads.len() + 1);
         for mut head in heads.into_iter().filter(|head| !head.known.is_empty() || !head.free.is_empty()) {
             head.min = head.min.max(1);
             head.surface.close = item;
-            ways.push(self.builder.object(head));
+            readings.push(self.builder.object(head));
         }
-        ways.extend(opened.then(|| self.builder.lexeme(open)));
-        Ok(match ways[..] {
+        readings.extend(opened.then(|| self.builder.lexeme(open)));
+        Ok(match readings[..] {
             [] => None,
             [only] => Some(only),
-            _ => Some(self.builder.choice(&ways)),
+            _ => Some(self.builder.choice(&readings)),
         })
     }
 
@@ -191,15 +191,15 @@ impl Quotient<'_, '_> {
             self.refuse();
             return Ok(None);
         }
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         for mut head in self.members_before(members, &after)? {
             let Some(last) = self.others_before(free, &after, None)? else { continue };
             head.free.push(FreeMembers { key, value, last: Some(after_key.into()), ..last });
-            ways.push(self.builder.object(head));
+            readings.push(self.builder.object(head));
         }
-        Ok(match ways[..] {
+        Ok(match readings[..] {
             [] => None,
-            _ => Some(self.builder.choice(&ways)),
+            _ => Some(self.builder.choice(&readings)),
         })
     }
 
@@ -290,8 +290,8 @@ impl Quotient<'_, '_> {
         Ok(heads)
     }
 
-    /// Members before others with those of the classes of others, if there may be any: one for each way to have the values that one of
-    /// a class must have before, or in the holes.
+    /// Members before others with those of the classes of others, if there may be any: one for each choice of the values that
+    /// one of a class must have before, or in the holes.
     fn with_others(
         &mut self,
         members: &Members,

@@ -27,7 +27,7 @@ struct Reached {
     place: u32,
     /// What is left of it there.
     rest: ExprId,
-    /// The fewest bytes in holes on the way.
+    /// The fewest bytes in holes on the path.
     filled: u32,
 }
 
@@ -347,7 +347,7 @@ impl Lexemes {
     }
 
     /// Every place that a reversed expression is followed to from its end, and what is left of it there. In a hole that is all
-    /// that any bytes leave, as one expression: counts that differ are an interval there, and not a way each.
+    /// that any bytes leave, as one expression: counts that differ are an interval there, and not an alternative each.
     fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<(u32, ExprId)>, LimitExceeded> {
         let (mut place, mut rest) = (end, reversed);
         let mut found = Vec::new();
@@ -366,8 +366,8 @@ impl Lexemes {
         }
     }
 
-    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest way
-    /// first.
+    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest
+    /// path first.
     fn reached(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
         let mut found: Vec<Reached> = Vec::new();
         let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();

@@ -92,7 +92,7 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// Every way to read a key that ends at a place: the list with its member, and where it begins.
+    /// Every reading of a key that ends at a place: the list with its member, and where it begins.
     fn keys(
         &mut self,
         id: MembersId,
@@ -103,11 +103,11 @@ impl Recogniser<'_> {
         at: Place,
     ) -> Result<Vec<(MemberList, Place)>, GrammarError> {
         let end = at.position();
-        let found = match self.key_ways.get(&(id, group, end)) {
+        let found = match self.key_readings.get(&(id, group, end)) {
             Some(known) => known.clone(),
             None => {
                 let found: Rc<[(Member, Place)]> = self.find_keys(id, members, group, end)?.into();
-                self.key_ways.insert((id, group, end), found.clone());
+                self.key_readings.insert((id, group, end), found.clone());
                 found
             }
         };
@@ -125,7 +125,7 @@ impl Recogniser<'_> {
         Ok(with)
     }
 
-    /// Every way to read a key of a group that ends at a place, whatever members stand after it.
+    /// Every reading of a key of a group that ends at a place, whatever members stand after it.
     fn find_keys(
         &mut self,
         id: MembersId,
@@ -169,7 +169,7 @@ impl Recogniser<'_> {
         Ok(found)
     }
 
-    /// Every way to read a key of a class of others that ends at a place.
+    /// Every reading of a key of a class of others that ends at a place.
     fn free_keys(
         &mut self,
         members: &Members,

@@ -3,7 +3,7 @@
 //! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member that has its
 //! place in an order only those come that are before it in the order. So of the list after it nothing matters but
 //! which of these it is, whether what is required after it is there or may be in a hole, and how the holes there are filled:
-//! for each member of an order there are few lists, not one for each way to choose those after it.
+//! for each member of an order there are few lists, not one for each choice of those after it.
 
 use rustc_hash::FxHashMap;
 

@@ -182,8 +182,8 @@ impl Oracle<'_> {
         if items.max.is_some_and(|max| place >= max as usize) {
             return;
         }
-        let ways = items.prefix.get(place).unwrap_or(&items.rest).clone();
-        for element in &ways {
+        let elements = items.prefix.get(place).unwrap_or(&items.rest).clone();
+        for element in &elements {
             for end in self.ends(element.value, start) {
                 let text = std::str::from_utf8(&self.text[start..end]).expect("values are text");
                 let value: Value = serde_json::from_str(text).expect("values are JSON");

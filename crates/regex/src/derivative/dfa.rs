@@ -1,7 +1,7 @@
 //! A lazy deterministic automaton over several expressions at once; an accepting state says which of them matched.
 //!
 //! A state is the list of residual expressions that are still alive, each with its tag (the position of its root).
-//! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a way to accept.
+//! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a path to accept.
 //! A row of transitions is computed when a state is first left; bytes that no expression distinguishes share a column.
 
 use hashbrown::HashTable;

@@ -6,7 +6,7 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// One way to begin: the byte is one of `first`; then come `tail` and `after`.
+/// One alternative to begin with: the byte is one of `first`; then come `tail` and `after`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub first: ByteSet,
@@ -44,7 +44,7 @@ impl ExprSet {
         are_plain.then_some(heads)
     }
 
-    /// Whether each way to begin begins with a single byte, as one of many names does, and a word of any letters does not.
+    /// Whether each alternative begins with a single byte, as one of many names does, and a word of any letters does not.
     pub fn is_decided_by_first_byte(&self, id: ExprId) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![id];

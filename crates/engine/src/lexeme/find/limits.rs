@@ -111,7 +111,7 @@ impl LexemeCache {
     pub(crate) fn limited_row(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
         // What completes a language decided by a program hangs on each of its bytes.
-        let is_decided = self.deriver.exprs.language_ways(limited.without).is_some();
+        let is_decided = self.deriver.exprs.language_alternatives(limited.without).is_some();
         let is_near = match *limited.limits {
             // Near a single limit a walk of the vocabulary meets few states.
             [_] => limited.unaffected() < MIN_AGREEMENT,

@@ -134,7 +134,7 @@ mod tests {
     proptest::proptest! {
         /// From the top, from a node, and from its children, whether it has a list of them or not.
         #[test]
-        fn a_walk_by_lists_of_children_takes_the_ways_of_any_walk(
+        fn a_walk_by_lists_of_children_takes_the_paths_of_any_walk(
             table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.4, 0u32..4), 16), 4),
             seed in 0usize..10_000,
             spare in 2u8..20,

@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Makes classes of keys that are given one by one, where one of many must be there whatever its value is: as members
-    /// on their own, each would be a way to meet what is asked.
+    /// on their own, each would be a choice to meet what is asked.
     fn class_few_keys(&mut self, known: &mut Vec<KnownKey>, rules: &KeyRules) -> Vec<KeyClass> {
         if rules.some.is_empty() {
             return Vec::new();
@@ -336,7 +336,7 @@ impl<'a> Lowering<'a> {
     fn names(&mut self, all: &[Term]) -> Result<Names, GrammarError> {
         let alternatives = self.alternatives_or_more(all)?;
         self.admit()?;
-        let mut ways = Vec::with_capacity(alternatives.len());
+        let mut choices = Vec::with_capacity(alternatives.len());
         let mut listed = Some(IndexSet::default());
         for alternative in alternatives.iter() {
             let merged = merge(&self.normal, alternative);
@@ -357,7 +357,7 @@ impl<'a> Lowering<'a> {
                         listed.extend(texts.iter().map(|&text| Box::from(text)));
                     }
                     let literals = self.strings.literals_in_time(&mut self.builder.exprs, &texts);
-                    ways.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(values.at), limit))?);
+                    choices.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(values.at), limit))?);
                 }
                 None => {
                     if let Some(name) = merged.name_uses.first() {
@@ -365,12 +365,12 @@ impl<'a> Lowering<'a> {
                         self.relax(name.at, keyword, "a key of an object is no name; put it in the value of a member")?;
                     }
                     listed = None;
-                    ways.push(self.string(&merged)?);
+                    choices.push(self.string(&merged)?);
                 }
             }
         }
         let listed = listed.filter(|listed| listed.len() <= MAX_LISTED);
-        Ok(Names { written: self.builder.exprs.or(&ways), listed })
+        Ok(Names { written: self.builder.exprs.or(&choices), listed })
     }
 
     /// Whether a key is a text of an expression, however it is written there.
@@ -423,7 +423,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Makes known members of the keys of a class, where they are few; but not where one of them must be there whatever
-    /// its value is, since each of them would be a way to meet that.
+    /// its value is, since each of them would be a choice to meet that.
     fn name_few_keys(
         &mut self,
         classes: &mut Vec<KeyClass>,

@@ -52,24 +52,24 @@ impl<'a> Lowering<'a> {
             }
             Ok(witnesses) => witnesses,
         };
-        let mut ways = Vec::with_capacity(witnesses.len());
+        let mut choices = Vec::with_capacity(witnesses.len());
         let mut branches = Vec::new();
         for chosen in &witnesses {
-            let (way, branch) = self.with_witnesses(merged, &plan, chosen, at, depth)?;
-            ways.push(way);
+            let (choice, branch) = self.with_witnesses(merged, &plan, chosen, at, depth)?;
+            choices.push(choice);
             branches.push(branch);
         }
-        let branch = if let Some(rule) = plan.some.first().filter(|_| ways.is_empty()) {
+        let branch = if let Some(rule) = plan.some.first().filter(|_| choices.is_empty()) {
             let message = "some member must fail what is negated here, and no member can".to_string();
             Branch::Impossible(vec![Clash { place: self.schemas.place(rule.at), message }])
         } else {
-            // Of several ways, one with a reason to be impossible is named only where all have one.
+            // Of several choices, one with a reason to be impossible is named only where all have one.
             match branches.iter().position(|branch| matches!(branch, Branch::Possible)) {
                 Some(possible) => branches.swap_remove(possible),
                 None => branches.pop().unwrap_or(Branch::Possible),
             }
         };
-        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        let node = if let [only] = *choices { only } else { self.builder.choice(&choices) };
         Ok((node, branch))
     }
 

@@ -182,11 +182,11 @@ impl Lowering<'_> {
             return Ok(Some(format!("it is longer than maxLength {max}")));
         }
         for &id in &merged.texts {
-            let ways = self.normal.text_ways(id);
+            let choices = self.normal.text_alternatives(id);
             let mut first = None;
             let mut fits = false;
-            for way in &ways {
-                match self.text_misfit(text, way)? {
+            for choice in &choices {
+                match self.text_misfit(text, choice)? {
                     None => fits = true,
                     Some(why) => first = first.or(Some(why)),
                 }

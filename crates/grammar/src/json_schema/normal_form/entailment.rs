@@ -1,7 +1,7 @@
 //! Whether what is already asked of a value implies one more thing: then a choice that offers it is no choice.
 //!
-//! A `oneOf` says of each branch that all others fail, and each of them may fail in many ways. As soon as a branch holds
-//! whose discriminator differs, the others fail by that alone, and their other ways need not be multiplied out.
+//! A `oneOf` says of each branch that all others fail, and each of them may fail by many disjuncts. As soon as a branch holds
+//! whose discriminator differs, the others fail by that alone, and their other disjuncts need not be multiplied out.
 
 use super::atoms::{Atom, Term};
 use super::goals::Mode;

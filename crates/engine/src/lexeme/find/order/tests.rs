@@ -94,7 +94,7 @@ fn bounded_row(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, residual: Ex
 }
 
 #[test]
-fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
+fn every_finder_of_a_row_finds_the_row_of_a_walk() {
     let vocabulary = vocabulary();
     let open = [
         r#""pattern": "a1""#,
