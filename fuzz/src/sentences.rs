@@ -130,7 +130,7 @@ impl<'a> Sentences<'a> {
         Some(parts)
     }
 
-    /// Writes bytes that match an expression: at random at first, then by the shortest way known.
+    /// Writes bytes that match an expression: at random at first, then by the shortest path known.
     fn write(&mut self, expr: ExprId, choices: &mut Choices<'_>, text: &mut Vec<u8>, max_len: usize) -> Option<()> {
         let mut rest = expr;
         let eager = 1 + choices.below(6);

@@ -1,4 +1,4 @@
-//! Ways to the end of a text: what they take in bytes or tokens, short ones, and masks that keep one within a budget.
+//! Paths to the end of a text: what they take in bytes or tokens, short ones, and masks that keep one within a budget.
 //!
 //! One idea: a budget is kept as long as some path to the end is known that fits in what is left of it. Far from the end that
 //! is plain from a bound on what one token can add; near it every place that a token may lead to is looked at.

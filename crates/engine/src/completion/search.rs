@@ -445,8 +445,8 @@ impl Run<'_> {
     }
 
     /// Whether a lexeme is complete at a configuration, so that what is after it goes on there, within an array of which two
-    /// elements must be equal. More of it is no shorter way then, and of a number there is ever more, each as near to the end as
-    /// the one before.
+    /// elements must be equal. More of it is no shorter path then, and of a number there is ever more, each as near to the end
+    /// as the one before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(false);

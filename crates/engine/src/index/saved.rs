@@ -108,7 +108,7 @@ fn reaches_all(starts: &[u32], stretches: &[Stretch]) -> bool {
     left == 0
 }
 
-/// Whether every chain of states with one way on has an end.
+/// Whether every chain of states with one continuation has an end.
 fn has_no_forced_circle(automaton: &ByteAutomaton) -> bool {
     // The chain that came through each state first.
     let mut chain = vec![NOWHERE; automaton.len()];

@@ -158,7 +158,7 @@ impl TokenIndex {
         Ok(())
     }
 
-    /// The states at which a stretch of forced text begins: where one byte is the only way on, and no other stretch comes
+    /// The states at which a stretch of forced text begins: where one byte is the only continuation, and no other stretch comes
     /// through.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ impl GrammarMatcher {
     /// A text that completes the grammar after what was accepted; empty where it is complete already. It is a shortest
     /// one, except that intersections and complements count with a lower bound of their length where alternatives are
     /// compared, that a key must be new, that references count as those to names that there are, and that the search for a
-    /// shorter one ends where it tries too many ways. The same state gives the same text. Nothing is changed.
+    /// shorter one ends where it tries too many paths. The same state gives the same text. Nothing is changed.
     ///
     /// # Errors
     /// [`MatcherError::CompletionTooLong`] when it takes more than `max_bytes`, [`MatcherError::NoTextCompletes`] when only

@@ -1,4 +1,5 @@
-//! Forced text: where a grammar has one way to go on for a few bytes, what the tokenizer makes of it is the same in all grammars.
+//! Forced text: where a grammar has one continuation for a few bytes, what the tokenizer makes of it is the same in all
+//! grammars.
 //!
 //! Nearly all searches are of such places, after a beginning of `true` or of a key, and find no continuation: the tokenizer
 //! writes more of the word at once. What is found for a text is kept under the text.
