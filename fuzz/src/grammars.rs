@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KeySpace, KnownMember, Members, Node, NodeId,
-    Repeats, Report, RuleId, Surface,
+    AdditionalMembers, ArraySurface, DeclaredMember, Element, Grammar, GrammarBuilder, Items, KeySpace, Members, Node,
+    NodeId, Repeats, Report, RuleId, Surface,
 };
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, ExprId};
@@ -215,15 +215,15 @@ impl Maker {
 
     fn object(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let surface = self.surface(choices);
-        let mut known: Vec<KnownMember> = Vec::new();
+        let mut known: Vec<DeclaredMember> = Vec::new();
         for name in ["a", "ab", "b", "c", "é"] {
             if choices.chance(2) {
                 let escaped = choices.chance(3);
                 // A key that is written in one way only needs no expression.
-                let is_plain = !escaped && KnownMember::is_plain(name) && choices.chance(2);
+                let is_plain = !escaped && DeclaredMember::is_plain(name) && choices.chance(2);
                 let key = (!is_plain).then(|| self.key(name, escaped));
                 let value = self.value(choices, depth);
-                known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
+                known.push(DeclaredMember { name: name.into(), key, value, required: choices.chance(2) });
             }
         }
         let mut free = Vec::new();
@@ -237,7 +237,7 @@ impl Maker {
         };
         let min = if choices.chance(4) { choices.below(4) as u32 } else { 0 };
         let max = choices.chance(4).then(|| min + choices.below(4) as u32);
-        self.builder.object(Members { known, ordered, free, min, max, surface })
+        self.builder.object(Members { declared: known, ordered, additional: free, min, max, surface })
     }
 
     /// An array with counters; its elements are never empty, and JSON values where they are compared.
@@ -290,7 +290,13 @@ impl Maker {
         self.builder.array(Items { prefix, rest, min, max, contains, repeats, surface })
     }
 
-    fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember], class: usize) -> FreeMembers {
+    fn free(
+        &mut self,
+        choices: &mut Choices<'_>,
+        depth: usize,
+        known: &[DeclaredMember],
+        class: usize,
+    ) -> AdditionalMembers {
         let exprs = &mut self.builder.exprs;
         let plain = ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement();
         let mut character = exprs.bytes(plain);
@@ -340,7 +346,7 @@ impl Maker {
             KeySpace::Infinite
         });
         let some = some.filter(|_| !matches!(space, KeySpace::Finite(_)));
-        FreeMembers { key, space, reserved: reserved.into(), value, some, last: None }
+        AdditionalMembers { key, space, reserved: reserved.into(), value, some, last: None }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

@@ -219,7 +219,7 @@ impl<'a> Oracle<'a> {
     /// Every way to read a key: where it ends, what its value is, and what is seen after it.
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
         let mut readings = Vec::new();
-        for (index, member) in members.known.iter().enumerate() {
+        for (index, member) in members.declared.iter().enumerate() {
             let in_order = index >= members.ordered || (seen.known >> index == 0 && seen.free.is_empty());
             if in_order && !seen.has(index) {
                 let plain = format!("\"{}\"", member.name);
@@ -229,7 +229,7 @@ impl<'a> Oracle<'a> {
                 }
             }
         }
-        for (class, free) in members.free.iter().enumerate() {
+        for (class, free) in members.additional.iter().enumerate() {
             for end in places(self.lexeme(free.key, at)?) {
                 let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
                 let written = [&written[..], free.last.as_deref().unwrap_or_default().as_bytes()].concat();
@@ -360,9 +360,9 @@ impl Seen {
 
     fn completes(&self, members: &Members) -> bool {
         let count = self.count();
-        let lacks = |class: usize| members.free[class].some.is_some() && self.met & 1 << class == 0;
-        members.known.iter().enumerate().all(|(index, known)| !known.required || self.has(index))
-            && !(0..members.free.len()).any(lacks)
+        let lacks = |class: usize| members.additional[class].some.is_some() && self.met & 1 << class == 0;
+        members.declared.iter().enumerate().all(|(index, known)| !known.required || self.has(index))
+            && !(0..members.additional.len()).any(lacks)
             && count >= members.min
             && members.max.is_none_or(|max| count <= max)
     }

@@ -76,7 +76,7 @@ impl<'a> Sentences<'a> {
     fn members(&mut self, members: &Members, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
         let mut chosen: Vec<(ExprId, NodeId)> = Vec::new();
         let (mut ordered, mut owed) = (0, 0);
-        for (index, known) in members.known.iter().enumerate() {
+        for (index, known) in members.declared.iter().enumerate() {
             if known.required || choices.chance(2) {
                 let at = if index < members.ordered { ordered } else { first_mixed(choices, chosen.len(), ordered) };
                 let plain = format!("\"{}\"", known.name);
@@ -87,7 +87,7 @@ impl<'a> Sentences<'a> {
         }
         let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut last = None;
-        for free in &members.free {
+        for free in &members.additional {
             if let Some(after) = &free.last {
                 let mut key = Vec::new();
                 self.write(free.key, choices, &mut key, 16)?;
@@ -109,7 +109,7 @@ impl<'a> Sentences<'a> {
                 }
             }
         }
-        let needed = members.free.iter().filter(|free| free.some.is_some()).count();
+        let needed = members.additional.iter().filter(|free| free.some.is_some()).count();
         let count = chosen.len() as u32;
         if owed < needed || count < members.min || members.max.is_some_and(|max| count > max) {
             return None;

@@ -56,12 +56,12 @@ fn line(grammar: &Grammar, node: NodeId, child: &mut dyn FnMut(NodeId) -> String
 fn object(grammar: &Grammar, members: &Members, child: &mut dyn FnMut(NodeId) -> String) -> String {
     let exprs = grammar.exprs();
     let mut parts: Vec<String> = Vec::new();
-    for known in &members.known {
+    for known in &members.declared {
         let required = if known.required { "" } else { "?" };
         let key = known.key.map_or_else(|| format!("{:?}", known.name), |key| format!("/{}/", expr(exprs, key, 0)));
         parts.push(format!("{key}{required}: {}", child(known.value)));
     }
-    for free in &members.free {
+    for free in &members.additional {
         let some = free.some.map_or(String::new(), |some| format!(", some {}", child(some)));
         parts.push(format!("/{}/ not {:?}: {}{some}", expr(exprs, free.key, 0), free.reserved, child(free.value)));
     }

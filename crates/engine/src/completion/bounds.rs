@@ -109,7 +109,7 @@ fn must_have(
 
 /// Whether the keys of each class may go on in infinitely many ways wherever they are.
 fn are_keys_infinite(members: &Members) -> bool {
-    members.free.iter().all(|free| free.space == KeySpace::Infinite)
+    members.additional.iter().all(|free| free.space == KeySpace::Infinite)
 }
 
 /// Whether what completes an array hangs on what its elements are.
@@ -248,7 +248,7 @@ impl Bounds {
         let lexeme = |lexeme: ExprId| self.lexemes[&lexeme];
         let cost = |lexeme: ExprId| lexeme_cost(measured, lexeme);
         let worst = |node: NodeId| costs[node.0 as usize].max(values[node.0 as usize]);
-        let count = |known: &stencilm_grammar::KnownMember| match known.key {
+        let count = |known: &stencilm_grammar::DeclaredMember| match known.key {
             Some(key) => cost(key),
             None => measured.tokens.map_or(known.plain_len() as u64, |tokens| tokens.of_name(&known.name)),
         };
@@ -260,9 +260,9 @@ impl Bounds {
         let mut missing = 0u64;
         let mut needed = 0u32;
         let mut dearest = 0;
-        let (mut cheapest_free, mut dearest_free) = (NEVER, 0);
+        let (mut cheapest_additional, mut dearest_additional) = (NEVER, 0);
         let mut one = 0;
-        for known in &members.known {
+        for known in &members.declared {
             let key = count(known);
             let all = member(key, known.value);
             if known.required {
@@ -274,16 +274,16 @@ impl Bounds {
             let key = known.key.map_or(known.plain_len() as u64, lexeme);
             one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(known.value)));
         }
-        for free in &members.free {
+        for free in &members.additional {
             let new = match &self.fresh {
                 Some(fresh) if free.space != KeySpace::Infinite => fresh.of_key(free.key),
                 _ => cost(free.key).saturating_add(NEW_KEY),
             };
             let key = new.max(cost(free.key));
             let all = member(key, free.value);
-            dearest_free = dearest_free.max(all);
+            dearest_additional = dearest_additional.max(all);
             if free.space == KeySpace::Infinite && free.last.is_none() {
-                cheapest_free = cheapest_free.min(all);
+                cheapest_additional = cheapest_additional.min(all);
             }
             if let Some(some) = free.some {
                 missing = missing.saturating_add(member(key, some));
@@ -300,8 +300,8 @@ impl Bounds {
             // Those that are cheaper may be there already; of infinitely many keys never all are.
             let is_infinite = members.whole_others().any(|free| free.space == KeySpace::Infinite);
             let cheapest = match is_infinite {
-                true => cheapest_free,
-                false => dearest.max(dearest_free),
+                true => cheapest_additional,
+                false => dearest.max(dearest_additional),
             };
             missing = missing.saturating_add(cheapest.saturating_mul(u64::from(members.min - needed)));
         }

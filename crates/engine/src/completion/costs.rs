@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node};
+use stencilm_grammar::{DeclaredMember, Element, Grammar, Items, ItemsId, Mark, Members, MembersId, Node};
 use stencilm_regex::{ExprId, StateId};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
@@ -46,13 +46,13 @@ struct ObjectCosts {
 
 impl ObjectCosts {
     fn new(grammar: Measured<'_>, nodes: &[u64], members: &Members) -> ObjectCosts {
-        let known: Vec<u64> = members.known.iter().map(|known| known_cost(grammar, nodes, members, known)).collect();
+        let known: Vec<u64> = members.declared.iter().map(|known| known_cost(grammar, nodes, members, known)).collect();
         let mut required = vec![(0, 0); known.len() + 1];
-        for (at, member) in members.known.iter().enumerate().rev() {
+        for (at, member) in members.declared.iter().enumerate().rev() {
             let (count, all) = required[at + 1];
             required[at] = if member.required { (count + 1, all + u128::from(known[at])) } else { (count, all) };
         }
-        let is_spare = |&index: &u32| !members.known[index as usize].required;
+        let is_spare = |&index: &u32| !members.declared[index as usize].required;
         let mut spare: Vec<u32> = (0..known.len() as u32).filter(is_spare).collect();
         spare.sort_by_key(|&index| known[index as usize]);
         ObjectCosts { known, required, spare }
@@ -218,22 +218,22 @@ impl Costs {
         let (next, seen) = (state.next as usize, run.machine.known_set(state.known));
         let is_seen =
             |index: usize| index < next || seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
-        let (mut needed, mut all) = object.required[next.min(members.known.len())];
+        let (mut needed, mut all) = object.required[next.min(members.declared.len())];
         for (word, &bits) in seen.iter().enumerate().skip(next / 64) {
             let mut bits = bits;
             while bits != 0 {
                 let index = 64 * word + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                if index >= next && members.known[index].required {
+                if index >= next && members.declared[index].required {
                     needed -= 1;
                     all -= u128::from(object.known[index]);
                 }
             }
         }
-        check_time_after((seen.len() + members.free.len()) as u32)?;
+        check_time_after((seen.len() + members.additional.len()) as u32)?;
         let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
         let mut bit = 1u32;
-        for free in &members.free {
+        for free in &members.additional {
             if let Some(some) = free.some {
                 if satisfied & bit == 0 {
                     needed += 1;
@@ -269,7 +269,7 @@ impl Costs {
             return Ok(known.clone());
         }
         let members = grammar.members(id);
-        check_time_after(members.known.len() as u32)?;
+        check_time_after(members.declared.len() as u32)?;
         let object = Rc::new(ObjectCosts::new(grammar, &self.nodes, members));
         self.objects.insert(id, object.clone());
         Ok(object)
@@ -368,7 +368,7 @@ pub(crate) fn lexeme_cost(grammar: Measured<'_>, expr: ExprId) -> u64 {
 }
 
 /// What a known member takes.
-pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &KnownMember) -> u64 {
+pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &DeclaredMember) -> u64 {
     match known.key {
         Some(key) => member_cost(grammar, nodes, members, key, known.value),
         None => {
@@ -399,16 +399,16 @@ pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value.0).collect(),
         Node::Members(id) => {
             let members = grammar.members(*id);
-            let some = members.free.iter().filter_map(|free| free.some);
-            let last = members.free.iter().filter(|free| free.last.is_some()).map(|free| free.value);
-            let required = members.known.iter().filter(|known| known.required).map(|known| known.value);
+            let some = members.additional.iter().filter_map(|free| free.some);
+            let last = members.additional.iter().filter(|free| free.last.is_some()).map(|free| free.value);
+            let required = members.declared.iter().filter(|known| known.required).map(|known| known.value);
             let required = required.chain(some).chain(last);
             let required: Vec<u32> = required.map(|node| node.0).collect();
             if members.min as usize <= required.len() {
                 return required;
             }
-            let free = members.free.iter().map(|free| free.value);
-            members.known.iter().map(|known| known.value).chain(free).map(|node| node.0).chain(required).collect()
+            let free = members.additional.iter().map(|free| free.value);
+            members.declared.iter().map(|known| known.value).chain(free).map(|node| node.0).chain(required).collect()
         }
     }
 }
@@ -479,7 +479,7 @@ pub(crate) fn width(grammar: Measured<'_>, node: &Node) -> u32 {
     let width = match node {
         Node::Sequence(parts) | Node::Choice(parts) => parts.len(),
         Node::Items(id) => grammar.items(*id).prefix.len(),
-        Node::Members(id) => grammar.members(*id).known.len(),
+        Node::Members(id) => grammar.members(*id).declared.len(),
         Node::Lexeme(_) | Node::Token(_) | Node::Repeat { .. } | Node::Marked { .. } | Node::Rule(_) => 1,
     };
     width as u32
@@ -516,9 +516,9 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
             let members = grammar.members(*id);
             let surface = members.surface;
             let member = |key, value| member_cost(grammar, costs, members, key, value);
-            let some = members.free.iter().filter_map(|free| Some(member(free.key, free.some?)));
+            let some = members.additional.iter().filter_map(|free| Some(member(free.key, free.some?)));
             let some = some.map(|cost| cost.saturating_add(new_key(grammar)));
-            let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
+            let (required, spare): (Vec<_>, Vec<_>) = members.declared.iter().partition(|known| known.required);
             let mut all: Vec<u64> =
                 required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
             if all.is_empty() && members.min == 0 && !members.is_cut() {
@@ -549,7 +549,7 @@ fn new_key(grammar: Measured<'_>) -> u64 {
 
 /// What ends an object: its sign, or the last member of one that is cut off.
 fn end_cost(grammar: Measured<'_>, costs: &[u64], members: &Members) -> u64 {
-    let last = members.free.iter().filter(|free| free.last.is_some());
+    let last = members.additional.iter().filter(|free| free.last.is_some());
     let last = last.map(|free| lexeme_cost(grammar, free.key).saturating_add(costs[free.value.0 as usize]));
     last.min().unwrap_or_else(|| lexeme_cost(grammar, members.surface.close))
 }

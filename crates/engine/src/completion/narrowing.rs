@@ -251,8 +251,8 @@ impl Endings {
         for members in grammar.all_members() {
             is_bounded = is_bounded && are_new_keys_near(run, members)?;
         }
-        let has_free_keys = grammar.all_members().iter().any(|members| !members.free.is_empty());
-        let hangs_on_text = has_free_keys || run.machine.keeps_text() || run.machine.has_names();
+        let has_additional_keys = grammar.all_members().iter().any(|members| !members.additional.is_empty());
+        let hangs_on_text = has_additional_keys || run.machine.keeps_text() || run.machine.has_names();
         let (texts, texts_by_bytes, numbers) = Default::default();
         let in_bytes = None;
         Ok(Endings {
@@ -715,7 +715,7 @@ impl Run<'_> {
     }
 
     /// Whether a key is being written that must differ from others.
-    fn writes_free_key(&self, place: SetId) -> bool {
+    fn writes_additional_key(&self, place: SetId) -> bool {
         self.stacks.entries(place).iter().any(|&thread| {
             thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).free
         })
@@ -758,7 +758,7 @@ impl Run<'_> {
         let mut all = Vec::with_capacity(groups.len());
         for (at, ((place, is_unverified), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
-            let writes_key = self.writes_free_key(place);
+            let writes_key = self.writes_additional_key(place);
             let spare = if writes_key { NEW_KEY } else { 0 };
             // Where something may not be new, what is cheapest may not be there.
             let at_most = match endings.bounds.is_exact && !is_unverified {

@@ -9,7 +9,7 @@ use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::machine::object_facts::most_free;
+use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
@@ -154,7 +154,7 @@ impl Run<'_> {
                 if members.max.is_some() {
                     return Ok(false);
                 }
-                if !members.free.is_empty() && most_free(members).is_none() {
+                if !members.additional.is_empty() && most_additional(members).is_none() {
                     return Ok(true);
                 }
                 // Where enough members must be left, which of them may be left out is not looked at.
@@ -194,7 +194,7 @@ impl Run<'_> {
             let is_seen = seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
             if index < members.ordered { index >= state.next as usize } else { !is_seen }
         };
-        let known = members.known.iter().enumerate().map(|(index, known)| (index, known.value));
+        let known = members.declared.iter().enumerate().map(|(index, known)| (index, known.value));
         known.filter(move |&(index, _)| comes(index))
     }
 
@@ -229,9 +229,10 @@ impl Run<'_> {
                 Node::Rule(rule) => work.push((grammar.rule(*rule).body, whole)),
                 Node::Members(id) => {
                     let members = grammar.members(*id);
-                    is_infinite |= members.max.is_none() && !members.free.is_empty() && most_free(members).is_none();
+                    is_infinite |=
+                        members.max.is_none() && !members.additional.is_empty() && most_additional(members).is_none();
                     let any = members.min == 0 && members.max.is_none();
-                    let known = members.known.iter().filter(|known| any || known.required);
+                    let known = members.declared.iter().filter(|known| any || known.required);
                     work.extend(known.map(|known| (known.value, true)));
                 }
                 Node::Items(id) => {

@@ -42,7 +42,7 @@ impl Run<'_> {
         let written = self.stacks.text(memory.text);
         let Begun { value, escape, quoted } = begun(&written);
         let grammar = self.machine.grammar().clone();
-        let reserved = grammar.members(members).free[expansion.class as usize].reserved.iter();
+        let reserved = grammar.members(members).additional[expansion.class as usize].reserved.iter();
         let seen: Vec<Vec<u8>> = self.used_keys(memory.seen);
         let used = seen.iter().map(Vec::as_slice).chain(reserved.map(|name| name.as_bytes()));
         let rests: Vec<&[u8]> = used.filter_map(|key| key.strip_prefix(&*value)).collect();
@@ -122,7 +122,7 @@ impl Run<'_> {
         let written = self.stacks.text(memory.text);
         let Begun { value, escape, .. } = begun(&written);
         let grammar = self.machine.grammar().clone();
-        let reserved = grammar.members(members).free[expansion.class as usize].reserved.iter();
+        let reserved = grammar.members(members).additional[expansion.class as usize].reserved.iter();
         let seen = self.used_keys(memory.seen);
         let used = seen.iter().map(Vec::as_slice).chain(reserved.map(|name| name.as_bytes()));
         let used: Vec<&[u8]> = used.filter(|key| key.starts_with(&value)).collect();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::machine::object_facts::most_free;
+use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
@@ -97,7 +97,7 @@ impl Run<'_> {
                 if members.max.is_some() || members.min > 0 {
                     return Ok(0);
                 }
-                if !members.free.is_empty() && most_free(members).is_none() {
+                if !members.additional.is_empty() && most_additional(members).is_none() {
                     return Ok(usize::MAX);
                 }
                 let left: Vec<(usize, _)> = self.values_left(members, state).collect();

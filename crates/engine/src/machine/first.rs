@@ -225,7 +225,7 @@ impl Machine {
         frame: FrameId,
         whitespace: Option<OptionalWhitespace>,
         id: MembersId,
-        (filter, free_may_come): (Filter, bool),
+        (filter, additional_may_come): (Filter, bool),
         KeyEnds { required_left, tight, may_end }: KeyEnds,
     ) -> Result<Vec<Expansion>, EngineError> {
         let facts = self.object(id);
@@ -233,8 +233,8 @@ impl Machine {
         let members = grammar.members(id);
         let after = self.frame_id(Frame::AfterValue(id));
         let mut expansions = Vec::new();
-        let may_come = |last: bool| if last { may_end } else { free_may_come };
-        for (class, free) in members.free.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
+        let may_come = |last: bool| if last { may_end } else { additional_may_come };
+        for (class, free) in members.additional.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
             let satisfied = facts.required_bits[class] & required_left;
             let mut values = Vec::with_capacity(2);
             // Where every member has what is still required, one that does not is none.
@@ -274,7 +274,7 @@ impl Machine {
         }
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
-            let known = &members.known[index as usize];
+            let known = &members.declared[index as usize];
             let Some(key) = known.key else { unreachable!("a plain key has one spelling") };
             let member = self.frame_id(Frame::Member { members: id, value: known.value });
             others
@@ -456,12 +456,12 @@ impl Machine {
     fn visit_object(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
-        let some = members.free.iter().any(|free| free.some.is_some());
-        let none_required = !members.known.iter().any(|member| member.required);
+        let some = members.additional.iter().any(|free| free.some.is_some());
+        let none_required = !members.declared.iter().any(|member| member.required);
         if members.min == 0 && !some && !members.is_cut() && none_required {
             search.cases.push((members.surface.empty, continuation));
         }
-        let any = !members.known.is_empty() || !members.free.is_empty();
+        let any = !members.declared.is_empty() || !members.additional.is_empty();
         if any && (members.max != Some(0) || members.is_cut()) {
             let key = (self.frame_id(Frame::Key(id)), Register::Value(0));
             let inner = search.links.push(continuation, key);

@@ -218,7 +218,7 @@ impl Machine {
 
     /// Whether a free key of a class must not have this value.
     pub fn is_reserved(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
-        let free = &self.grammar.members(members).free[class as usize];
+        let free = &self.grammar.members(members).additional[class as usize];
         free.reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
@@ -255,7 +255,7 @@ impl Machine {
 
     /// The values with this beginning that a free key of a class must not have, ascending.
     pub(crate) fn reserved_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
-        let reserved = &self.grammar.members(members).free[class as usize].reserved;
+        let reserved = &self.grammar.members(members).additional[class as usize].reserved;
         let from = &reserved[reserved.partition_point(|name| name.as_bytes() < begun)..];
         &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
     }
@@ -270,7 +270,7 @@ impl Machine {
         self.named_keys.resize(keys.keys().len(), false);
         while let Some(id) = self.unlooked.pop() {
             let names = &self.objects.get(&id).expect("what was met is known").names;
-            let free = &self.grammar.members(id).free;
+            let free = &self.grammar.members(id).additional;
             let is_reserved =
                 |reserved: &[Arc<str>], key| reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
             // Hardly any key within a token begins as a name does.
@@ -374,7 +374,7 @@ impl Machine {
         match &expansion.continuations {
             Continuations::Listed(continuations) => Cow::Borrowed(&continuations[tag as usize]),
             Continuations::Known(id) => {
-                let Some(known) = self.grammar.members(*id).known.get(tag as usize) else { return Cow::default() };
+                let Some(known) = self.grammar.members(*id).declared.get(tag as usize) else { return Cow::default() };
                 let value = known.value;
                 let after = self.frame_id(Frame::AfterValue(*id));
                 let member = self.frame_id(Frame::Member { members: *id, value });

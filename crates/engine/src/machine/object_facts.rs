@@ -13,7 +13,7 @@ pub(crate) fn has_finite(members: &Members) -> bool {
 }
 
 /// How many members there may be that nothing names; `None` without end.
-pub(crate) fn most_free(members: &Members) -> Option<usize> {
+pub(crate) fn most_additional(members: &Members) -> Option<usize> {
     members.whole_others().try_fold(0usize, |sum, free| match free.space {
         KeySpace::Finite(count) => Some(sum.saturating_add(count as usize)),
         KeySpace::Infinite | KeySpace::LocallyFinite => None,
@@ -32,7 +32,7 @@ pub(crate) struct ObjectFacts {
     /// For every class of other members the bit of the value that one of them must have; 0 where there is none.
     pub required_bits: Box<[u32]>,
     /// How many members there may be that nothing names; `None` without end.
-    pub most_free: Option<usize>,
+    pub most_additional: Option<usize>,
 }
 
 impl ObjectFacts {
@@ -74,8 +74,8 @@ impl ObjectFacts {
         let ordered = members.ordered;
         let mut next_required = vec![ordered as u32; ordered + 1];
         let mut required_from = vec![0; ordered + 1];
-        let mut required = vec![0; members.known.len().div_ceil(64)];
-        for (index, member) in members.known.iter().enumerate().rev() {
+        let mut required = vec![0; members.declared.len().div_ceil(64)];
+        for (index, member) in members.declared.iter().enumerate().rev() {
             if index >= ordered {
                 required[index / 64] |= u64::from(member.required) << (index % 64);
             } else {
@@ -84,8 +84,8 @@ impl ObjectFacts {
             }
         }
         let mut bit = 1u32;
-        let mut required_bits = vec![0; members.free.len()];
-        for (class, _) in members.free.iter().enumerate().filter(|(_, free)| free.some.is_some()) {
+        let mut required_bits = vec![0; members.additional.len()];
+        for (class, _) in members.additional.iter().enumerate().filter(|(_, free)| free.some.is_some()) {
             required_bits[class] = bit;
             bit = bit.wrapping_shl(1);
         }
@@ -95,7 +95,7 @@ impl ObjectFacts {
             required_from: required_from.into(),
             required: required.into(),
             required_bits: required_bits.into(),
-            most_free: most_free(members),
+            most_additional: most_additional(members),
         }
     }
 
@@ -103,9 +103,10 @@ impl ObjectFacts {
         let missing = |(at, word): (usize, &u64)| word & !seen.get(at).unwrap_or(&0);
         let required: u32 = self.required.iter().enumerate().map(|word| missing(word).count_ones()).sum();
         let required_left = self.required_bits.iter().sum::<u32>() & !had.satisfied;
-        let mixed =
-            members.known.len() - members.ordered - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let left = self.most_free.map(|most| most.saturating_sub(had.free as usize));
+        let mixed = members.declared.len()
+            - members.ordered
+            - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let left = self.most_additional.map(|most| most.saturating_sub(had.free as usize));
         let available = left.map(|left| (members.ordered - had.next as usize + mixed).saturating_add(left));
         let needed = self.required_from[had.next as usize] + required + required_left.count_ones();
         Left { needed: needed as usize, available, required_left }

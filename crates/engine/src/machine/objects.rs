@@ -63,7 +63,7 @@ impl Machine {
         let KeysToCome { next, known, tight, reach } = to_come;
         let facts = self.object(id);
         let members = self.grammar.members(id);
-        let (all, ordered) = (members.known.len() as u32, members.ordered as u32);
+        let (all, ordered) = (members.declared.len() as u32, members.ordered as u32);
         let reach = reach.min(facts.next_required[next as usize]);
         let others = reach == ordered;
         let seen = self.known_set(known);
@@ -73,7 +73,7 @@ impl Machine {
             let mut among = vec![0u64; all.div_ceil(64) as usize];
             for index in (next..all).filter(|&index| {
                 let comes = if index < ordered { index <= reach } else { others && !is_seen(index) };
-                comes && (!tight || members.known[index as usize].required)
+                comes && (!tight || members.declared[index as usize].required)
             }) {
                 among[index as usize / 64] |= 1 << (index % 64);
             }

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use stencilm_grammar::{Grammar, KnownMember, Members};
+use stencilm_grammar::{DeclaredMember, Grammar, Members};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts};
 use stencilm_support::memory;
 
@@ -77,11 +77,11 @@ pub struct Names {
 impl Names {
     /// The names of an object of this grammar.
     pub fn new(grammar: &Grammar, members: &Members) -> Names {
-        let named = || members.known.iter().filter(|known| known.key.is_none());
-        let mut texts: Vec<u8> = Vec::with_capacity(named().map(KnownMember::plain_len).sum());
-        let mut spelled: Vec<Spelled> = Vec::with_capacity(members.known.len());
+        let named = || members.declared.iter().filter(|known| known.key.is_none());
+        let mut texts: Vec<u8> = Vec::with_capacity(named().map(DeclaredMember::plain_len).sum());
+        let mut spelled: Vec<Spelled> = Vec::with_capacity(members.declared.len());
         let mut others = Vec::new();
-        for (index, known) in members.known.iter().enumerate() {
+        for (index, known) in members.declared.iter().enumerate() {
             let start = texts.len();
             let is_text = match known.key {
                 None => {
@@ -99,7 +99,7 @@ impl Names {
         let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
         spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();
-        for name in members.free.iter().flat_map(|free| free.reserved.iter()).filter(|name| is_plain(name)) {
+        for name in members.additional.iter().flat_map(|free| free.reserved.iter()).filter(|name| is_plain(name)) {
             if spelled[..num_known].binary_search_by(|known| against_quoted(known.of(&texts), name)).is_err() {
                 let start = texts.len();
                 quote(name, &mut texts);
@@ -111,7 +111,7 @@ impl Names {
         }
         spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
         let mut not_reserved = FxHashSet::default();
-        for (class, free) in members.free.iter().enumerate() {
+        for (class, free) in members.additional.iter().enumerate() {
             if free.reserved.iter().filter(|name| is_plain(name)).count() == spelled.len() {
                 continue;
             }

@@ -84,7 +84,7 @@ impl Run<'_> {
         for (thread, expansion, row) in narrow {
             match row {
                 Some(here) => self.add_dense((thread, &expansion), &here, &mut draft)?,
-                None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
+                None if expansion.free => self.add_additional(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
             }
         }
@@ -249,7 +249,12 @@ impl Run<'_> {
     }
 
     /// Adds the tokens of one narrow thread that reads a free key.
-    fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
+    fn add_additional(
+        &mut self,
+        thread: Entry,
+        expansion: &Expansion,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), EngineError> {
         let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         // A key that has begun may hold escapes already.
         let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;

@@ -139,13 +139,13 @@ impl Description<'_> {
         let grammar = self.machine.grammar().clone();
         let members = grammar.members(id);
         // Names are texts, and objects that have some are hardly the same.
-        self.fits &=
-            members.known.is_empty() && members.free.iter().all(|free| free.reserved.is_empty() && free.last.is_none());
-        self.words.extend([5, members.free.len() as u32, members.min]);
+        self.fits &= members.declared.is_empty()
+            && members.additional.iter().all(|free| free.reserved.is_empty() && free.last.is_none());
+        self.words.extend([5, members.additional.len() as u32, members.min]);
         self.bound(members.max);
         let Surface { empty, open, colon, item, close } = members.surface;
         [empty, open, colon, item, close].into_iter().for_each(|expr| self.expr(expr));
-        for free in &members.free {
+        for free in &members.additional {
             self.expr(free.key);
             self.words.extend(match free.space {
                 KeySpace::Infinite => [0, 0],
@@ -198,9 +198,9 @@ mod tests {
         let vocabulary = Vocabulary::new(&[Some("a")], 1, &[], &[]).expect("one token");
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary).expect("no tokens are named"));
         let mut machine = Machine::new(grammar.clone(), tokens).expect("no marks are nested");
-        let named = |members: &Members| members.known.iter().any(|known| ["a", "b"].contains(&&*known.name));
+        let named = |members: &Members| members.declared.iter().any(|known| ["a", "b"].contains(&&*known.name));
         let object = grammar.all_members().iter().position(named);
-        let value = grammar.all_members()[object.expect("the object is there")].free[0].value;
+        let value = grammar.all_members()[object.expect("the object is there")].additional[0].value;
         machine.shape_of(shapes, value)
     }
 

@@ -119,7 +119,7 @@ impl Run<'_> {
         unverified: Vec<Unverified>,
         refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
-        let within_key = self.is_within_free_key(configuration);
+        let within_key = self.is_within_additional_key(configuration);
         let strings = if self.machine.keeps_text() { self.strings_seen(configuration)? } else { None };
         let mut asked = Vec::new();
         for Unverified { token, cause } in unverified {

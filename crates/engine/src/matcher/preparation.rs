@@ -235,7 +235,7 @@ impl Preparation {
         self.held = self.layout_bytes + layout.lexemes().held();
         let vocabulary = compiled.vocabulary();
         self.words = vec![0; vocabulary.mask_words()];
-        let known = compiled.grammar().all_members().iter().flat_map(|members| &members.known);
+        let known = compiled.grammar().all_members().iter().flat_map(|members| &members.declared);
         let mut seen = FxHashSet::default();
         let names = known.map(|known| &*known.name).filter(|name| !name.is_empty() && seen.insert(name.to_owned()));
         self.names = names.take(FEW).map(|name| name.as_bytes().into()).collect();

@@ -482,7 +482,7 @@ impl Run<'_> {
     }
 
     /// Whether a free key has begun.
-    pub fn is_within_free_key(&self, configuration: SetId) -> bool {
+    pub fn is_within_additional_key(&self, configuration: SetId) -> bool {
         self.stacks.entries(configuration).iter().any(|&thread| {
             thread != Entry::BOTTOM
                 && thread.state & IN_WHITESPACE == 0

@@ -11,7 +11,7 @@ use super::lexemes::KeyHoles;
 use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, KeySpace, Members, MembersId, NodeId};
 
 /// So many classes of others may still require a value that may stand before holes or in them: each doubles the objects.
 const MAX_REQUIRED_LEFT: usize = 3;
@@ -68,7 +68,7 @@ impl Quotient<'_, '_> {
         let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
         let heads = if has_others { self.members_before(members, &after)? } else { Vec::new() };
         let mut readings = Vec::with_capacity(heads.len() + 1);
-        for mut head in heads.into_iter().filter(|head| !head.known.is_empty() || !head.free.is_empty()) {
+        for mut head in heads.into_iter().filter(|head| !head.declared.is_empty() || !head.additional.is_empty()) {
             head.min = head.min.max(1);
             head.surface.close = item;
             readings.push(self.builder.object(head));
@@ -92,14 +92,14 @@ impl Quotient<'_, '_> {
         let members = self.recogniser.grammar.members(id);
         match member {
             Member::Known(index) => {
-                let key = self.recogniser.key_of(&members.known[index as usize]);
+                let key = self.recogniser.key_of(&members.declared[index as usize]);
                 let key = self.imported(key)?;
                 let key = self.builder.lexeme(key);
                 let rest = self.builder.sequence(&[key, ending]);
                 self.with_key(id, list, member, rest)
             }
             Member::Free { class, meets, .. } => {
-                let key = members.free[class as usize].key;
+                let key = members.additional[class as usize].key;
                 self.cut_after_key(id, list, (class, meets), (key, ""), ending)
             }
             Member::Some(_) => unreachable!("the last member is one"),
@@ -132,7 +132,7 @@ impl Quotient<'_, '_> {
         place: u32,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let free = &members.free[class as usize];
+        let free = &members.additional[class as usize];
         let key = self.cut_expr(free.key, place)?;
         if key == ExprId::NOTHING {
             return Ok(None);
@@ -185,7 +185,7 @@ impl Quotient<'_, '_> {
         if members.max.is_some_and(|max| after.len() as u32 > max) {
             return Ok(None);
         }
-        let free = &members.free[class as usize];
+        let free = &members.additional[class as usize];
         if let KeySpace::Finite(_) = free.space {
             // Whether a key is left for the last member would have to be known before it comes.
             self.refuse();
@@ -194,7 +194,7 @@ impl Quotient<'_, '_> {
         let mut readings = Vec::new();
         for mut head in self.members_before(members, &after)? {
             let Some(last) = self.others_before(free, &after, None)? else { continue };
-            head.free.push(FreeMembers { key, value, last: Some(after_key.into()), ..last });
+            head.additional.push(AdditionalMembers { key, value, last: Some(after_key.into()), ..last });
             readings.push(self.builder.object(head));
         }
         Ok(match readings[..] {
@@ -232,15 +232,15 @@ impl Quotient<'_, '_> {
         let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
         are_apart &=
             leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
-        let has_required = members.free.iter().any(|free| free.some.is_some());
+        let has_required = members.additional.iter().any(|free| free.some.is_some());
         let in_a_gap = |index: u32| unlisted(&index) && all().any(|gap| gap.allows(index));
-        let needs = members.known.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
+        let needs = members.declared.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || has_required);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
         // Where nothing may stand in a hole, there are no members before.
         let is_finite = members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)));
-        let mixed = (ordered..members.known.len() as u32).any(|index| unlisted(&index));
+        let mixed = (ordered..members.declared.len() as u32).any(|index| unlisted(&index));
         let is_impossible = |gap: &Gap| {
             !gap.takes_others()
                 && !gap.ordered().any(|index| unlisted(&index))
@@ -272,15 +272,16 @@ impl Quotient<'_, '_> {
                     || gaps.iter().any(|gap| gap.allows(index))
                     || end.is_some_and(|end| leading.as_ref().is_some_and(|gap| index >= end && gap.allows(index)))
             };
-            let mut required = members.known.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
+            let mut required =
+                members.declared.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
             if !required.all(|(_, index)| is_there(index)) {
                 continue;
             }
-            let known = (0..members.known.len() as u32).filter(|&index| comes(index)).map(|index| {
-                let known = &members.known[index as usize];
-                KnownMember { required: known.required && !is_supplied(index), ..known.clone() }
+            let known = (0..members.declared.len() as u32).filter(|&index| comes(index)).map(|index| {
+                let known = &members.declared[index as usize];
+                DeclaredMember { required: known.required && !is_supplied(index), ..known.clone() }
             });
-            let mut head = Members { known: known.collect(), free: Vec::new(), ..members.clone() };
+            let mut head = Members { declared: known.collect(), additional: Vec::new(), ..members.clone() };
             head.ordered = (0..ordered).filter(|&index| comes(index)).count();
             head.min = if is_free { 0 } else { members.min.saturating_sub(after.len() as u32) };
             head.max = members.max.map(|max| max - after.len() as u32);
@@ -301,10 +302,10 @@ impl Quotient<'_, '_> {
         has_others: bool,
     ) -> Result<Vec<Members>, GrammarError> {
         let is_met = |class: usize| after.iter().any(|member| member.meets(class));
-        let is_required_left = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
-        let (finite_left, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
+        let is_required_left = |class: &usize| members.additional[*class].some.is_some() && !is_met(*class);
+        let (finite_left, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.additional.len())
             .filter(|class| is_required_left(class) && are_holes_mixed)
-            .partition(|&class| matches!(members.free[class].space, KeySpace::Finite(_)));
+            .partition(|&class| matches!(members.additional[class].space, KeySpace::Finite(_)));
         if !finite_left.is_empty() || met_in_holes.len() > MAX_REQUIRED_LEFT {
             self.refuse();
             met_in_holes.truncate(MAX_REQUIRED_LEFT);
@@ -313,13 +314,13 @@ impl Quotient<'_, '_> {
         for in_holes in 0..1u32 << met_in_holes.len() {
             let mut head = head.clone();
             let mut is_possible = true;
-            for (class, others) in members.free.iter().enumerate() {
+            for (class, others) in members.additional.iter().enumerate() {
                 let is_in_hole =
                     met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
                 let required = others.some.filter(|_| is_required_left(&class) && !is_in_hole);
                 let left = if has_others { self.others_before(others, after, required)? } else { None };
                 is_possible &= left.is_some() || required.is_none();
-                head.free.extend(left);
+                head.additional.extend(left);
             }
             heads.extend(is_possible.then_some(head));
         }
@@ -329,10 +330,10 @@ impl Quotient<'_, '_> {
     /// The members of a class of others whose keys are none of those listed; `None` where there are none.
     fn others_before(
         &mut self,
-        others: &FreeMembers,
+        others: &AdditionalMembers,
         after: &[Member],
         required: Option<NodeId>,
-    ) -> Result<Option<FreeMembers>, GrammarError> {
+    ) -> Result<Option<AdditionalMembers>, GrammarError> {
         let mut reserved = others.reserved.to_vec();
         for member in after {
             let Member::Free { key: Some(key), .. } = *member else { continue };
@@ -356,7 +357,7 @@ impl Quotient<'_, '_> {
                 Err(error) => return Err(error),
             };
         }
-        Ok(Some(FreeMembers { reserved: reserved.into(), space, some: required, ..others.clone() }))
+        Ok(Some(AdditionalMembers { reserved: reserved.into(), space, some: required, ..others.clone() }))
     }
 
     /// An expression of the lexemes as one of the builder.
@@ -370,7 +371,8 @@ impl Quotient<'_, '_> {
 fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32) -> bool) -> Vec<Option<u32>> {
     let mut ends = Vec::new();
     if let Some(gap) = leading {
-        let is_end = |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
+        let is_end =
+            |index: &u32| unlisted(index) && (!gap.takes_others() || members.declared[*index as usize].required);
         ends.extend(gap.ordered().filter(is_end).map(Some));
     }
     if leading.is_none_or(Gap::takes_others) {
@@ -381,7 +383,7 @@ fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32)
 
 /// For every known member whether it is among these.
 fn listed(members: &Members, after: &[Member]) -> Vec<bool> {
-    let mut listed = vec![false; members.known.len()];
+    let mut listed = vec![false; members.declared.len()];
     for member in after {
         if let Member::Known(index) = member {
             listed[*index as usize] = true;

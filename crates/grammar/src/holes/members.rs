@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Facts;
-use crate::ir::grammar::{FreeMembers, KeySpace, Members, MembersId, NodeId};
+use crate::ir::grammar::{AdditionalMembers, KeySpace, Members, MembersId, NodeId};
 
 /// Members of an object that were read, the last one first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -152,7 +152,7 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
             groups.len() - 1
         })
     };
-    for (at, known) in members.known.iter().enumerate() {
+    for (at, known) in members.declared.iter().enumerate() {
         let at_group = group(known.value, &mut groups);
         let group = &mut groups[at_group];
         group.known.push(at as u32);
@@ -161,7 +161,7 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
             group.lengths.push(known.name.len());
         }
     }
-    for (class, free) in members.free.iter().enumerate() {
+    for (class, free) in members.additional.iter().enumerate() {
         let at_group = group(free.value, &mut groups);
         groups[at_group].free.push((class as u32, false));
         if let Some(some) = free.some {
@@ -199,11 +199,11 @@ pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
             .iter()
             .any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class))
     };
-    let is_met = members.free.iter().enumerate().all(|(class, free)| free.some.is_none() || met(class));
+    let is_met = members.additional.iter().enumerate().all(|(class, free)| free.some.is_none() || met(class));
     is_met
         && count >= members.min
         && members.max.is_none_or(|max| count <= max)
-        && members.known.iter().enumerate().all(|(index, known)| !known.required || has(index))
+        && members.declared.iter().enumerate().all(|(index, known)| !known.required || has(index))
 }
 
 /// Whether an object may have these members and others where there are holes.
@@ -219,14 +219,16 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     // Which members may stand in each hole.
     let gaps: Vec<Gap> =
         (0..listed.len()).filter(|&at| is_hole(&listed[at])).map(|at| Gap::of(members, listed, at)).collect();
-    let unused = |gap: &Gap| (0..members.known.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
-    let is_missing = |index: &u32| members.known[*index as usize].required && !used.contains(index);
-    let mut missing = (0..members.known.len() as u32).filter(is_missing);
+    let unused =
+        |gap: &Gap| (0..members.declared.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
+    let is_missing = |index: &u32| members.declared[*index as usize].required && !used.contains(index);
+    let mut missing = (0..members.declared.len() as u32).filter(is_missing);
     // The values that others must have.
     let met = |class: u32| {
         listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of == class))
     };
-    let owed = members.free.iter().zip(0..).filter(|(free, class)| free.some.is_some() && !met(*class)).count() as u32;
+    let owed =
+        members.additional.iter().zip(0..).filter(|(free, class)| free.some.is_some() && !met(*class)).count() as u32;
     if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
         return Verdict::No;
     }
@@ -260,7 +262,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     if needy.len() < gaps.len() {
         return Verdict::Yes;
     }
-    let available = (0..members.known.len() as u32)
+    let available = (0..members.declared.len() as u32)
         .filter(|index| !used.contains(index) && gaps.iter().any(|gap| gap.allows(*index)))
         .count();
     let others = if gaps.iter().any(Gap::is_mixed) { few } else { 0 };
@@ -270,11 +272,11 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
 
 /// Whether the keys of some class run out in all.
 fn has_finite(members: &Members) -> bool {
-    members.free.iter().any(|free| matches!(free.space, KeySpace::Finite(_)))
+    members.additional.iter().any(|free| matches!(free.space, KeySpace::Finite(_)))
 }
 
 /// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
-pub(super) fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
+pub(super) fn few_left(free: &AdditionalMembers, class: u32, listed: &[Member]) -> u32 {
     let KeySpace::Finite(count) = free.space else { return 0 };
     let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
     count.saturating_sub(listed.iter().filter(is_one).count() as u32)

@@ -12,14 +12,14 @@ use super::lexemes::KeyHoles;
 use super::members::{Member, MemberList, Verdict, Within, completed, counted, is_complete};
 use super::place::Place;
 use crate::error::GrammarError;
-use crate::ir::grammar::{KeySpace, KnownMember, Members, MembersId};
+use crate::ir::grammar::{DeclaredMember, KeySpace, Members, MembersId};
 use crate::json::string_value::string_value;
 
 impl Recogniser<'_> {
     pub(super) fn begin_object(&mut self, goal: GoalId, id: MembersId, end: Place) -> Result<(), GrammarError> {
         let members = self.grammar.members(id);
         if members.is_cut() {
-            for (class, free) in members.free.iter().enumerate().filter(|(_, free)| free.last.is_some()) {
+            for (class, free) in members.additional.iter().enumerate().filter(|(_, free)| free.last.is_some()) {
                 self.call(goal, Step::Last(class as u32), free.value, end)?;
             }
             return Ok(());
@@ -43,7 +43,7 @@ impl Recogniser<'_> {
         match step {
             Step::Last(class) => {
                 let mut found = Vec::new();
-                self.free_keys(members, (class, false), place, &mut found)?;
+                self.additional_keys(members, (class, false), place, &mut found)?;
                 for (member, start) in found {
                     let list = self.lists.with(MemberList::default(), member);
                     self.go_on(goal, Step::Key(list), start.after(at));
@@ -150,7 +150,7 @@ impl Recogniser<'_> {
             }
         }
         for &index in &group.known {
-            let known = &members.known[index as usize];
+            let known = &members.declared[index as usize];
             match known.key {
                 Some(key) => {
                     let starts = self.lexeme_starts(key, end)?;
@@ -163,21 +163,22 @@ impl Recogniser<'_> {
                 }
             }
         }
-        for &(class, meets) in group.free.iter().filter(|(class, _)| members.free[*class as usize].last.is_none()) {
-            self.free_keys(members, (class, meets), end, &mut found)?;
+        for &(class, meets) in group.free.iter().filter(|(class, _)| members.additional[*class as usize].last.is_none())
+        {
+            self.additional_keys(members, (class, meets), end, &mut found)?;
         }
         Ok(found)
     }
 
     /// Every reading of a key of a class of others that ends at a place.
-    fn free_keys(
+    fn additional_keys(
         &mut self,
         members: &Members,
         (class, meets): (u32, bool),
         end: u32,
         found: &mut Vec<(Member, Place)>,
     ) -> Result<(), GrammarError> {
-        let free = &members.free[class as usize];
+        let free = &members.additional[class as usize];
         for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
             if holes != KeyHoles::None {
                 let is_certain = holes == KeyHoles::Infinite && free.space == KeySpace::Infinite;
@@ -196,7 +197,7 @@ impl Recogniser<'_> {
     }
 
     /// How a known key is written, as an expression of the lexemes.
-    pub(super) fn key_of(&mut self, known: &KnownMember) -> ExprId {
+    pub(super) fn key_of(&mut self, known: &DeclaredMember) -> ExprId {
         known.key.unwrap_or_else(|| self.lexemes.deriver.exprs.literal(plainly_written(known).as_bytes()))
     }
 
@@ -231,6 +232,6 @@ impl Recogniser<'_> {
 }
 
 /// A known key without a way of its own to be written.
-pub(super) fn plainly_written(known: &KnownMember) -> String {
+pub(super) fn plainly_written(known: &DeclaredMember) -> String {
     ["\"", &known.name, "\""].concat()
 }

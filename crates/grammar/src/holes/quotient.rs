@@ -177,7 +177,7 @@ impl Quotient<'_, '_> {
         known: u32,
         place: u32,
     ) -> Result<Option<NodeId>, GrammarError> {
-        let member = &self.recogniser.grammar.members(id).known[known as usize];
+        let member = &self.recogniser.grammar.members(id).declared[known as usize];
         let template = self.recogniser.template;
         if member.key.is_none() && !template.is_begun_before(plainly_written(member).as_bytes(), place) {
             return Ok(None);

@@ -95,16 +95,16 @@ impl Decided {
     fn of(members: &Members, first: u32, listed: &[Member]) -> Option<Decided> {
         let is_hole = |at: &usize| matches!(listed[*at], Member::Some(_));
         let gaps: Vec<Gap> = (0..listed.len()).filter(is_hole).map(|at| Gap::of(members, listed, at)).collect();
-        let mut used = vec![false; members.known.len()];
+        let mut used = vec![false; members.declared.len()];
         for member in listed {
             if let Member::Known(index) = member {
                 used[*index as usize] = true;
             }
         }
         let unused = |index: &u32| !used[*index as usize];
-        let after = || (first + 1..members.known.len() as u32).filter(unused);
+        let after = || (first + 1..members.declared.len() as u32).filter(unused);
         let may_come = |index: u32| gaps.iter().any(|gap| gap.allows(index));
-        let is_required = |index: &u32| members.known[*index as usize].required;
+        let is_required = |index: &u32| members.declared[*index as usize].required;
         if after().filter(is_required).any(|index| !may_come(index)) {
             return None;
         }
@@ -120,7 +120,7 @@ impl Decided {
             };
         }
         let met = |class: usize| listed.iter().any(|member| member.meets(class));
-        let met = (0..members.free.len()).map(|class| members.free[class].some.is_some() && met(class));
+        let met = (0..members.additional.len()).map(|class| members.additional[class].some.is_some() && met(class));
         let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
         let has_own = |gap: &Gap| gap.ordered().any(|index| unused(&index));
         let is_possible =

@@ -11,7 +11,7 @@ use stencilm_support::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
-    Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
+    DeclaredMember, Grammar, Items, ItemsId, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
 };
 
 /// Most rounds of a counted repetition whose body may declare names.
@@ -360,10 +360,10 @@ impl<'b> Product<'b> {
 
     /// An object whose values are all in one form.
     fn members_in(&mut self, mut members: Members, form: Form) -> Option<NodeId> {
-        for known in &mut members.known {
+        for known in &mut members.declared {
             known.value = self.in_form(known.value, form)?;
         }
-        for free in &mut members.free {
+        for free in &mut members.additional {
             free.value = self.in_form(free.value, form)?;
             if let Some(some) = &mut free.some {
                 *some = self.in_form(*some, form)?;
@@ -389,7 +389,7 @@ impl<'b> Product<'b> {
         let nothing = self.builder.choice(&[]);
         // What follows from a member on, by whether it is the first one and whether a name was declared.
         let mut from = [[nothing, close], [nothing, nothing]];
-        for known in members.known.iter().rev() {
+        for known in members.declared.iter().rev() {
             let key = self.key(known);
             let mut before = [[nothing; 2]; 2];
             for (is_first, has_names) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -412,7 +412,7 @@ impl<'b> Product<'b> {
         from[1][0]
     }
 
-    fn key(&mut self, known: &KnownMember) -> NodeId {
+    fn key(&mut self, known: &DeclaredMember) -> NodeId {
         let key = match known.key {
             Some(key) => key,
             None => self.builder.grammar.exprs.literal(format!("\"{}\"", known.name).as_bytes()),
@@ -423,7 +423,10 @@ impl<'b> Product<'b> {
 
 /// Whether an object has only known members, in their order and uncounted.
 fn is_plain(members: &Members) -> bool {
-    members.ordered == members.known.len() && members.free.is_empty() && members.min == 0 && members.max.is_none()
+    members.ordered == members.declared.len()
+        && members.additional.is_empty()
+        && members.min == 0
+        && members.max.is_none()
 }
 
 /// The expression of what a declaration matches.
@@ -471,8 +474,8 @@ fn holding(builder: &Parts, is_such: impl Fn(&Node) -> bool) -> Vec<bool> {
 fn children(builder: &Parts, node: &Node, mut found: impl FnMut(NodeId)) {
     let of_members = |id: MembersId, found: &mut dyn FnMut(NodeId)| {
         let members = builder.members(id);
-        members.known.iter().for_each(|known| found(known.value));
-        members.free.iter().for_each(|free| {
+        members.declared.iter().for_each(|known| found(known.value));
+        members.additional.iter().for_each(|free| {
             found(free.value);
             free.some.into_iter().for_each(&mut *found);
         });

@@ -8,7 +8,7 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_patte
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId, Repeats};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, Grammar, Node, NodeId, Repeats};
 use crate::ir::key_space::{CANONICAL, key_space};
 use crate::ir::productive::{LiveExprs, without_dead_parts};
 
@@ -36,12 +36,12 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
         }
     }
     for members in &mut grammar.members {
-        for known in &mut members.known {
+        for known in &mut members.declared {
             if !clean.is_name(&mut deriver, known)? {
                 known.value = dead;
             }
         }
-        for free in &mut members.free {
+        for free in &mut members.additional {
             clean.restrict(&mut deriver, free, dead)?;
         }
     }
@@ -96,7 +96,7 @@ impl<'e> Clean<'e> {
     }
 
     /// Whether the name of a member may come; its spellings are restricted to those that may.
-    fn is_name(&self, deriver: &mut Deriver, known: &mut KnownMember) -> Result<bool, GrammarError> {
+    fn is_name(&self, deriver: &mut Deriver, known: &mut DeclaredMember) -> Result<bool, GrammarError> {
         let Some(key) = known.key else {
             return Ok(!self.excludes.iter().any(|exclude| known.name.contains(&**exclude)));
         };
@@ -106,7 +106,7 @@ impl<'e> Clean<'e> {
     }
 
     /// Restricts the names of a class. A name has one spelling then, so that those that are left are counted right.
-    fn restrict(&self, deriver: &mut Deriver, free: &mut FreeMembers, dead: NodeId) -> Result<(), GrammarError> {
+    fn restrict(&self, deriver: &mut Deriver, free: &mut AdditionalMembers, dead: NodeId) -> Result<(), GrammarError> {
         let key = self.part_of(deriver, free.key)?;
         if key == free.key {
             return Ok(());

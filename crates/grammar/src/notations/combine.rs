@@ -10,7 +10,7 @@ use crate::ir::builder::GrammarBuilder;
 use crate::ir::exprs;
 use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId,
+    AdditionalMembers, ArraySurface, DeclaredMember, Element, Grammar, Items, Members, Node, NodeId, RuleId,
 };
 use crate::ir::report::KeptReport;
 use crate::json::surface::Surface;
@@ -140,13 +140,13 @@ pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>,
 impl Members {
     /// The same object with other numbers for its nodes and expressions.
     pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Members {
-        let known = self.known.iter().map(|known| KnownMember {
+        let known = self.declared.iter().map(|known| DeclaredMember {
             name: known.name.clone(),
             key: known.key.map(&expr),
             value: node(&known.value),
             required: known.required,
         });
-        let free = self.free.iter().map(|free| FreeMembers {
+        let free = self.additional.iter().map(|free| AdditionalMembers {
             key: expr(free.key),
             space: free.space,
             reserved: free.reserved.clone(),
@@ -158,7 +158,7 @@ impl Members {
         let surface =
             Surface { empty: expr(empty), open: expr(open), colon: expr(colon), item: expr(item), close: expr(close) };
         let (known, free) = (known.collect(), free.collect());
-        Members { known, ordered: self.ordered, free, min: self.min, max: self.max, surface }
+        Members { declared: known, ordered: self.ordered, additional: free, min: self.min, max: self.max, surface }
     }
 }
 

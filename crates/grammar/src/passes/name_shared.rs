@@ -81,8 +81,8 @@ pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
         }
     }
     for members in &mut grammar.members {
-        members.known.iter_mut().for_each(|known| other(&mut known.value));
-        for free in &mut members.free {
+        members.declared.iter_mut().for_each(|known| other(&mut known.value));
+        for free in &mut members.additional {
             other(&mut free.value);
             free.some.iter_mut().for_each(other);
         }

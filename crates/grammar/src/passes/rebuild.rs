@@ -85,8 +85,8 @@ pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
         Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![*body],
         Node::Members(id) => {
             let members = grammar.members(*id);
-            let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
-            members.known.iter().map(|known| known.value).chain(free).collect()
+            let free = members.additional.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
+            members.declared.iter().map(|known| known.value).chain(free).collect()
         }
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value).collect(),
     }

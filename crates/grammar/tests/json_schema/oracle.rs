@@ -73,7 +73,7 @@ impl Oracle<'_> {
             Node::Members(id) => {
                 let members = self.grammar.members(id).clone();
                 let mut ends = Ends::new();
-                let mut state = State { seen: vec![false; members.known.len()], ..State::default() };
+                let mut state = State { seen: vec![false; members.declared.len()], ..State::default() };
                 if state.is_complete(&members) {
                     ends.extend(self.lexeme(members.surface.empty, start));
                 }
@@ -113,11 +113,11 @@ impl Oracle<'_> {
             return;
         }
         let least = state.least;
-        for index in 0..members.known.len() {
-            let known = &members.known[index];
+        for index in 0..members.declared.len() {
+            let known = &members.declared[index];
             let is_ordered = index < members.ordered;
             let until = if is_ordered { index } else { members.ordered };
-            let skips = (least..until).any(|before| members.known[before].required);
+            let skips = (least..until).any(|before| members.declared[before].required);
             if state.seen[index] || skips || (is_ordered && index < least) {
                 continue;
             }
@@ -131,10 +131,10 @@ impl Oracle<'_> {
                 state.least = least;
             }
         }
-        if (least..members.ordered).any(|before| members.known[before].required) {
+        if (least..members.ordered).any(|before| members.declared[before].required) {
             return;
         }
-        for (class, free) in members.free.iter().enumerate() {
+        for (class, free) in members.additional.iter().enumerate() {
             for key_end in self.lexeme(free.key, start) {
                 let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
                 let name: String = serde_json::from_str(text).expect("keys are JSON strings");
@@ -226,8 +226,8 @@ struct State {
 
 impl State {
     fn is_complete(&self, members: &Members) -> bool {
-        let mut witnesses = members.free.iter().enumerate().filter(|(_, free)| free.some.is_some());
-        members.known.iter().zip(&self.seen).all(|(known, seen)| *seen || !known.required)
+        let mut witnesses = members.additional.iter().enumerate().filter(|(_, free)| free.some.is_some());
+        members.declared.iter().zip(&self.seen).all(|(known, seen)| *seen || !known.required)
             && self.count >= members.min
             && members.max.is_none_or(|max| self.count <= max)
             && witnesses.all(|(class, _)| self.met.contains(&class))

@@ -6,7 +6,7 @@ use stencilm_regex::StateId;
 use crate::machine::expansion::Expansion;
 use crate::machine::frame::{MemberChange, Phase};
 use crate::machine::layout::Machine;
-use crate::machine::object_facts::{Had, has_finite, most_free};
+use crate::machine::object_facts::{Had, has_finite, most_additional};
 use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, MembersState, NIL, Stacks, UNKNOWN_TEXT};
@@ -49,7 +49,7 @@ impl Meaning for ObjectRegister {
             }
             MemberChange::Last => {
                 let grammar = run.machine.grammar().clone();
-                let after = grammar.members(object).free[expansion.class as usize].last.as_deref();
+                let after = grammar.members(object).additional[expansion.class as usize].last.as_deref();
                 run.new_key(object, expansion, old, after.unwrap_or_default())?;
                 // Where part of the key stands after the object, the text may end here or not, and the key goes on to
                 // others in any case.
@@ -82,13 +82,13 @@ impl Meaning for ObjectRegister {
         let far = u64::from(horizon) + 1;
         if members.is_counted() {
             let missing = u64::from(members.min.saturating_sub(had.count));
-            let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
-            let most_needed = (members.known.len() + members.free.len()) as u64;
+            let missing = if most_additional(members).is_some() { missing } else { missing.min(far) };
+            let most_needed = (members.declared.len() + members.additional.len()) as u64;
             let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
             description.extend([missing << 32 | u64::from(had.satisfied), room]);
         }
-        if let Some(most) = most_free(members).filter(|_| has_finite(members)) {
-            let far = far + u64::from(members.min) + members.known.len() as u64;
+        if let Some(most) = most_additional(members).filter(|_| has_finite(members)) {
+            let far = far + u64::from(members.min) + members.declared.len() as u64;
             description.push((most.saturating_sub(had.free as usize) as u64).min(far));
         }
     }

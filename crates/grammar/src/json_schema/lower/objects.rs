@@ -7,7 +7,7 @@ use super::explain::{Branch, Need, What};
 use super::keys::{KeyClass, KeyPlan, KnownKey};
 use super::lowering::Lowering;
 use crate::error::GrammarError;
-use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, KeySpace, Members, NodeId};
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, KeyRule, Merged, with};
 use crate::json_schema::read::schema::SchemaId;
@@ -174,7 +174,7 @@ impl<'a> Lowering<'a> {
             return Ok((self.builder.choice(&[]), branch));
         }
         let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
-        let object = Members { known: members, ordered, free, min, max, surface };
+        let object = Members { declared: members, ordered, additional: free, min, max, surface };
         Ok((self.builder.object(object), branch))
     }
 
@@ -233,7 +233,7 @@ impl<'a> Lowering<'a> {
                 }
                 needs.push(Need::new(value, at, What::Required(name.clone())));
             }
-            members.push(KnownMember { name, key, value, required: member.required.is_some() });
+            members.push(DeclaredMember { name, key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);
         }
         Ok(DeclaredMembers { members, ordered, needs })
@@ -245,7 +245,7 @@ impl<'a> Lowering<'a> {
         known: &[Member],
         classes: &[Class],
         depth: u32,
-    ) -> Result<Vec<FreeMembers>, GrammarError> {
+    ) -> Result<Vec<AdditionalMembers>, GrammarError> {
         let mut free = Vec::with_capacity(classes.len());
         if !classes.is_empty() {
             let name = |member: &Member| match self.keys.get_key_value(member.name) {
@@ -271,7 +271,7 @@ impl<'a> Lowering<'a> {
                 let value = self.value(class.value, depth + 1)?;
                 let is_last = place + 1 == classes.len();
                 let reserved = if is_last { std::mem::take(&mut reserved) } else { reserved.clone() };
-                free.push(FreeMembers { key: class.key, space, reserved, value, some, last: None });
+                free.push(AdditionalMembers { key: class.key, space, reserved, value, some, last: None });
             }
         }
         Ok(free)
@@ -280,7 +280,7 @@ impl<'a> Lowering<'a> {
 
 /// Members that some schema names, as they are written.
 struct DeclaredMembers {
-    members: Vec<KnownMember>,
+    members: Vec<DeclaredMember>,
     /// How many of them come in this order, before all others.
     ordered: usize,
     /// Those that must be there.
