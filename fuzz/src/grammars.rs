@@ -226,9 +226,9 @@ impl Maker {
                 known.push(DeclaredMember { name: name.into(), key, value, required: choices.chance(2) });
             }
         }
-        let mut free = Vec::new();
+        let mut additional = Vec::new();
         for class in 0..choices.below(3) {
-            free.push(self.free(choices, depth, &known, class));
+            additional.push(self.additional(choices, depth, &known, class));
         }
         let ordered = match choices.below(3) {
             0 => 0,
@@ -237,7 +237,7 @@ impl Maker {
         };
         let min = if choices.chance(4) { choices.below(4) as u32 } else { 0 };
         let max = choices.chance(4).then(|| min + choices.below(4) as u32);
-        self.builder.object(Members { declared: known, ordered, additional: free, min, max, surface })
+        self.builder.object(Members { declared: known, ordered, additional, min, max, surface })
     }
 
     /// An array with counters; its elements are never empty, and JSON values where they are compared.
@@ -290,7 +290,7 @@ impl Maker {
         self.builder.array(Items { prefix, rest, min, max, contains, repeats, surface })
     }
 
-    fn free(
+    fn additional(
         &mut self,
         choices: &mut Choices<'_>,
         depth: usize,

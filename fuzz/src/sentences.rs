@@ -87,29 +87,29 @@ impl<'a> Sentences<'a> {
         }
         let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut last = None;
-        for free in &members.additional {
-            if let Some(after) = &free.last {
+        for additional in &members.additional {
+            if let Some(after) = &additional.last {
                 let mut key = Vec::new();
-                self.write(free.key, choices, &mut key, 16)?;
+                self.write(additional.key, choices, &mut key, 16)?;
                 let value = value_of(&[&key[..], after.as_bytes()].concat());
-                let is_new = free.reserved.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
-                last = is_new.then(|| (self.deriver.exprs.literal(&key), free.value));
+                let is_new = additional.reserved.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
+                last = is_new.then(|| (self.deriver.exprs.literal(&key), additional.value));
                 continue;
             }
-            seen.extend(free.reserved.iter().map(|name| name.as_bytes().to_vec()));
-            for round in 0..choices.below(3).max(usize::from(free.some.is_some())) {
+            seen.extend(additional.reserved.iter().map(|name| name.as_bytes().to_vec()));
+            for round in 0..choices.below(3).max(usize::from(additional.some.is_some())) {
                 let mut key = Vec::new();
-                self.write(free.key, choices, &mut key, 16)?;
+                self.write(additional.key, choices, &mut key, 16)?;
                 if seen.insert(value_of(&key)) {
                     let key = self.deriver.exprs.literal(&key);
                     let at = first_mixed(choices, chosen.len(), ordered);
-                    let some = free.some.filter(|_| round == 0);
+                    let some = additional.some.filter(|_| round == 0);
                     owed += usize::from(some.is_some());
-                    chosen.insert(at, (key, some.unwrap_or(free.value)));
+                    chosen.insert(at, (key, some.unwrap_or(additional.value)));
                 }
             }
         }
-        let needed = members.additional.iter().filter(|free| free.some.is_some()).count();
+        let needed = members.additional.iter().filter(|additional| additional.some.is_some()).count();
         let count = chosen.len() as u32;
         if owed < needed || count < members.min || members.max.is_some_and(|max| count > max) {
             return None;

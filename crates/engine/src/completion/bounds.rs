@@ -109,7 +109,7 @@ fn must_have(
 
 /// Whether the keys of each class may go on in infinitely many ways wherever they are.
 fn are_keys_infinite(members: &Members) -> bool {
-    members.additional.iter().all(|free| free.space == KeySpace::Infinite)
+    members.additional.iter().all(|additional| additional.space == KeySpace::Infinite)
 }
 
 /// Whether what completes an array hangs on what its elements are.
@@ -274,31 +274,31 @@ impl Bounds {
             let key = known.key.map_or(known.plain_len() as u64, lexeme);
             one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(known.value)));
         }
-        for free in &members.additional {
+        for additional in &members.additional {
             let new = match &self.fresh {
-                Some(fresh) if free.space != KeySpace::Infinite => fresh.of_key(free.key),
-                _ => cost(free.key).saturating_add(NEW_KEY),
+                Some(fresh) if additional.space != KeySpace::Infinite => fresh.of_key(additional.key),
+                _ => cost(additional.key).saturating_add(NEW_KEY),
             };
-            let key = new.max(cost(free.key));
-            let all = member(key, free.value);
+            let key = new.max(cost(additional.key));
+            let all = member(key, additional.value);
             dearest_additional = dearest_additional.max(all);
-            if free.space == KeySpace::Infinite && free.last.is_none() {
+            if additional.space == KeySpace::Infinite && additional.last.is_none() {
                 cheapest_additional = cheapest_additional.min(all);
             }
-            if let Some(some) = free.some {
+            if let Some(some) = additional.some {
                 missing = missing.saturating_add(member(key, some));
             }
-            if free.last.is_some() {
+            if additional.last.is_some() {
                 missing = missing.saturating_add(all);
             }
-            let key = lexeme(free.key).saturating_add(NEW_KEY).max(new);
-            for value in [Some(free.value), free.some].into_iter().flatten() {
+            let key = lexeme(additional.key).saturating_add(NEW_KEY).max(new);
+            for value in [Some(additional.value), additional.some].into_iter().flatten() {
                 one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(value)));
             }
         }
         if members.min > needed {
             // Those that are cheaper may be there already; of infinitely many keys never all are.
-            let is_infinite = members.whole_others().any(|free| free.space == KeySpace::Infinite);
+            let is_infinite = members.whole_others().any(|additional| additional.space == KeySpace::Infinite);
             let cheapest = match is_infinite {
                 true => cheapest_additional,
                 false => dearest.max(dearest_additional),
@@ -420,7 +420,7 @@ impl Bounds {
                 }
                 continue;
             }
-            let spare = if expansion.free { NEW_KEY } else { 0 };
+            let spare = if expansion.additional { NEW_KEY } else { 0 };
             for (tag, lexeme) in run.lexemes(thread) {
                 let mut within = self.worst_cases.of(run, lexeme)?.saturating_add(spare);
                 if let Frame::Reference { names: NamesId::ANY, .. } = run.machine.frame(expansion.frame) {

@@ -35,7 +35,7 @@ pub(crate) struct Costs {
     objects: FxHashMap<MembersId, Rc<ObjectCosts>>,
 }
 
-/// What the known members of an object take, of which each place in it lacks some.
+/// What the declared members of an object take, of which each place in it lacks some.
 struct ObjectCosts {
     known: Vec<u64>,
     /// By place, how many that must come are declared from there on, and what they take in all: exactly, so that some can be taken off.
@@ -233,11 +233,11 @@ impl Costs {
         check_time_after((seen.len() + members.additional.len()) as u32)?;
         let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
         let mut bit = 1u32;
-        for free in &members.additional {
-            if let Some(some) = free.some {
+        for additional in &members.additional {
+            if let Some(some) = additional.some {
                 if satisfied & bit == 0 {
                     needed += 1;
-                    all += u128::from(member(free.key, some).saturating_add(new_key(grammar)));
+                    all += u128::from(member(additional.key, some).saturating_add(new_key(grammar)));
                 }
                 bit = bit.wrapping_shl(1);
             }
@@ -246,11 +246,12 @@ impl Costs {
         let last = u32::from(members.is_cut());
         let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed);
-        let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
-        let free = free.saturating_add(new_key(grammar));
+        let additional =
+            members.whole_others().map(|additional| member(additional.key, additional.value)).min().unwrap_or(NEVER);
+        let additional = additional.saturating_add(new_key(grammar));
         let spare =
             object.spare.iter().filter(|&&index| !is_seen(index as usize)).map(|&index| object.known[index as usize]);
-        for cost in spare.take(missing as usize).take_while(|&cost| cost < free) {
+        for cost in spare.take(missing as usize).take_while(|&cost| cost < additional) {
             check_time()?;
             needed += 1;
             all += u128::from(cost);
@@ -260,10 +261,10 @@ impl Costs {
         let separators = needed + missing + last - u32::from(!after_value);
         let item = lexeme_cost(grammar, members.surface.item);
         let end = end_cost(grammar, &self.nodes, members);
-        Ok(sum([all, times(missing, free), times(separators, item), end]))
+        Ok(sum([all, times(missing, additional), times(separators, item), end]))
     }
 
-    /// What the known members of an object take, the first time found out.
+    /// What the declared members of an object take, the first time found out.
     fn object(&mut self, grammar: Measured<'_>, id: MembersId) -> Result<Rc<ObjectCosts>, LimitExceeded> {
         if let Some(known) = self.objects.get(&id) {
             return Ok(known.clone());
@@ -367,7 +368,7 @@ pub(crate) fn lexeme_cost(grammar: Measured<'_>, expr: ExprId) -> u64 {
     }
 }
 
-/// What a known member takes.
+/// What a declared member takes.
 pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &DeclaredMember) -> u64 {
     match known.key {
         Some(key) => member_cost(grammar, nodes, members, key, known.value),
@@ -399,16 +400,27 @@ pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value.0).collect(),
         Node::Members(id) => {
             let members = grammar.members(*id);
-            let some = members.additional.iter().filter_map(|free| free.some);
-            let last = members.additional.iter().filter(|free| free.last.is_some()).map(|free| free.value);
+            let some = members.additional.iter().filter_map(|additional| additional.some);
+            let last = members
+                .additional
+                .iter()
+                .filter(|additional| additional.last.is_some())
+                .map(|additional| additional.value);
             let required = members.declared.iter().filter(|known| known.required).map(|known| known.value);
             let required = required.chain(some).chain(last);
             let required: Vec<u32> = required.map(|node| node.0).collect();
             if members.min as usize <= required.len() {
                 return required;
             }
-            let free = members.additional.iter().map(|free| free.value);
-            members.declared.iter().map(|known| known.value).chain(free).map(|node| node.0).chain(required).collect()
+            let additional = members.additional.iter().map(|additional| additional.value);
+            members
+                .declared
+                .iter()
+                .map(|known| known.value)
+                .chain(additional)
+                .map(|node| node.0)
+                .chain(required)
+                .collect()
         }
     }
 }
@@ -516,7 +528,8 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
             let members = grammar.members(*id);
             let surface = members.surface;
             let member = |key, value| member_cost(grammar, costs, members, key, value);
-            let some = members.additional.iter().filter_map(|free| Some(member(free.key, free.some?)));
+            let some =
+                members.additional.iter().filter_map(|additional| Some(member(additional.key, additional.some?)));
             let some = some.map(|cost| cost.saturating_add(new_key(grammar)));
             let (required, spare): (Vec<_>, Vec<_>) = members.declared.iter().partition(|known| known.required);
             let mut all: Vec<u64> =
@@ -531,8 +544,12 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
                     spare.into_iter().map(|member| known_cost(grammar, costs, members, member)).collect();
                 spare.sort_unstable();
                 all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
-                let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
-                more = times(members.min - all.len() as u32, sum([free, item, new_key(grammar)]));
+                let additional = members
+                    .whole_others()
+                    .map(|additional| member(additional.key, additional.value))
+                    .min()
+                    .unwrap_or(NEVER);
+                more = times(members.min - all.len() as u32, sum([additional, item, new_key(grammar)]));
             }
             let signs = (all.len() as u32 + u32::from(members.is_cut())).saturating_sub(1);
             let around = lexeme_cost(grammar, surface.open).saturating_add(end_cost(grammar, costs, members));
@@ -549,8 +566,9 @@ fn new_key(grammar: Measured<'_>) -> u64 {
 
 /// What ends an object: its sign, or the last member of one that is cut off.
 fn end_cost(grammar: Measured<'_>, costs: &[u64], members: &Members) -> u64 {
-    let last = members.additional.iter().filter(|free| free.last.is_some());
-    let last = last.map(|free| lexeme_cost(grammar, free.key).saturating_add(costs[free.value.0 as usize]));
+    let last = members.additional.iter().filter(|additional| additional.last.is_some());
+    let last =
+        last.map(|additional| lexeme_cost(grammar, additional.key).saturating_add(costs[additional.value.0 as usize]));
     last.min().unwrap_or_else(|| lexeme_cost(grammar, members.surface.close))
 }
 

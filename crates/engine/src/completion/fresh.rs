@@ -56,7 +56,8 @@ impl Fresh {
             Node::Lexeme(lexeme) => Some(*lexeme),
             _ => None,
         });
-        let of_keys = grammar.all_members().iter().flat_map(|members| members.additional.iter().map(|free| free.key));
+        let of_keys =
+            grammar.all_members().iter().flat_map(|members| members.additional.iter().map(|additional| additional.key));
         for lexeme in of_nodes.chain(of_keys) {
             check_time()?;
             if let Vacant(unknown) = lexemes.entry(lexeme) {
@@ -164,7 +165,8 @@ impl Fresh {
         // All that must be there, and one member whose value, or key, is new.
         let required =
             sum(members.declared.iter().filter(|member| member.required).map(|one| known(one).saturating_add(item)));
-        let some = members.additional.iter().filter_map(|free| free.some.map(|some| (free.key, some)));
+        let some =
+            members.additional.iter().filter_map(|additional| additional.some.map(|some| (additional.key, some)));
         let some = sum(some.map(|(key, some)| member_cost(measured, costs, members, key, some).saturating_add(item)));
         let has_room =
             members.max.is_none() && members.min as usize <= members.declared.iter().filter(|one| one.required).count();
@@ -172,9 +174,9 @@ impl Fresh {
             let (cost, new) = value(one.value);
             instead(known(one), cost, new.of_many)
         });
-        let of_additional = members.additional.iter().filter(|_| has_room).map(|free| {
-            let key = self.lexemes[&free.key].of_many;
-            sum([key, lexeme(surface.colon), costs[free.value.0 as usize]])
+        let of_additional = members.additional.iter().filter(|_| has_room).map(|additional| {
+            let key = self.lexemes[&additional.key].of_many;
+            sum([key, lexeme(surface.colon), costs[additional.value.0 as usize]])
         });
         let of_many = of_known.chain(of_additional).min().unwrap_or(NEVER);
         let longest = match members.additional.is_empty() {
@@ -263,8 +265,8 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
 /// one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
 pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<bool, EngineError> {
     let grammar = run.machine.grammar().clone();
-    for free in members.additional.iter().filter(|free| free.space == KeySpace::Infinite) {
-        let key = run.lexeme_cache.import(grammar.exprs(), free.key)?;
+    for additional in members.additional.iter().filter(|additional| additional.space == KeySpace::Infinite) {
+        let key = run.lexeme_cache.import(grammar.exprs(), additional.key)?;
         if !has_many_everywhere(run, key, MANY, NEW_KEY)? {
             return Ok(false);
         }

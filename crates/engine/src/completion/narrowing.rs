@@ -717,7 +717,7 @@ impl Run<'_> {
     /// Whether a key is being written that must differ from others.
     fn writes_additional_key(&self, place: SetId) -> bool {
         self.stacks.entries(place).iter().any(|&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).free
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
         })
     }
 

@@ -310,12 +310,12 @@ impl Run<'_> {
         (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
     }
 
-    /// What is written of the free key that a configuration is within; `None` where it is within different ones.
+    /// What is written of the additional key that a configuration is within; `None` where it is within different ones.
     fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
-        let free = self.stacks.entries(configuration).iter().filter(|&&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).free
+        let additional = self.stacks.entries(configuration).iter().filter(|&&thread| {
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
         });
-        let mut written = free.map(|thread| self.stacks.members(thread.register).text);
+        let mut written = additional.map(|thread| self.stacks.members(thread.register).text);
         let first = written.next().unwrap_or(NIL);
         written.all(|other| other == first).then(|| self.stacks.text(first))
     }

@@ -156,7 +156,7 @@ pub(crate) fn lexemes_of(grammar: &Grammar) -> Vec<ExprId> {
         let surface = members.surface;
         lexemes.extend([surface.empty, surface.open, surface.colon, surface.item, surface.close]);
         lexemes.extend(members.declared.iter().filter_map(|known| known.key));
-        lexemes.extend(members.additional.iter().map(|free| free.key));
+        lexemes.extend(members.additional.iter().map(|additional| additional.key));
     }
     for items in grammar.all_items() {
         let surface = items.surface;

@@ -187,7 +187,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The known members of an object that may still come, by place and value.
+    /// The declared members of an object that may still come, by place and value.
     pub(crate) fn values_left(&self, members: &Members, state: MembersState) -> impl Iterator<Item = (usize, NodeId)> {
         let seen = self.machine.known_set(state.known);
         let comes = move |index: usize| {

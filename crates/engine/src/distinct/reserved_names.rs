@@ -1,4 +1,4 @@
-//! The tokens that complete a name which a free key must not have.
+//! The tokens that complete a name which an additional key must not have.
 //!
 //! After all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
 //! are asked for. They are the same after every name, so the last ones are kept: to list them took an eighth of a mask.
@@ -85,7 +85,7 @@ impl ReservedScratch {
 }
 
 impl Run<'_> {
-    /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
+    /// The tokens that go through the end of a plainly spelled name which the additional key that a thread reads must not
     /// have. Where the key is free text, all of them are wrong. They are to be handed back.
     pub(crate) fn tokens_of_reserved_names(
         &mut self,
@@ -95,7 +95,7 @@ impl Run<'_> {
     ) -> Result<ReservedTokens, EngineError> {
         let mut nodes = std::mem::take(&mut self.lexeme_cache.extensions.get::<ReservedScratch>().nodes);
         nodes.clear();
-        if let Some(members) = expansion.members.filter(|_| expansion.free && expansion.has_reserved) {
+        if let Some(members) = expansion.members.filter(|_| expansion.additional && expansion.has_reserved) {
             self.ends_of_reserved_names(vocabulary, thread, expansion, members, &mut nodes)?;
         }
         let scratch = self.lexeme_cache.extensions.get::<ReservedScratch>();

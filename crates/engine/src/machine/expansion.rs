@@ -16,7 +16,7 @@ use crate::machine::property_trie::{Filter, Names};
 pub enum Automaton {
     /// All lexemes in one automaton of the lexeme cache.
     Dfa(DfaId),
-    /// The plainly spelled known keys of an object, as far as they may come, or the few texts of a value.
+    /// The plainly spelled declared keys of an object, as far as they may come, or the few texts of a value.
     Names(Arc<Names>, Filter),
 }
 
@@ -25,7 +25,7 @@ pub enum Automaton {
 pub(crate) enum Continuations {
     /// By tag.
     Listed(Vec<Vec<Continuation>>),
-    /// A tag is a known member of this object.
+    /// A tag is a declared member of this object.
     Known(MembersId),
 }
 
@@ -44,15 +44,15 @@ pub struct Expansion {
     pub opens: Vec<(FrameId, Continuation)>,
     /// Whether the frame may also match nothing.
     pub nullable: bool,
-    /// Whether it reads the free keys of an object, whose text must be remembered.
-    pub free: bool,
-    /// Whether the free keys run out after some beginnings, so that a key that has begun may turn out not to be new.
+    /// Whether it reads the additional keys of an object, whose text must be remembered.
+    pub additional: bool,
+    /// Whether the additional keys run out after some beginnings, so that a key that has begun may turn out not to be new.
     pub locally_finite: bool,
-    /// Whether the object of the free keys has names that they must not have.
+    /// Whether the object of the additional keys has names that they must not have.
     pub has_reserved: bool,
     /// The object whose key comes here.
     pub members: Option<MembersId>,
-    /// The class of the free keys.
+    /// The class of the additional keys.
     pub class: u32,
     /// The frame that it starts.
     pub frame: FrameId,
@@ -75,7 +75,7 @@ impl Expansion {
             tokens: Vec::new(),
             opens: Vec::new(),
             nullable: false,
-            free: false,
+            additional: false,
             locally_finite: false,
             has_reserved: false,
             members: None,

@@ -217,8 +217,8 @@ impl Machine {
         Some(cases)
     }
 
-    /// The expansions of a key: the plainly spelled known ones, those spelled in several ways, and the free ones. They are
-    /// apart because the first are the schema's own, and the last are the same for every object.
+    /// The expansions of a key: the plainly spelled declared ones, those spelled in several ways, and the additional ones. They
+    /// are apart because the first are the schema's own, and the last are the same for every object.
     fn key_forks(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -234,37 +234,42 @@ impl Machine {
         let after = self.frame_id(Frame::AfterValue(id));
         let mut expansions = Vec::new();
         let may_come = |last: bool| if last { may_end } else { additional_may_come };
-        for (class, free) in members.additional.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
+        for (class, additional) in
+            members.additional.iter().enumerate().filter(|(_, additional)| may_come(additional.last.is_some()))
+        {
             let satisfied = facts.required_bits[class] & required_left;
             let mut values = Vec::with_capacity(2);
             // Where every member has what is still required, one that does not is none.
-            if !tight && (satisfied == 0 || !free.meets_always(grammar.nodes())) {
-                values.push((free.value, 0));
+            if !tight && (satisfied == 0 || !additional.meets_always(grammar.nodes())) {
+                values.push((additional.value, 0));
             }
-            values.extend(free.some.filter(|_| satisfied != 0).map(|some| (some, satisfied)));
+            values.extend(additional.some.filter(|_| satisfied != 0).map(|some| (some, satisfied)));
             let mut cases = Vec::with_capacity(2);
-            if free.last.is_some() {
+            if additional.last.is_some() {
                 values.clear();
                 cases.push((
-                    free.key,
-                    vec![(self.frame_id(Frame::Node(free.value)), Register::Object(MemberChange::Last))],
+                    additional.key,
+                    vec![(self.frame_id(Frame::Node(additional.value)), Register::Object(MemberChange::Last))],
                 ));
             }
             for (value, satisfied) in values {
                 let member = self.frame_id(Frame::Member { members: id, value });
                 cases.push((
-                    free.key,
-                    vec![(after, Register::Object(MemberChange::Free { satisfied })), (member, Register::Value(0))],
+                    additional.key,
+                    vec![
+                        (after, Register::Object(MemberChange::Additional { satisfied })),
+                        (member, Register::Value(0)),
+                    ],
                 ));
             }
             if cases.is_empty() {
                 continue;
             }
             let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, cases)?;
-            let (class, has_reserved) = (class as u32, !free.reserved.is_empty());
-            let locally_finite = free.space != KeySpace::Infinite;
+            let (class, has_reserved) = (class as u32, !additional.reserved.is_empty());
+            let locally_finite = additional.space != KeySpace::Infinite;
             expansions.push(Expansion {
-                free: true,
+                additional: true,
                 locally_finite,
                 has_reserved,
                 members: Some(id),
@@ -456,7 +461,7 @@ impl Machine {
     fn visit_object(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
-        let some = members.additional.iter().any(|free| free.some.is_some());
+        let some = members.additional.iter().any(|additional| additional.some.is_some());
         let none_required = !members.declared.iter().any(|member| member.required);
         if members.min == 0 && !some && !members.is_cut() && none_required {
             search.cases.push((members.surface.empty, continuation));

@@ -73,7 +73,7 @@ pub enum Phase {
     Key {
         /// The first member in declared order that may still come.
         next: u32,
-        /// The known members in any order that were seen.
+        /// The declared members in any order that were seen.
         known: u32,
         /// Bits of the values of other members of which one must still come.
         required_left: u32,
@@ -129,10 +129,10 @@ pub struct CountUp {
 /// What an object has now.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum MemberChange {
-    /// It has seen this known member.
+    /// It has seen this declared member.
     Known(u32),
     /// It has seen the key just written.
-    Free {
+    Additional {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
         satisfied: u32,
     },

@@ -163,8 +163,8 @@ impl Machine {
         if let Some(known) = self.forks_of_tokens.get(&id) {
             return Ok(known.clone());
         }
-        // A free key is remembered by the states of its own automaton.
-        let found = match lexeme_cache.known_dfa_from(dfa, start).filter(|_| !expansion.free) {
+        // An additional key is remembered by the states of its own automaton.
+        let found = match lexeme_cache.known_dfa_from(dfa, start).filter(|_| !expansion.additional) {
             Some(dfa) => {
                 (Arc::new(Expansion { automaton: Automaton::Dfa(dfa), ..(**expansion).clone() }), StateId::START)
             }
@@ -216,10 +216,10 @@ impl Machine {
         facts
     }
 
-    /// Whether a free key of a class must not have this value.
+    /// Whether an additional key of a class must not have this value.
     pub fn is_reserved(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
-        let free = &self.grammar.members(members).additional[class as usize];
-        free.reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
+        let additional = &self.grammar.members(members).additional[class as usize];
+        additional.reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
     /// Whether whitespace may decide what comes after a value or an opening bracket, the comma or the closing bracket, as in a
@@ -253,7 +253,7 @@ impl Machine {
         Ok(decide)
     }
 
-    /// The values with this beginning that a free key of a class must not have, ascending.
+    /// The values with this beginning that an additional key of a class must not have, ascending.
     pub(crate) fn reserved_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
         let reserved = &self.grammar.members(members).additional[class as usize].reserved;
         let from = &reserved[reserved.partition_point(|name| name.as_bytes() < begun)..];
@@ -270,22 +270,26 @@ impl Machine {
         self.named_keys.resize(keys.keys().len(), false);
         while let Some(id) = self.unlooked.pop() {
             let names = &self.objects.get(&id).expect("what was met is known").names;
-            let free = &self.grammar.members(id).additional;
+            let additional = &self.grammar.members(id).additional;
             let is_reserved =
                 |reserved: &[Arc<str>], key| reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
             // Hardly any key within a token begins as a name does.
-            let reserved = free.iter().flat_map(|free| free.reserved.iter()).filter_map(|name| name.bytes().next());
+            let reserved = additional
+                .iter()
+                .flat_map(|additional| additional.reserved.iter())
+                .filter_map(|name| name.bytes().next());
             let first = reserved.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
             for (named, key) in self.named_keys.iter_mut().zip(keys.keys()) {
                 if key.first().is_none_or(|&byte| first.contains(byte)) {
-                    *named |= names.has(key) || free.iter().any(|free| is_reserved(&free.reserved, key));
+                    *named |=
+                        names.has(key) || additional.iter().any(|additional| is_reserved(&additional.reserved, key));
                 }
             }
         }
         &self.named_keys
     }
 
-    /// The known members of `set` and one more.
+    /// The declared members of `set` and one more.
     pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
         let mut words = self.known_sets[set as usize].to_vec();
         let word = member as usize / 64;
@@ -301,7 +305,7 @@ impl Machine {
         id
     }
 
-    /// A set of known members as bits.
+    /// A set of declared members as bits.
     pub(crate) fn known_set(&self, set: u32) -> &[u64] {
         &self.known_sets[set as usize]
     }

@@ -9,12 +9,12 @@ use crate::machine::property_trie::Names;
 
 /// Whether the keys of some class run out in all, not only after some beginning.
 pub(crate) fn has_finite(members: &Members) -> bool {
-    members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)))
+    members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)))
 }
 
 /// How many members there may be that nothing names; `None` without end.
 pub(crate) fn most_additional(members: &Members) -> Option<usize> {
-    members.whole_others().try_fold(0usize, |sum, free| match free.space {
+    members.whole_others().try_fold(0usize, |sum, additional| match additional.space {
         KeySpace::Finite(count) => Some(sum.saturating_add(count as usize)),
         KeySpace::Infinite | KeySpace::LocallyFinite => None,
     })
@@ -52,7 +52,7 @@ pub struct Had {
     /// Those in any order that were seen, as a set of the machine.
     pub known: u32,
     /// How many other members were seen, where these can run out; else 0.
-    pub free: u32,
+    pub additional: u32,
     /// How many there are in all, where they are counted; not above the least number where there is no greatest.
     pub count: u32,
     /// Bits of the values seen of which one must be there.
@@ -85,7 +85,7 @@ impl ObjectFacts {
         }
         let mut bit = 1u32;
         let mut required_bits = vec![0; members.additional.len()];
-        for (class, _) in members.additional.iter().enumerate().filter(|(_, free)| free.some.is_some()) {
+        for (class, _) in members.additional.iter().enumerate().filter(|(_, additional)| additional.some.is_some()) {
             required_bits[class] = bit;
             bit = bit.wrapping_shl(1);
         }
@@ -106,7 +106,7 @@ impl ObjectFacts {
         let mixed = members.declared.len()
             - members.ordered
             - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let left = self.most_additional.map(|most| most.saturating_sub(had.free as usize));
+        let left = self.most_additional.map(|most| most.saturating_sub(had.additional as usize));
         let available = left.map(|left| (members.ordered - had.next as usize + mixed).saturating_add(left));
         let needed = self.required_from[had.next as usize] + required + required_left.count_ones();
         Left { needed: needed as usize, available, required_left }

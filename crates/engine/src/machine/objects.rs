@@ -14,7 +14,7 @@ use crate::machine::property_trie::Filter;
 pub(crate) struct KeysToCome {
     /// The first member in declared order that may still come.
     pub next: u32,
-    /// The known members in any order that were seen.
+    /// The declared members in any order that were seen.
     pub known: u32,
     /// Whether only what must still come may.
     pub tight: bool,
@@ -58,7 +58,7 @@ impl Machine {
         Phase::AfterValue { more: more || (is_cut && may_end), may_close: may_end && !is_cut }
     }
 
-    /// Which known members may come, and whether other ones may.
+    /// Which declared members may come, and whether other ones may.
     pub(crate) fn keys(&mut self, id: MembersId, to_come: KeysToCome) -> (Filter, bool) {
         let KeysToCome { next, known, tight, reach } = to_come;
         let facts = self.object(id);

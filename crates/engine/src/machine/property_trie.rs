@@ -1,4 +1,4 @@
-//! The names of one object as a trie, so that an object with hundreds of known keys needs no automaton of its own.
+//! The names of one object as a trie, so that an object with hundreds of declared keys needs no automaton of its own.
 //!
 //! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
 //! one trie serves an object from its first member to its last.
@@ -16,11 +16,11 @@ use stencilm_support::memory;
 
 use crate::vocabulary::trie::Nodes;
 
-/// The tag of a name that a free key must not have and that is no member either, or is one whose key has other
+/// The tag of a name that an additional key must not have and that is no member either, or is one whose key has other
 /// spellings too and is read by an automaton.
 const ONLY_RESERVED: Tag = Tag::MAX;
 
-/// Which known members may come.
+/// Which declared members may come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Filter {
     /// Those from one to another, both included.
@@ -70,7 +70,7 @@ pub struct Names {
     bounds: Vec<(Tag, Tag)>,
     /// Names, by entry, that keys of a class of other members may have all the same: usually none.
     not_reserved: FxHashSet<(u32, u32)>,
-    /// Known members whose keys have more than the plain spelling.
+    /// Declared members whose keys have more than the plain spelling.
     pub others: Vec<u32>,
 }
 
@@ -99,7 +99,9 @@ impl Names {
         let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
         spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();
-        for name in members.additional.iter().flat_map(|free| free.reserved.iter()).filter(|name| is_plain(name)) {
+        for name in
+            members.additional.iter().flat_map(|additional| additional.reserved.iter()).filter(|name| is_plain(name))
+        {
             if spelled[..num_known].binary_search_by(|known| against_quoted(known.of(&texts), name)).is_err() {
                 let start = texts.len();
                 quote(name, &mut texts);
@@ -111,13 +113,13 @@ impl Names {
         }
         spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
         let mut not_reserved = FxHashSet::default();
-        for (class, free) in members.additional.iter().enumerate() {
-            if free.reserved.iter().filter(|name| is_plain(name)).count() == spelled.len() {
+        for (class, additional) in members.additional.iter().enumerate() {
+            if additional.reserved.iter().filter(|name| is_plain(name)).count() == spelled.len() {
                 continue;
             }
             for (entry, known) in spelled.iter().enumerate() {
                 let within = known.of(&texts).strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
-                let find = |name| free.reserved.binary_search_by(|reserved| reserved.as_bytes().cmp(name)).ok();
+                let find = |name| additional.reserved.binary_search_by(|reserved| reserved.as_bytes().cmp(name)).ok();
                 if within.and_then(find).is_none() {
                     not_reserved.insert((entry as u32, class as u32));
                 }

@@ -1,9 +1,9 @@
 //! What goes on after a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
 //!
-//! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same, and what goes on up to
-//! the end of the value depends on nothing but the colon and the value, and values are mostly the same: any at all, or strings.
-//! So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that hold a
-//! whole value are read in each object.
+//! A mask is kept for one place of a text. But wherever in an additional key it is, the quote leads to the same, and what goes
+//! on up to the end of the value depends on nothing but the colon and the value, and values are mostly the same: any at all, or
+//! strings. So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that
+//! hold a whole value are read in each object.
 
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ impl Extension for WithinValues {
 }
 
 impl Run<'_> {
-    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after a free key, once or more,
-    /// with what is assumed then. `assumed` is what was assumed before.
+    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after an additional key, once or
+    /// more, with what is assumed then. `assumed` is what was assumed before.
     pub(crate) fn read_after_key(
         &mut self,
         crossings: &Crossings,

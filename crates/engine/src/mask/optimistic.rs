@@ -1,13 +1,13 @@
-//! The optimistic mask: the tokens that may come next, as if every free key and every unique element were new. Narrow threads are
-//! walked through the trie; dense ones take a row and add their crossing tokens.
+//! The optimistic mask: the tokens that may come next, as if every additional key and every unique element were new. Sparse
+//! threads are walked through the trie; dense ones take a row and add their crossing tokens.
 //!
 //! A thread is *dense* when many bytes are live, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
 //! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
 //! Threads are alternatives, so the mask is the union.
 //!
-//! Made so, a mask does not depend on which keys were seen. Names that no free key may have are known beforehand: the tokens that
-//! complete one are found by walking the names, and left out.
+//! Made so, a mask does not depend on which keys were seen. Names that no additional key may have are known beforehand: the
+//! tokens that complete one are found by walking the names, and left out.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Run<'_> {
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
-        let (mut narrow, mut single) = (Vec::new(), Vec::new());
+        let (mut sparse, mut single) = (Vec::new(), Vec::new());
         // The runs of whitespace before some threads; the row of a dense thread already has them.
         let (mut whitespace, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
@@ -61,14 +61,14 @@ impl Run<'_> {
                 rows.push(runs.row(vocabulary, expansion.whitespace_left(thread.state)));
             }
             let Some(here) = row else {
-                narrow.push((thread, expansion, None));
+                sparse.push((thread, expansion, None));
                 continue;
             };
             let replaced = match &greatest {
                 Some((.., greater)) if greater.row.count >= here.row.count => Some((thread, expansion, here)),
                 _ => greatest.replace((thread, expansion, here)),
             };
-            narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
+            sparse.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
         }
         if let Some((thread, expansion, here)) = greatest {
             self.add_dense((thread, &expansion), &here, &mut draft)?;
@@ -81,10 +81,10 @@ impl Run<'_> {
             draft.mask.fill(0);
         }
         let mut plain = Vec::new();
-        for (thread, expansion, row) in narrow {
+        for (thread, expansion, row) in sparse {
             match row {
                 Some(here) => self.add_dense((thread, &expansion), &here, &mut draft)?,
-                None if expansion.free => self.add_additional(thread, &expansion, &mut draft)?,
+                None if expansion.additional => self.add_additional(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
             }
         }
@@ -152,7 +152,7 @@ impl Run<'_> {
         let ending = reserved.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
         draft.add_row(&here.row);
-        if expansion.free && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
+        if expansion.additional && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
             let assumed = |seen| Assumptions { seen, reserved: expansion.has_reserved, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
@@ -192,7 +192,7 @@ impl Run<'_> {
         for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
             let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
             let mut nodes = None;
-            if !expansion.free
+            if !expansion.additional
                 && let Some(first) = self.first_after(expansion, &tags, thread)?
             {
                 nodes = crossings.next_nodes(trie, first, MANY);
@@ -231,7 +231,7 @@ impl Run<'_> {
             let known = crossings.crossings(vocabulary);
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
             let allow = |suffix, assumed| known.tokens(suffix).for_each(|token| allow(token, assumed));
-            match expansion.free {
+            match expansion.additional {
                 true => self.read_after_key(known, &mut threads, assumed, allow)?,
                 false => Walk::new(self).over(known.suffixes(), &threads, assumed, allow)?,
             }
@@ -248,7 +248,7 @@ impl Run<'_> {
         Ok(expansion.bytes_from(self.lexeme_cache, thread.state, StateId::START)?)
     }
 
-    /// Adds the tokens of one narrow thread that reads a free key.
+    /// Adds the tokens of one sparse thread that reads an additional key.
     fn add_additional(
         &mut self,
         thread: Entry,

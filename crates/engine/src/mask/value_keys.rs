@@ -140,21 +140,21 @@ impl Description<'_> {
         let members = grammar.members(id);
         // Names are texts, and objects that have some are hardly the same.
         self.fits &= members.declared.is_empty()
-            && members.additional.iter().all(|free| free.reserved.is_empty() && free.last.is_none());
+            && members.additional.iter().all(|additional| additional.reserved.is_empty() && additional.last.is_none());
         self.words.extend([5, members.additional.len() as u32, members.min]);
         self.bound(members.max);
         let Surface { empty, open, colon, item, close } = members.surface;
         [empty, open, colon, item, close].into_iter().for_each(|expr| self.expr(expr));
-        for free in &members.additional {
-            self.expr(free.key);
-            self.words.extend(match free.space {
+        for additional in &members.additional {
+            self.expr(additional.key);
+            self.words.extend(match additional.space {
                 KeySpace::Infinite => [0, 0],
                 KeySpace::LocallyFinite => [1, 0],
                 KeySpace::Finite(count) => [2, count],
             });
-            self.node(free.value);
-            self.words.push(u32::from(free.some.is_some()));
-            free.some.into_iter().for_each(|some| self.node(some));
+            self.node(additional.value);
+            self.words.push(u32::from(additional.some.is_some()));
+            additional.some.into_iter().for_each(|some| self.node(some));
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
     use crate::lexeme::single_tokens::TokenEdges;
     use crate::shared::Vocabulary;
 
-    /// The shape of the values of free members.
+    /// The shape of the values of additional members.
     fn shape(shapes: &mut ValueShapes, known: &str, value: &str, options: &JsonSchemaOptions) -> Option<ShapeId> {
         let schema = format!(r#"{{"type": "object", "properties": {{{known}}}, "additionalProperties": {value}}}"#);
         let grammar = Arc::new(from_json_schema(&schema, options).expect("the schema is fine"));
@@ -207,20 +207,20 @@ mod tests {
     #[test]
     fn shapes_are_the_same_in_all_grammars_where_the_values_are() {
         let mut shapes = ValueShapes::default();
-        let free = JsonSchemaOptions::default();
-        let any_order = JsonSchemaOptions { any_order: true, ..free.clone() };
-        let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..free.clone() };
+        let additional = JsonSchemaOptions::default();
+        let any_order = JsonSchemaOptions { any_order: true, ..additional.clone() };
+        let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..additional.clone() };
         let any = shape(&mut shapes, r#""a": true"#, "{}", &any_order);
-        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &free);
+        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &additional);
         assert!(any.is_some() && text.is_some() && any != text);
         for known in [r#""b": true"#, r#""a": true, "b": {"type": "integer"}"#] {
             assert_eq!(shape(&mut shapes, known, "{}", &any_order), any, "{known}");
-            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &free), text, "{known}");
+            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &additional), text, "{known}");
         }
         for (value, options) in [
-            (r#"{"type": "array"}"#, &free),
-            (r#"{"type": "array", "minItems": 2}"#, &free),
-            (r#"{"type": "array", "items": {"type": "string"}}"#, &free),
+            (r#"{"type": "array"}"#, &additional),
+            (r#"{"type": "array", "minItems": 2}"#, &additional),
+            (r#"{"type": "array", "items": {"type": "string"}}"#, &additional),
             ("{}", &narrow),
         ] {
             let other = shape(&mut shapes, r#""a": true"#, value, options);
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(shape(&mut shapes, r#""b": true"#, value, options), other, "{value}");
         }
         for own in [r#"{"const": "red"}"#, r#"{"type": "object", "properties": {"x": {}}}"#, r#"{"pattern": "^x+y"}"#] {
-            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &free), None, "{own}");
+            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &additional), None, "{own}");
         }
     }
 }

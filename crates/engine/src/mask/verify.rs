@@ -36,7 +36,7 @@ impl Run<'_> {
                 continue;
             }
             let expansion = self.machine.fork(ExpansionId(thread.head));
-            if !expansion.free || thread.state & IN_WHITESPACE != 0 {
+            if !expansion.additional || thread.state & IN_WHITESPACE != 0 {
                 continue;
             }
             let expansion = expansion.clone();

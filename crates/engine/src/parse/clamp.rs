@@ -53,7 +53,7 @@ impl Run<'_> {
         let Some(dfa) = self.automaton_of(*thread) else { return Ok(Vec::new()) };
         let state = StateId(thread.state);
         if !self.machine.keeps_text()
-            && !self.machine.fork(ExpansionId(thread.head)).free
+            && !self.machine.fork(ExpansionId(thread.head)).additional
             && let Some((unbounded, longer)) = self.lexeme_cache.nearly_unbounded(dfa, state)?
         {
             thread.state = unbounded.0;

@@ -94,9 +94,9 @@ impl Descent {
 /// What was assumed where a key was taken for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Assumptions {
-    /// Its object has seen free keys.
+    /// Its object has seen additional keys.
     pub seen: bool,
-    /// Its object has names that are not free. Those that are spelled plainly are known beforehand, except where the
+    /// Its object has names that are reserved. Those that are spelled plainly are known beforehand, except where the
     /// whole key lies within one token.
     pub reserved: bool,
     /// The whole key lies within the token.
@@ -481,12 +481,12 @@ impl Run<'_> {
         Ok(survives)
     }
 
-    /// Whether a free key has begun.
+    /// Whether an additional key has begun.
     pub fn is_within_additional_key(&self, configuration: SetId) -> bool {
         self.stacks.entries(configuration).iter().any(|&thread| {
             thread != Entry::BOTTOM
                 && thread.state & IN_WHITESPACE == 0
-                && self.machine.fork(ExpansionId(thread.head)).free
+                && self.machine.fork(ExpansionId(thread.head)).additional
                 && self.stacks.members(thread.register).text != NIL
         })
     }
@@ -580,7 +580,7 @@ impl Run<'_> {
             return Ok(());
         }
         let mut moved = Entry { state, ..thread };
-        if self.is_exact() && expansion.free && state & IN_WHITESPACE == 0 {
+        if self.is_exact() && expansion.additional && state & IN_WHITESPACE == 0 {
             moved.register = self.register_after(&expansion, thread.register, byte);
         }
         if expansion.locally_finite && !self.is_exact() {

@@ -295,7 +295,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         while let Some(job) = self.scratch.jobs.pop() {
             let WalkScratch { contexts, path, ends, .. } = &mut self.scratch;
             let Context { ref expansion, assumed, start, .. } = contexts[job.spot.context as usize];
-            let (lexeme_cache, free) = (&mut *self.run.lexeme_cache, expansion.free);
+            let (lexeme_cache, additional) = (&mut *self.run.lexeme_cache, expansion.additional);
             // Whitespace and names take the general step, everything else is a table.
             let dfa = match expansion.automaton {
                 Automaton::Dfa(dfa) if job.spot.state & IN_WHITESPACE == 0 => Some(dfa),
@@ -305,7 +305,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             let (nodes, depth, state) = (job.nodes, job.depth, job.spot.state);
             match dfa {
                 Some(dfa) => {
-                    let mut reader = OneLexeme { lexeme_cache, dfa, free, ends };
+                    let mut reader = OneLexeme { lexeme_cache, dfa, additional, ends };
                     trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
                 None => {
@@ -313,7 +313,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
             }
-            if !self.go_on_after_ends(trie, job.spot, free, reached)? {
+            if !self.go_on_after_ends(trie, job.spot, additional, reached)? {
                 return Ok(false);
             }
         }
@@ -326,14 +326,14 @@ impl<'r, 'a> Walk<'r, 'a> {
         &mut self,
         trie: &Trie,
         spot: Spot,
-        free: bool,
+        additional: bool,
         reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
         // What is after one of them adds to the room, but no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
         for (node, state) in ends.drain(..) {
             let spot = Spot { state, ..spot };
-            if !free && !self.may_go_on(trie, node as usize, spot)? {
+            if !additional && !self.may_go_on(trie, node as usize, spot)? {
                 continue;
             }
             let Behind { start, end, assumed, ends_spent, ends_text } = self.after(spot)?;
@@ -344,7 +344,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 complete.push((node, assumed));
             }
             // What ends with the key itself is as unverified as what goes on after it.
-            if free && let Some(entry) = trie.entry_at(node as usize) {
+            if additional && let Some(entry) = trie.entry_at(node as usize) {
                 reached(entry, assumed);
             }
             for index in start..end {
@@ -513,7 +513,7 @@ struct OneLexeme<'a> {
     lexeme_cache: &'a mut LexemeCache,
     dfa: DfaId,
     /// Whether it is noted, too, where nothing is below.
-    free: bool,
+    additional: bool,
     ends: &'a mut Vec<(u32, u32)>,
 }
 
@@ -528,7 +528,7 @@ impl Reader for OneLexeme<'_> {
     #[inline(always)]
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
         let (next, accepts) = self.lexeme_cache.step(self.dfa, StateId(state), byte)?;
-        if accepts && (has_children || self.free) {
+        if accepts && (has_children || self.additional) {
             self.ends.push((node, next.0));
         }
         Ok((next.0 != 0).then_some(next.0))
@@ -553,7 +553,7 @@ impl Reader for AnyLexeme<'_> {
     #[inline(always)]
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
         let (next, accepts) = self.expansion.step_from(self.lexeme_cache, state, byte, self.start)?;
-        if accepts && (has_children || self.expansion.free) {
+        if accepts && (has_children || self.expansion.additional) {
             self.ends.push((node, next));
         }
         Ok((next != 0).then_some(next))

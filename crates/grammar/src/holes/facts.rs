@@ -149,10 +149,10 @@ fn last_from(
         Node::Rule(rule) => of(&grammar.rule(*rule).body),
         Node::Members(id) if grammar.members(*id).is_cut() => {
             let mut found = ByteSet::EMPTY;
-            for free in grammar.members(*id).additional.iter().filter(|free| free.last.is_some()) {
-                found = found.union(&of(&free.value));
-                if nullable[free.value.0 as usize] {
-                    found = found.union(&lexemes.last(free.key));
+            for additional in grammar.members(*id).additional.iter().filter(|additional| additional.last.is_some()) {
+                found = found.union(&of(&additional.value));
+                if nullable[additional.value.0 as usize] {
+                    found = found.union(&lexemes.last(additional.key));
                 }
             }
             found

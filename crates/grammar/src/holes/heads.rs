@@ -26,8 +26,8 @@ impl Heads {
     /// The same for all members of a group.
     pub fn add_group(&mut self, list: MemberList, group: &Group, ending: NodeId) {
         let known = group.known.iter().map(|&known| Member::Known(known));
-        let free = group.free.iter().map(|&(class, meets)| Member::Free { class, meets, key: None });
-        for member in known.chain(free) {
+        let additional = group.additional.iter().map(|&(class, meets)| Member::Additional { class, meets, key: None });
+        for member in known.chain(additional) {
             self.endings.entry((list, member)).or_default().push(ending);
         }
     }
@@ -98,7 +98,7 @@ impl Quotient<'_, '_> {
                 let rest = self.builder.sequence(&[key, ending]);
                 self.with_key(id, list, member, rest)
             }
-            Member::Free { class, meets, .. } => {
+            Member::Additional { class, meets, .. } => {
                 let key = members.additional[class as usize].key;
                 self.cut_after_key(id, list, (class, meets), (key, ""), ending)
             }
@@ -132,19 +132,19 @@ impl Quotient<'_, '_> {
         place: u32,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let free = &members.additional[class as usize];
-        let key = self.cut_expr(free.key, place)?;
+        let additional = &members.additional[class as usize];
+        let key = self.cut_expr(additional.key, place)?;
         if key == ExprId::NOTHING {
             return Ok(None);
         }
         // Whatever was written of it, infinitely many keys must go on: then one is new.
-        if free.space != KeySpace::Infinite || !self.goes_on_infinitely(free.key, place)? {
+        if additional.space != KeySpace::Infinite || !self.goes_on_infinitely(additional.key, place)? {
             self.refuse();
             return Ok(None);
         }
         let template = self.recogniser.template;
         if template.has_hole(0, place) {
-            match self.recogniser.lexemes.cut_key_holes(free.key, template, place).map_err(limit)? {
+            match self.recogniser.lexemes.cut_key_holes(additional.key, template, place).map_err(limit)? {
                 // A hole is only where the key ends.
                 KeyHoles::None => {}
                 KeyHoles::Some => {
@@ -154,7 +154,7 @@ impl Quotient<'_, '_> {
                 // What may stand in a later hole makes the key new, whatever stands in this one.
                 KeyHoles::Infinite => {
                     let key = self.builder.lexeme(key);
-                    return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
+                    return self.with_key(id, list, Member::Additional { class, meets, key: None }, key);
                 }
             }
         }
@@ -177,7 +177,7 @@ impl Quotient<'_, '_> {
         value: NodeId,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let member = Member::Free { class, meets, key: None };
+        let member = Member::Additional { class, meets, key: None };
         if !self.recogniser.allows(members, list, member) {
             return Ok(None);
         }
@@ -185,15 +185,15 @@ impl Quotient<'_, '_> {
         if members.max.is_some_and(|max| after.len() as u32 > max) {
             return Ok(None);
         }
-        let free = &members.additional[class as usize];
-        if let KeySpace::Finite(_) = free.space {
+        let additional = &members.additional[class as usize];
+        if let KeySpace::Finite(_) = additional.space {
             // Whether a key is left for the last member would have to be known before it comes.
             self.refuse();
             return Ok(None);
         }
         let mut readings = Vec::new();
         for mut head in self.members_before(members, &after)? {
-            let Some(last) = self.others_before(free, &after, None)? else { continue };
+            let Some(last) = self.others_before(additional, &after, None)? else { continue };
             head.additional.push(AdditionalMembers { key, value, last: Some(after_key.into()), ..last });
             readings.push(self.builder.object(head));
         }
@@ -232,14 +232,14 @@ impl Quotient<'_, '_> {
         let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
         are_apart &=
             leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
-        let has_required = members.additional.iter().any(|free| free.some.is_some());
+        let has_required = members.additional.iter().any(|additional| additional.some.is_some());
         let in_a_gap = |index: u32| unlisted(&index) && all().any(|gap| gap.allows(index));
         let needs = members.declared.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || has_required);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
         // Where nothing may stand in a hole, there are no members before.
-        let is_finite = members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)));
+        let is_finite = members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)));
         let mixed = (ordered..members.declared.len() as u32).any(|index| unlisted(&index));
         let is_impossible = |gap: &Gap| {
             !gap.takes_others()
@@ -336,7 +336,7 @@ impl Quotient<'_, '_> {
     ) -> Result<Option<AdditionalMembers>, GrammarError> {
         let mut reserved = others.reserved.to_vec();
         for member in after {
-            let Member::Free { key: Some(key), .. } = *member else { continue };
+            let Member::Additional { key: Some(key), .. } = *member else { continue };
             match str::from_utf8(self.recogniser.lists.key(key)) {
                 Ok(key) => reserved.push(Arc::from(key)),
                 // Names are characters.
@@ -381,7 +381,7 @@ fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32)
     ends
 }
 
-/// For every known member whether it is among these.
+/// For every declared member whether it is among these.
 fn listed(members: &Members, after: &[Member]) -> Vec<bool> {
     let mut listed = vec![false; members.declared.len()];
     for member in after {

@@ -32,10 +32,10 @@ impl Within {
 /// A member that was read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Member {
-    /// A known one.
+    /// A declared one.
     Known(u32),
     /// One of a class of others.
-    Free {
+    Additional {
         class: u32,
         /// Whether it has the value that one of the class must have.
         meets: bool,
@@ -49,7 +49,7 @@ pub(super) enum Member {
 impl Member {
     /// Whether it is one of a class of others, with the value that one of the class must have.
     pub fn meets(&self, class: usize) -> bool {
-        matches!(self, Member::Free { class: of, meets: true, .. } if *of as usize == class)
+        matches!(self, Member::Additional { class: of, meets: true, .. } if *of as usize == class)
     }
 }
 
@@ -121,11 +121,11 @@ impl MemberLists {
 /// Members whose values are read the same.
 pub(super) struct Group {
     pub value: NodeId,
-    /// Known members.
+    /// Declared members.
     pub known: Vec<u32>,
     /// Classes of others, and whether the value is the one that one of them must have.
-    pub free: Vec<(u32, bool)>,
-    /// The plain names of the known ones, and how long these are.
+    pub additional: Vec<(u32, bool)>,
+    /// The plain names of the declared ones, and how long these are.
     pub plain: FxHashMap<Arc<str>, u32>,
     pub lengths: Vec<usize>,
 }
@@ -147,8 +147,8 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
     let mut index: FxHashMap<(NodeId, Option<NodeId>), usize> = FxHashMap::default();
     let mut group = |value: NodeId, groups: &mut Vec<Group>| {
         *index.entry((facts.base(value), facts.mark(value))).or_insert_with(|| {
-            let (known, free, plain, lengths) = Default::default();
-            groups.push(Group { value, known, free, plain, lengths });
+            let (known, additional, plain, lengths) = Default::default();
+            groups.push(Group { value, known, additional, plain, lengths });
             groups.len() - 1
         })
     };
@@ -161,12 +161,12 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
             group.lengths.push(known.name.len());
         }
     }
-    for (class, free) in members.additional.iter().enumerate() {
-        let at_group = group(free.value, &mut groups);
-        groups[at_group].free.push((class as u32, false));
-        if let Some(some) = free.some {
+    for (class, additional) in members.additional.iter().enumerate() {
+        let at_group = group(additional.value, &mut groups);
+        groups[at_group].additional.push((class as u32, false));
+        if let Some(some) = additional.some {
             let at_group = group(some, &mut groups);
-            groups[at_group].free.push((class as u32, true));
+            groups[at_group].additional.push((class as u32, true));
         }
     }
     for group in &mut groups {
@@ -197,9 +197,10 @@ pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
     let met = |class: usize| {
         listed
             .iter()
-            .any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class))
+            .any(|member| matches!(member, Member::Additional { class: of, meets: true, .. } if *of as usize == class))
     };
-    let is_met = members.additional.iter().enumerate().all(|(class, free)| free.some.is_none() || met(class));
+    let is_met =
+        members.additional.iter().enumerate().all(|(class, additional)| additional.some.is_none() || met(class));
     is_met
         && count >= members.min
         && members.max.is_none_or(|max| count <= max)
@@ -225,10 +226,14 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     let mut missing = (0..members.declared.len() as u32).filter(is_missing);
     // The values that others must have.
     let met = |class: u32| {
-        listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of == class))
+        listed.iter().any(|member| matches!(member, Member::Additional { class: of, meets: true, .. } if *of == class))
     };
-    let owed =
-        members.additional.iter().zip(0..).filter(|(free, class)| free.some.is_some() && !met(*class)).count() as u32;
+    let owed = members
+        .additional
+        .iter()
+        .zip(0..)
+        .filter(|(additional, class)| additional.some.is_some() && !met(*class))
+        .count() as u32;
     if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
         return Verdict::No;
     }
@@ -246,12 +251,12 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
         }
     }
     // Others whose keys run out, as many as are left of them.
-    let few: u32 = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum();
+    let few: u32 = members.whole_others().zip(0..).map(|(additional, class)| few_left(additional, class, listed)).sum();
     let is_possible = |gap: &Gap| gap.takes_others() || unused(gap) || (gap.is_mixed() && few > 0);
     if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(is_possible) {
         return Verdict::No;
     }
-    // Holes that take known members only must not need the same one.
+    // Holes that take declared members only must not need the same one.
     let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
     let has_own = |gap: &&Gap| gap.ordered().any(|index| !used.contains(&index));
     let are_apart =
@@ -272,13 +277,13 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
 
 /// Whether the keys of some class run out in all.
 fn has_finite(members: &Members) -> bool {
-    members.additional.iter().any(|free| matches!(free.space, KeySpace::Finite(_)))
+    members.additional.iter().any(|additional| matches!(additional.space, KeySpace::Finite(_)))
 }
 
 /// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
-pub(super) fn few_left(free: &AdditionalMembers, class: u32, listed: &[Member]) -> u32 {
-    let KeySpace::Finite(count) = free.space else { return 0 };
-    let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
+pub(super) fn few_left(additional: &AdditionalMembers, class: u32, listed: &[Member]) -> u32 {
+    let KeySpace::Finite(count) = additional.space else { return 0 };
+    let is_one = |member: &&Member| matches!(member, Member::Additional { class: of, .. } if *of == class);
     count.saturating_sub(listed.iter().filter(is_one).count() as u32)
 }
 
@@ -286,7 +291,7 @@ pub(super) fn few_left(free: &AdditionalMembers, class: u32, listed: &[Member]) 
 pub(super) struct Gap {
     /// Members in declared order between these, the second left out.
     ordered: (u32, u32),
-    /// Known members in any order.
+    /// Declared members in any order.
     mixed: Option<u32>,
     /// Others, of which there is no end.
     others: bool,
@@ -307,7 +312,7 @@ impl Gap {
             Some(Member::Known(index)) if *index < ordered => (*index, false),
             _ => (ordered, true),
         };
-        let is_infinite = members.whole_others().any(|free| !matches!(free.space, KeySpace::Finite(_)));
+        let is_infinite = members.whole_others().any(|additional| !matches!(additional.space, KeySpace::Finite(_)));
         Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_infinite }
     }
 
@@ -331,7 +336,7 @@ impl Gap {
         self.others
     }
 
-    /// Whether a known member may.
+    /// Whether a declared member may.
     pub fn allows(&self, index: u32) -> bool {
         (self.ordered.0..self.ordered.1).contains(&index) || self.mixed.is_some_and(|from| index >= from)
     }

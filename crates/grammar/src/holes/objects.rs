@@ -19,8 +19,10 @@ impl Recogniser<'_> {
     pub(super) fn begin_object(&mut self, goal: GoalId, id: MembersId, end: Place) -> Result<(), GrammarError> {
         let members = self.grammar.members(id);
         if members.is_cut() {
-            for (class, free) in members.additional.iter().enumerate().filter(|(_, free)| free.last.is_some()) {
-                self.call(goal, Step::Last(class as u32), free.value, end)?;
+            for (class, additional) in
+                members.additional.iter().enumerate().filter(|(_, additional)| additional.last.is_some())
+            {
+                self.call(goal, Step::Last(class as u32), additional.value, end)?;
             }
             return Ok(());
         }
@@ -163,7 +165,8 @@ impl Recogniser<'_> {
                 }
             }
         }
-        for &(class, meets) in group.free.iter().filter(|(class, _)| members.additional[*class as usize].last.is_none())
+        for &(class, meets) in
+            group.additional.iter().filter(|(class, _)| members.additional[*class as usize].last.is_none())
         {
             self.additional_keys(members, (class, meets), end, &mut found)?;
         }
@@ -178,25 +181,25 @@ impl Recogniser<'_> {
         end: u32,
         found: &mut Vec<(Member, Place)>,
     ) -> Result<(), GrammarError> {
-        let free = &members.additional[class as usize];
-        for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
+        let additional = &members.additional[class as usize];
+        for (start, holes) in self.lexemes.key_starts(additional.key, self.template, end).map_err(limit)? {
             if holes != KeyHoles::None {
-                let is_certain = holes == KeyHoles::Infinite && free.space == KeySpace::Infinite;
+                let is_certain = holes == KeyHoles::Infinite && additional.space == KeySpace::Infinite;
                 let start = if is_certain { start } else { start.undecided() };
-                found.push((Member::Free { class, meets, key: None }, start));
+                found.push((Member::Additional { class, meets, key: None }, start));
                 continue;
             }
             let written = self.template.between(start.position(), end);
-            let key = string_value(&[written, free.last.as_deref().unwrap_or_default().as_bytes()].concat());
-            if !free.reserved.iter().any(|name| name.as_bytes() == key) {
+            let key = string_value(&[written, additional.last.as_deref().unwrap_or_default().as_bytes()].concat());
+            if !additional.reserved.iter().any(|name| name.as_bytes() == key) {
                 let key = Some(self.lists.key_id(&key));
-                found.push((Member::Free { class, meets, key }, start));
+                found.push((Member::Additional { class, meets, key }, start));
             }
         }
         Ok(())
     }
 
-    /// How a known key is written, as an expression of the lexemes.
+    /// How a declared key is written, as an expression of the lexemes.
     pub(super) fn key_of(&mut self, known: &DeclaredMember) -> ExprId {
         known.key.unwrap_or_else(|| self.lexemes.deriver.exprs.literal(plainly_written(known).as_bytes()))
     }
@@ -214,24 +217,23 @@ impl Recogniser<'_> {
         let before = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
         match (member, before) {
             (Member::Known(index), Some(Member::Known(next))) if is_ordered(next) && index >= next => return false,
-            (Member::Free { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
+            (Member::Additional { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
             _ => {}
         }
         // The value that one of a class must have is read where it is still missing.
         !self.lists.members(list).any(|listed| match (listed, member) {
             (Member::Known(one), Member::Known(other)) => one == other,
-            (Member::Free { class: one, meets: true, .. }, Member::Free { class: other, meets: true, .. })
-                if one == other =>
-            {
-                true
-            }
-            (Member::Free { key: Some(one), .. }, Member::Free { key: Some(other), .. }) => one == other,
+            (
+                Member::Additional { class: one, meets: true, .. },
+                Member::Additional { class: other, meets: true, .. },
+            ) if one == other => true,
+            (Member::Additional { key: Some(one), .. }, Member::Additional { key: Some(other), .. }) => one == other,
             _ => false,
         })
     }
 }
 
-/// A known key without a way of its own to be written.
+/// A declared key without a way of its own to be written.
 pub(super) fn plainly_written(known: &DeclaredMember) -> String {
     ["\"", &known.name, "\""].concat()
 }

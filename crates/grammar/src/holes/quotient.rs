@@ -152,7 +152,7 @@ impl Quotient<'_, '_> {
                     for &known in &group.known {
                         readings.extend(self.cut_known_key(id, list, known, place)?);
                     }
-                    for &(class, meets) in &group.free {
+                    for &(class, meets) in &group.additional {
                         readings.extend(self.cut_key(id, list, (class, meets), place)?);
                     }
                 }
@@ -169,7 +169,7 @@ impl Quotient<'_, '_> {
         Ok(())
     }
 
-    /// An object that ends with what is left of a known key, whose other part ends at a place.
+    /// An object that ends with what is left of a declared key, whose other part ends at a place.
     fn cut_known_key(
         &mut self,
         id: MembersId,

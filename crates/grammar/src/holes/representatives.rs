@@ -19,9 +19,9 @@ struct Decided {
     /// For each class of others whether the value is there that one of it must have.
     met: Box<[bool]>,
     holes: DecidedHoles,
-    /// Whether a known member that is required is only in a hole.
+    /// Whether a declared member that is required is only in a hole.
     needs: bool,
-    /// Whether a known member that may stand anywhere is not listed.
+    /// Whether a declared member that may stand anywhere is not listed.
     is_mixed_left: bool,
     counts: Counts,
 }
@@ -32,7 +32,7 @@ struct DecidedHoles {
     any: bool,
     any_mixed: bool,
     any_others: bool,
-    /// How many take nothing but known members; 2 for more.
+    /// How many take nothing but declared members; 2 for more.
     needy: u32,
     /// Whether each of these has a member of its own that may be there in the order.
     needy_are_filled: bool,
@@ -108,7 +108,8 @@ impl Decided {
         if after().filter(is_required).any(|index| !may_come(index)) {
             return None;
         }
-        let few = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum::<u32>();
+        let few =
+            members.whole_others().zip(0..).map(|(additional, class)| few_left(additional, class, listed)).sum::<u32>();
         let mut counts = Counts::default();
         if members.min > 0 || members.max.is_some() {
             counts = Counts {
@@ -126,7 +127,7 @@ impl Decided {
         let is_possible =
             |gap: &Gap| gap.takes_others() || after().any(|index| gap.allows(index)) || (gap.is_mixed() && few > 0);
         let is_mixed_left = after().any(|index| index as usize >= members.ordered);
-        let has_finite = members.whole_others().any(|free| matches!(free.space, KeySpace::Finite(_)));
+        let has_finite = members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)));
         let is_fillable =
             |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_finite || is_mixed_left));
         let holes = DecidedHoles {

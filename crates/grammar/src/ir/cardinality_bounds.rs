@@ -17,12 +17,15 @@ impl Members {
     /// Whether an object has some text, when only some values have one.
     pub(crate) fn is_possible(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
         let required = self.declared.iter().filter(|known| known.required);
-        let from_others = self.additional.iter().filter_map(|free| free.some);
+        let from_others = self.additional.iter().filter_map(|additional| additional.some);
         let needed = required.clone().count() + from_others.clone().count();
         let mut available = self.declared.iter().filter(|known| is_alive(known.value)).count() as u64;
         let mut infinite = false;
-        for free in self.whole_others().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
-            match free.space {
+        for additional in self
+            .whole_others()
+            .filter(|additional| is_alive(additional.value) || additional.some.is_some_and(&is_alive))
+        {
+            match additional.space {
                 KeySpace::Finite(count) => available += u64::from(count),
                 KeySpace::Infinite | KeySpace::LocallyFinite => infinite = true,
             }
@@ -30,7 +33,8 @@ impl Members {
         required.map(|known| known.value).chain(from_others).all(&is_alive)
             && self.max.is_none_or(|max| needed <= max as usize && self.min <= max)
             && (infinite || u64::from(self.min) <= available)
-            && (!self.is_cut() || self.additional.iter().any(|free| free.last.is_some() && is_alive(free.value)))
+            && (!self.is_cut()
+                || self.additional.iter().any(|additional| additional.last.is_some() && is_alive(additional.value)))
     }
 }
 

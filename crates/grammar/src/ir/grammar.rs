@@ -196,7 +196,7 @@ pub enum KeySpace {
     Finite(u32),
 }
 
-/// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.
+/// A class of members whose keys the schema does not name, in any order, after the declared ones that come in declared order.
 /// No two of them have equal keys, and none has a reserved one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AdditionalMembers {
@@ -205,7 +205,8 @@ pub struct AdditionalMembers {
     pub key: ExprId,
     /// How many keys there are.
     pub space: KeySpace,
-    /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
+    /// The names that an additional key must not have, as string values, sorted: the declared ones, and those that are
+    /// forbidden.
     pub reserved: Box<[Arc<str>]>,
     /// What the value matches.
     pub value: NodeId,
@@ -228,10 +229,10 @@ impl AdditionalMembers {
 /// A JSON object: which members, in which order, how many, how written. Keys never repeat.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Members {
-    /// Members with known keys, in declared order.
+    /// Members with declared keys, in declared order.
     pub declared: Vec<DeclaredMember>,
-    /// How many of `known`, from the first, come in declared order before everything else; the others mix with the free
-    /// ones.
+    /// How many of `declared`, from the first, come in declared order before everything else; the others mix with the
+    /// additional ones.
     pub ordered: usize,
     /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has `some`;
     /// none where there may be none.
@@ -249,17 +250,17 @@ impl Members {
     pub fn is_counted(&self) -> bool {
         self.min > 0
             || self.max.is_some()
-            || self.additional.iter().any(|free| free.some.is_some() || free.last.is_some())
+            || self.additional.iter().any(|additional| additional.some.is_some() || additional.last.is_some())
     }
 
     /// Whether the object is cut off: it ends with a last member.
     pub fn is_cut(&self) -> bool {
-        self.additional.iter().any(|free| free.last.is_some())
+        self.additional.iter().any(|additional| additional.last.is_some())
     }
 
     /// The classes of others but for those that a cut object ends with.
     pub fn whole_others(&self) -> impl Iterator<Item = &AdditionalMembers> {
-        self.additional.iter().filter(|free| free.last.is_none())
+        self.additional.iter().filter(|additional| additional.last.is_none())
     }
 }
 
@@ -521,7 +522,7 @@ impl Grammar {
             .sum();
         let members = self.members.iter().map(|members| {
             let known = members.declared.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
-            let reserved = members.additional.iter().flat_map(|free| &free.reserved);
+            let reserved = members.additional.iter().flat_map(|additional| &additional.reserved);
             let reserved = reserved.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
             let lists = memory::of_list(&members.declared) + memory::of_list(&members.additional);
             lists + known.sum::<usize>() + reserved.sum::<usize>()

@@ -363,9 +363,9 @@ impl<'b> Product<'b> {
         for known in &mut members.declared {
             known.value = self.in_form(known.value, form)?;
         }
-        for free in &mut members.additional {
-            free.value = self.in_form(free.value, form)?;
-            if let Some(some) = &mut free.some {
+        for additional in &mut members.additional {
+            additional.value = self.in_form(additional.value, form)?;
+            if let Some(some) = &mut additional.some {
                 *some = self.in_form(*some, form)?;
             }
         }
@@ -421,7 +421,7 @@ impl<'b> Product<'b> {
     }
 }
 
-/// Whether an object has only known members, in their order and uncounted.
+/// Whether an object has only declared members, in their order and uncounted.
 fn is_plain(members: &Members) -> bool {
     members.ordered == members.declared.len()
         && members.additional.is_empty()
@@ -475,9 +475,9 @@ fn children(builder: &Parts, node: &Node, mut found: impl FnMut(NodeId)) {
     let of_members = |id: MembersId, found: &mut dyn FnMut(NodeId)| {
         let members = builder.members(id);
         members.declared.iter().for_each(|known| found(known.value));
-        members.additional.iter().for_each(|free| {
-            found(free.value);
-            free.some.into_iter().for_each(&mut *found);
+        members.additional.iter().for_each(|additional| {
+            found(additional.value);
+            additional.some.into_iter().for_each(&mut *found);
         });
     };
     match node {

@@ -37,7 +37,7 @@ impl ObjectChecks {
             let message = "more members are in order than there are; describe them";
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         }
-        if members.additional.iter().filter(|free| free.some.is_some()).count() > MAX_WITNESSES {
+        if members.additional.iter().filter(|additional| additional.some.is_some()).count() > MAX_WITNESSES {
             let message = format!("more than {MAX_WITNESSES} kinds of other members have `some`; join some of them");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
@@ -48,12 +48,20 @@ impl ObjectChecks {
             let message = format!("the name {:?} is not written as it is; say how its key is", known.name);
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         }
-        let keys =
-            members.declared.iter().filter_map(|known| known.key).chain(members.additional.iter().map(|free| free.key));
+        let keys = members
+            .declared
+            .iter()
+            .filter_map(|known| known.key)
+            .chain(members.additional.iter().map(|additional| additional.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
-        let is_finite = |free: &&AdditionalMembers| matches!(free.space, KeySpace::Finite(_));
+        let is_finite = |additional: &&AdditionalMembers| matches!(additional.space, KeySpace::Finite(_));
         // Where keys run out, one must be left that has the value; where any of their values is one, the first is.
-        if members.additional.iter().filter(is_finite).any(|free| free.some.is_some() && !free.meets_always(nodes)) {
+        if members
+            .additional
+            .iter()
+            .filter(is_finite)
+            .any(|additional| additional.some.is_some() && !additional.meets_always(nodes))
+        {
             let message = "other members of which only few keys are possible have `some`; describe them one by one";
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }

@@ -147,10 +147,14 @@ fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Resu
         let keeps = |known: &DeclaredMember| known.required || is_productive(known.value);
         members.ordered = members.declared[..members.ordered].iter().filter(|known| keeps(known)).count();
         members.declared.retain(keeps);
-        members.additional.retain(|free| is_productive(free.value) || free.some.is_some());
-        for free in &mut members.additional {
+        members.additional.retain(|additional| is_productive(additional.value) || additional.some.is_some());
+        for additional in &mut members.additional {
             // What one member must be is all that any may be.
-            free.value = if is_productive(free.value) { free.value } else { free.some.unwrap_or(free.value) };
+            additional.value = if is_productive(additional.value) {
+                additional.value
+            } else {
+                additional.some.unwrap_or(additional.value)
+            };
         }
     }
     for items in &mut grammar.items {
@@ -237,7 +241,7 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
             let members = grammar.members(*id);
             members.min == 0
                 && members.max.is_none()
-                && members.additional.iter().all(|free| free.some.is_none() && free.last.is_none())
+                && members.additional.iter().all(|additional| additional.some.is_none() && additional.last.is_none())
                 && members.declared.iter().all(|known| !known.required || is_alive(known.value))
         }
         Node::Items(id) => {
@@ -271,9 +275,13 @@ pub(crate) fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Resul
             Node::Rule(rule) => Clause::If(grammar.rule(*rule).body),
             Node::Members(id) => {
                 let members = grammar.members(*id);
-                let free = members.additional.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
+                let additional = members
+                    .additional
+                    .iter()
+                    .flat_map(|additional| [Some(additional.value), additional.some])
+                    .flatten();
                 if members.is_counted() {
-                    let values = members.declared.iter().map(|known| known.value).chain(free).collect();
+                    let values = members.declared.iter().map(|known| known.value).chain(additional).collect();
                     let test = |holds: &[bool]| members.is_possible(|node| holds[node.0 as usize]);
                     return Ok(Clause::Test(values, Box::new(test)));
                 }

@@ -166,7 +166,7 @@ impl Strings {
         Ok(self.allowed(exprs, literals))
     }
 
-    /// The key of a known member of this name, as [`DeclaredMember::key`](crate::KnownMember::key) has it.
+    /// The key of a known member of this name, as [`DeclaredMember::key`](crate::DeclaredMember::key) has it.
     ///
     /// # Errors
     /// Where it takes too long.

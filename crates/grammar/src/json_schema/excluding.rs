@@ -41,8 +41,8 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
                 known.value = dead;
             }
         }
-        for free in &mut members.additional {
-            clean.restrict(&mut deriver, free, dead)?;
+        for additional in &mut members.additional {
+            clean.restrict(&mut deriver, additional, dead)?;
         }
     }
     grammar.exprs = deriver.exprs;
@@ -106,16 +106,21 @@ impl<'e> Clean<'e> {
     }
 
     /// Restricts the names of a class. A name has one spelling then, so that those that are left are counted right.
-    fn restrict(&self, deriver: &mut Deriver, free: &mut AdditionalMembers, dead: NodeId) -> Result<(), GrammarError> {
-        let key = self.part_of(deriver, free.key)?;
-        if key == free.key {
+    fn restrict(
+        &self,
+        deriver: &mut Deriver,
+        additional: &mut AdditionalMembers,
+        dead: NodeId,
+    ) -> Result<(), GrammarError> {
+        let key = self.part_of(deriver, additional.key)?;
+        if key == additional.key {
             return Ok(());
         }
         let key = deriver.exprs.and(&[key, self.canonical]);
         if !is_live(deriver, key)? {
             // No member of the class can come, and one that has to come never does.
-            free.value = dead;
-            free.some = free.some.map(|_| dead);
+            additional.value = dead;
+            additional.some = additional.some.map(|_| dead);
             return Ok(());
         }
         let space = key_space(deriver, key).map_err(|limit| GrammarError::limit("", limit))?;
@@ -123,7 +128,7 @@ impl<'e> Clean<'e> {
             let message = "telling how many names are left without the excluded texts took too long; exclude fewer";
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         };
-        (free.key, free.space) = (key, space);
+        (additional.key, additional.space) = (key, space);
         Ok(())
     }
 }

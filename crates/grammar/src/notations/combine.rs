@@ -146,19 +146,19 @@ impl Members {
             value: node(&known.value),
             required: known.required,
         });
-        let free = self.additional.iter().map(|free| AdditionalMembers {
-            key: expr(free.key),
-            space: free.space,
-            reserved: free.reserved.clone(),
-            value: node(&free.value),
-            some: free.some.as_ref().map(&node),
-            last: free.last.clone(),
+        let additional = self.additional.iter().map(|additional| AdditionalMembers {
+            key: expr(additional.key),
+            space: additional.space,
+            reserved: additional.reserved.clone(),
+            value: node(&additional.value),
+            some: additional.some.as_ref().map(&node),
+            last: additional.last.clone(),
         });
         let Surface { empty, open, colon, item, close } = self.surface;
         let surface =
             Surface { empty: expr(empty), open: expr(open), colon: expr(colon), item: expr(item), close: expr(close) };
-        let (known, free) = (known.collect(), free.collect());
-        Members { declared: known, ordered: self.ordered, additional: free, min: self.min, max: self.max, surface }
+        let (known, additional) = (known.collect(), additional.collect());
+        Members { declared: known, ordered: self.ordered, additional, min: self.min, max: self.max, surface }
     }
 }
 

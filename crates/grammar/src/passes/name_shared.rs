@@ -82,9 +82,9 @@ pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
     }
     for members in &mut grammar.members {
         members.declared.iter_mut().for_each(|known| other(&mut known.value));
-        for free in &mut members.additional {
-            other(&mut free.value);
-            free.some.iter_mut().for_each(other);
+        for additional in &mut members.additional {
+            other(&mut additional.value);
+            additional.some.iter_mut().for_each(other);
         }
     }
     for items in &mut grammar.items {

@@ -85,8 +85,9 @@ pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
         Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![*body],
         Node::Members(id) => {
             let members = grammar.members(*id);
-            let free = members.additional.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
-            members.declared.iter().map(|known| known.value).chain(free).collect()
+            let additional =
+                members.additional.iter().flat_map(|additional| [Some(additional.value), additional.some]).flatten();
+            members.declared.iter().map(|known| known.value).chain(additional).collect()
         }
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value).collect(),
     }

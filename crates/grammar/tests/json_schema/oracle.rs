@@ -134,20 +134,20 @@ impl Oracle<'_> {
         if (least..members.ordered).any(|before| members.declared[before].required) {
             return;
         }
-        for (class, free) in members.additional.iter().enumerate() {
-            for key_end in self.lexeme(free.key, start) {
+        for (class, additional) in members.additional.iter().enumerate() {
+            for key_end in self.lexeme(additional.key, start) {
                 let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
                 let name: String = serde_json::from_str(text).expect("keys are JSON strings");
-                if state.names.contains(&name) || free.reserved.iter().any(|reserved| **reserved == *name) {
+                if state.names.contains(&name) || additional.reserved.iter().any(|reserved| **reserved == *name) {
                     continue;
                 }
                 state.names.push(name);
                 state.least = members.ordered;
                 for colon in self.lexeme(members.surface.colon, key_end) {
-                    for value in self.ends(free.value, colon) {
+                    for value in self.ends(additional.value, colon) {
                         self.after_member(members, value, state, ends);
                     }
-                    for value in free.some.into_iter().flat_map(|some| self.ends(some, colon)).collect::<Ends>() {
+                    for value in additional.some.into_iter().flat_map(|some| self.ends(some, colon)).collect::<Ends>() {
                         state.met.push(class);
                         self.after_member(members, value, state, ends);
                         state.met.pop();
@@ -215,7 +215,7 @@ impl Oracle<'_> {
 struct State {
     /// Which known ones.
     seen: Vec<bool>,
-    /// The keys of the free ones.
+    /// The keys of the additional ones.
     names: Vec<String>,
     /// The first ordered one that may still come.
     least: usize,
@@ -226,7 +226,7 @@ struct State {
 
 impl State {
     fn is_complete(&self, members: &Members) -> bool {
-        let mut witnesses = members.additional.iter().enumerate().filter(|(_, free)| free.some.is_some());
+        let mut witnesses = members.additional.iter().enumerate().filter(|(_, additional)| additional.some.is_some());
         members.declared.iter().zip(&self.seen).all(|(known, seen)| *seen || !known.required)
             && self.count >= members.min
             && members.max.is_none_or(|max| self.count <= max)

@@ -41,7 +41,7 @@ impl Run<'_> {
             next.bytes = next.bytes.union(&live);
             // A thread is there because it can be completed. Only of keys and of elements that must be new it is not certain
             // which bytes do so.
-            let is_certain = !expansion.free && !self.compares_elements();
+            let is_certain = !expansion.additional && !self.compares_elements();
             if is_certain {
                 next.certain = next.certain.union(&match &expansion.automaton {
                     Automaton::Dfa(_) => live,
@@ -52,7 +52,7 @@ impl Run<'_> {
                 next.bytes = next.bytes.union(&whitespace.set);
                 next.certain = next.certain.union(&whitespace.set);
             }
-            if expansion.free && !expansion.locally_finite && !self.compares_elements() {
+            if expansion.additional && !expansion.locally_finite && !self.compares_elements() {
                 infinite = Some((expansion, state));
             }
         }

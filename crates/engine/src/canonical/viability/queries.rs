@@ -265,7 +265,7 @@ impl Questions<'_, '_> {
     /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
     /// nothing was found within the limit. There may be no continuation because a key is reserved, or an element not new.
     fn holds_of_lexeme(&self, thread: Entry, found: Option<bool>) -> bool {
-        let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ExpansionId(thread.head)).free;
+        let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ExpansionId(thread.head)).additional;
         match found {
             None => true,
             Some(true) => !self.search.has_left,

@@ -42,7 +42,7 @@ impl Meaning for ObjectRegister {
                 let known = run.machine.known_with(old.known, member);
                 (0, MembersState { next: ordered, known, ..old })
             }
-            MemberChange::Free { satisfied } => {
+            MemberChange::Additional { satisfied } => {
                 let key = run.new_key(object, expansion, old, "")?;
                 let seen = run.stacks.seen.append(old.seen, key);
                 (satisfied, MembersState { next: ordered, seen, ..old })
@@ -89,14 +89,14 @@ impl Meaning for ObjectRegister {
         }
         if let Some(most) = most_additional(members).filter(|_| has_finite(members)) {
             let far = far + u64::from(members.min) + members.declared.len() as u64;
-            description.push((most.saturating_sub(had.free as usize) as u64).min(far));
+            description.push((most.saturating_sub(had.additional as usize) as u64).min(far));
         }
     }
 }
 
 impl Run<'_> {
-    /// The free key that is read, with what stands of it after an object that is cut off; `None` where it is no new one. A
-    /// mask takes it for a new one that is not known.
+    /// The additional key that is read, with what stands of it after an object that is cut off; `None` where it is no new one.
+    /// A mask takes it for a new one that is not known.
     fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, after: &str) -> Option<u32> {
         if !self.is_exact() {
             if after.is_empty() {
@@ -139,6 +139,6 @@ impl Run<'_> {
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
     let (count, satisfied) = stacks.unpair(state.tally);
-    let free = if has_finite(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
-    Had { next: state.next, known: state.known, count, satisfied, free }
+    let additional = if has_finite(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
+    Had { next: state.next, known: state.known, count, satisfied, additional }
 }

@@ -2,7 +2,7 @@
 //!
 //! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set of
 //! all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the same
-//! values are joined. A class of finitely many keys becomes known members.
+//! values are joined. A class of finitely many keys becomes declared members.
 
 use indexmap::IndexSet;
 use stencilm_regex::ExprId;
@@ -22,16 +22,16 @@ use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// Most classes of keys of one object.
 const MAX_CLASSES: usize = 64;
-/// Most keys of a class that become known members.
+/// Most keys of a class that become declared members.
 const MAX_NAMED: u32 = 2_000;
-/// Most keys that become known members where they are given one by one.
+/// Most keys that become declared members where they are given one by one.
 const MAX_LISTED: usize = 20_000;
 
 /// Keys that no `properties` name.
 pub(crate) struct KeyClass {
     /// A key as it is written.
     pub(crate) key: ExprId,
-    /// How many there are; known keys among them are counted.
+    /// How many there are; declared keys among them are counted.
     pub(crate) space: KeySpace,
     /// All that is asked of its value.
     pub(crate) value: Vec<Term>,
@@ -127,7 +127,7 @@ impl<'a> Lowering<'a> {
         }
         let mut classes: Vec<KeyClass> = Vec::new();
         for (key, matched) in self.split(rules.names.as_ref().map(|names| names.written), &rules.tests, at)? {
-            let mut value = merged.free.clone();
+            let mut value = merged.additional.clone();
             let mut is_spoken_of = !value.is_empty();
             for (applies, rule) in &rules.all {
                 if let (Some(true), Some(term)) = (self.holds(applies, &matched, None), rule.value) {
@@ -243,7 +243,7 @@ impl<'a> Lowering<'a> {
         known: Option<&Known>,
         at: SchemaId,
     ) -> Result<KnownKey, GrammarError> {
-        let unnamed = || Known { value: Terms::Several(merged.free.clone()), ..Known::default() };
+        let unnamed = || Known { value: Terms::Several(merged.additional.clone()), ..Known::default() };
         let mut known = known.cloned().unwrap_or_else(unnamed);
         if let Some(names) = &rules.names {
             let is_allowed = match &names.listed {
@@ -422,7 +422,7 @@ impl<'a> Lowering<'a> {
         Ok(classes)
     }
 
-    /// Makes known members of the keys of a class, where they are few; but not where one of them must be there whatever
+    /// Makes declared members of the keys of a class, where they are few; but not where one of them must be there whatever
     /// its value is, since each of them would be a choice to meet that.
     fn name_few_keys(
         &mut self,

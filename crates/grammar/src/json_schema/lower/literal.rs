@@ -81,15 +81,8 @@ impl Lowering<'_> {
                         known.push(DeclaredMember { name: name.into(), key, value: nodes[inner], required: true });
                     }
                     let ordered = if self.options.any_order { 0 } else { known.len() };
-                    let free = Vec::new();
-                    self.builder.object(Members {
-                        declared: known,
-                        ordered,
-                        additional: free,
-                        min: 0,
-                        max: None,
-                        surface,
-                    })
+                    let additional = Vec::new();
+                    self.builder.object(Members { declared: known, ordered, additional, min: 0, max: None, surface })
                 }
                 _ => {
                     let scalar = self.literal_scalar(id, Kind::Number)?;

@@ -102,7 +102,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) reasons: Reasons,
     /// The arrays that must have two equal elements, each with the schema that asks for it.
     pub(super) repeating: Vec<(NodeId, SchemaId)>,
-    /// Spellings of known keys, which many objects may have.
+    /// Spellings of declared keys, which many objects may have.
     pub(crate) keys: Map<Arc<str>, Option<ExprId>>,
     /// The nodes of values.
     pub(crate) values: Values<'a>,

@@ -404,7 +404,7 @@ impl<'a> Lowering<'a> {
         optional
     }
 
-    /// A member of a known name, with the reasons of its value; `None` where the name cannot be written and is left out.
+    /// A member of a declared name, with the reasons of its value; `None` where the name cannot be written and is left out.
     pub(super) fn argument(
         &mut self,
         name: &str,

@@ -188,7 +188,10 @@ impl<'a> Lowering<'a> {
     /// Whether an object has no members but those of its plain properties, by a schema that nothing fits.
     fn forbids_others(&self, merged: &Merged<'a>) -> bool {
         let never = |term: &Term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never);
-        merged.some.is_empty() && merged.names.is_empty() && merged.rules.is_empty() && merged.free.iter().any(never)
+        merged.some.is_empty()
+            && merged.names.is_empty()
+            && merged.rules.is_empty()
+            && merged.additional.iter().any(never)
     }
 
     /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.
@@ -299,7 +302,7 @@ fn can_nest_members(merged: &Merged) -> bool {
         && merged.some.is_empty()
         && merged.names.is_empty()
         && merged.rules.is_empty()
-        && merged.free.is_empty())
+        && merged.additional.is_empty())
         || has_none
 }
 

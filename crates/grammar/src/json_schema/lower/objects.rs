@@ -38,9 +38,9 @@ impl<'a> Lowering<'a> {
                 })
                 .collect();
             let is_free = !merged.closed
-                && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
+                && !merged.additional.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
-            let class = Class { key, space: KeySpace::Infinite, value: &merged.free, some: None };
+            let class = Class { key, space: KeySpace::Infinite, value: &merged.additional, some: None };
             let classes = if is_free { std::slice::from_ref(&class) } else { &[] };
             return self.members(merged, merged.min_members, &known, classes, at, depth);
         }
@@ -155,14 +155,15 @@ impl<'a> Lowering<'a> {
         }
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
         let DeclaredMembers { members, ordered, mut needs } = self.declared_members(known, at, depth)?;
-        let free = self.other_members(known, classes, depth)?;
-        let named = free.is_empty().then_some(members.len());
+        let additional = self.other_members(known, classes, depth)?;
+        let named = additional.is_empty().then_some(members.len());
         let required = members.iter().filter(|member| member.required).count() as u32;
         let min = if least > required { least } else { 0 };
         if min > 0 {
             let optional = members.iter().filter(|member| !member.required).map(|member| member.value);
-            let free = free.iter().flat_map(|free| free.some.into_iter().chain([free.value]));
-            needs.extend(Need::of_any(optional.chain(free), at, What::Members(least)));
+            let additional =
+                additional.iter().flat_map(|additional| additional.some.into_iter().chain([additional.value]));
+            needs.extend(Need::of_any(optional.chain(additional), at, What::Members(least)));
         }
         let clash = self.forbidden_clash(known).or_else(|| self.count_clash(merged, least, named, at));
         let branch = match clash {
@@ -173,8 +174,8 @@ impl<'a> Lowering<'a> {
         if matches!(branch, Branch::Impossible(_)) {
             return Ok((self.builder.choice(&[]), branch));
         }
-        let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
-        let object = Members { declared: members, ordered, additional: free, min, max, surface };
+        let max = merged.max_members.filter(|&max| !additional.is_empty() || (max as usize) < members.len());
+        let object = Members { declared: members, ordered, additional, min, max, surface };
         Ok((self.builder.object(object), branch))
     }
 
@@ -246,7 +247,7 @@ impl<'a> Lowering<'a> {
         classes: &[Class],
         depth: u32,
     ) -> Result<Vec<AdditionalMembers>, GrammarError> {
-        let mut free = Vec::with_capacity(classes.len());
+        let mut additional = Vec::with_capacity(classes.len());
         if !classes.is_empty() {
             let name = |member: &Member| match self.keys.get_key_value(member.name) {
                 Some((name, _)) => name.clone(),
@@ -271,10 +272,10 @@ impl<'a> Lowering<'a> {
                 let value = self.value(class.value, depth + 1)?;
                 let is_last = place + 1 == classes.len();
                 let reserved = if is_last { std::mem::take(&mut reserved) } else { reserved.clone() };
-                free.push(AdditionalMembers { key: class.key, space, reserved, value, some, last: None });
+                additional.push(AdditionalMembers { key: class.key, space, reserved, value, some, last: None });
             }
         }
-        Ok(free)
+        Ok(additional)
     }
 }
 

@@ -75,7 +75,7 @@ impl Lowering<'_> {
                     if known.is_none() && merged.closed || known.is_some_and(|known| known.forbidden.is_some()) {
                         return Ok(Some(format!("its key {} is not allowed", quoted(key))));
                     }
-                    let all: &[Term] = known.map_or(&merged.free, |known| &known.value);
+                    let all: &[Term] = known.map_or(&merged.additional, |known| &known.value);
                     if let Some(why) = self.misfit_all(inner, all, level + 1)? {
                         return Ok(Some(format!("at key {}, {why}", quoted(key))));
                     }

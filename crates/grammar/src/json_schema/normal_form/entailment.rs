@@ -22,7 +22,7 @@ impl Normal<'_> {
         let document = self.schemas.document;
         let is_object = merged.types == Types::OBJECT;
         // No member that nothing names can be there.
-        let is_closed = merged.rules.is_empty() && merged.free.iter().any(|&term| self.never_holds(term));
+        let is_closed = merged.rules.is_empty() && merged.additional.iter().any(|&term| self.never_holds(term));
         match atom {
             Atom::Broken { schema, keyword, part } => match &self.schemas.get(schema).keywords[keyword as usize] {
                 Keyword::Type(types) => Ok(!merged.types.meets(*types)),

@@ -63,7 +63,7 @@ pub(crate) fn members(
         known.push(DeclaredMember { name: member.name.as_str().into(), key, value, required: member.required });
     }
     let refused = |error: GrammarError| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) };
-    let mut free = Vec::with_capacity(object.others.len());
+    let mut additional = Vec::with_capacity(object.others.len());
     for Others { key, taken, value, some, last } in &object.others {
         let given = given(builder, *key)?;
         let key = given.unwrap_or_else(|| json_schema::quoted_any(&mut builder.exprs));
@@ -80,7 +80,7 @@ pub(crate) fn members(
         }
         let taken = names.into_iter().map(Arc::from).collect();
         let node = |part: &PartId| nodes[part.index()];
-        free.push(AdditionalMembers {
+        additional.push(AdditionalMembers {
             key,
             space,
             reserved: taken,
@@ -91,7 +91,7 @@ pub(crate) fn members(
     }
     let ordered = object.ordered.unwrap_or(known.len());
     let (min, max) = object.count.unwrap_or((0, None));
-    let members = Members { declared: known, ordered, additional: free, min, max, surface };
+    let members = Members { declared: known, ordered, additional, min, max, surface };
     checks.check(&builder.exprs, builder.nodes(), &members).map_err(refused)?;
     Ok(members)
 }

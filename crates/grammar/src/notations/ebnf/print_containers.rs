@@ -24,7 +24,7 @@ fn counted(name: &str, (min, max): (u32, Option<u32>)) -> Step {
 }
 
 pub(super) fn object(members: &Members) -> Vec<Step> {
-    let Members { declared: known, ordered, additional: free, min, max, surface } = members;
+    let Members { declared: known, ordered, additional, min, max, surface } = members;
     let Surface { empty, open, colon, item, close } = *surface;
     let mut steps = vec![Step::Text("%object {\n")];
     for (name, expr) in [("empty", empty), ("open", open), ("colon", colon), ("item", item), ("close", close)] {
@@ -33,7 +33,7 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
     if (*min, *max) != (0, None) {
         steps.push(counted("count", (*min, *max)));
     }
-    let is_mixed = *ordered < known.len() || (*ordered == 0 && !free.is_empty());
+    let is_mixed = *ordered < known.len() || (*ordered == 0 && !additional.is_empty());
     if is_mixed && *ordered == 0 {
         steps.push(Step::Text("  order = any;\n"));
     }
@@ -49,7 +49,7 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         }
         steps.extend(value(*node));
     }
-    for AdditionalMembers { key, reserved: taken, value: node, some, last, space: _ } in free {
+    for AdditionalMembers { key, reserved: taken, value: node, some, last, space: _ } in additional {
         let mut entry = "  taken".to_string();
         for name in taken {
             entry.push(' ');
