@@ -679,9 +679,9 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _has_tag(discriminator: Any, described: JsonSchemaValue) -> JsonSchemaValue:
-    """That an object has the tag by which a union tells its alternatives apart.
+    """That an object has the tag by which a union distinguishes its alternatives.
 
-    What a function tells them by is not known.
+    What a function distinguishes them by is not known.
     """
     if callable(discriminator):
         return {}

@@ -171,11 +171,11 @@ class _Orders:
 
     Attributes:
         ranks: For each order the place of each name in it.
-        alike: The names that are declared, sorted.
+        by_name: The names that are declared, sorted.
     """
 
     ranks: tuple[dict[str, int], ...]
-    alike: dict[str, list[str]]
+    by_name: dict[str, list[str]]
 
 
 @lru_cache(maxsize=16)
@@ -183,10 +183,10 @@ def _property_orders(grammar: Grammar) -> _Orders:
     """The orders in which the schema of a grammar declares the members of its objects."""
     orders = tuple(_declared(grammar))
     ranks = tuple({_bare(name): rank for rank, name in enumerate(order)} for order in orders)
-    alike: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for name in sorted({name for order in orders for name in order}):
-        alike.setdefault(_bare(name), []).append(name)
-    return _Orders(ranks, alike)
+        by_name.setdefault(_bare(name), []).append(name)
+    return _Orders(ranks, by_name)
 
 
 def _declared(grammar: Grammar) -> Iterable[tuple[str, ...]]:
@@ -538,8 +538,8 @@ class _Rewriter:
 
     def _names(self, key: Scalar) -> list[str]:
         """A key as it is, and the declared keys that differ from it in case and separators only."""
-        alike = self.orders.alike.get(_bare(key.text), ())
-        return [key.text, *(name for name in alike if name != key.text)]
+        by_name = self.orders.by_name.get(_bare(key.text), ())
+        return [key.text, *(name for name in by_name if name != key.text)]
 
     def _ordered(self, node: Members) -> list[int]:
         """The members in the order of the declaration that knows most of them, else as they are."""
@@ -569,7 +569,7 @@ class _Rewriter:
             constant = constant_in(text)
             if constant is not None:
                 yield constant.encode()
-            yield from self._alike(state, text)
+            yield from self._similar(state, text)
         elif scalar.kind == "number":
             yield from _numbers(text)
             yield _quoted(scalar.spelling)
@@ -578,7 +578,7 @@ class _Rewriter:
             if text != "null":
                 yield _quoted(scalar.spelling)
 
-    def _alike(self, state: _State, text: str) -> Iterator[bytes]:
+    def _similar(self, state: _State, text: str) -> Iterator[bytes]:
         """The strings that the grammar lists here and that differ in case and separators only."""
         bare = _bare(text)
         try:
