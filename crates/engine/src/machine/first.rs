@@ -234,28 +234,27 @@ impl Machine {
         let after = self.frame_id(Frame::AfterValue(id));
         let mut expansions = Vec::new();
         let may_come = |last: bool| if last { may_end } else { additional_may_come };
-        for (class, additional) in
-            members.additional.iter().enumerate().filter(|(_, additional)| may_come(additional.last.is_some()))
+        for (number, class) in members.additional.iter().enumerate().filter(|(_, class)| may_come(class.last.is_some()))
         {
-            let satisfied = facts.required_bits[class] & required_left;
+            let satisfied = facts.required_bits[number] & required_left;
             let mut values = Vec::with_capacity(2);
             // Where every member has what is still required, one that does not is none.
-            if !tight && (satisfied == 0 || !additional.meets_always(grammar.nodes())) {
-                values.push((additional.value, 0));
+            if !tight && (satisfied == 0 || !class.meets_always(grammar.nodes())) {
+                values.push((class.value, 0));
             }
-            values.extend(additional.some.filter(|_| satisfied != 0).map(|some| (some, satisfied)));
+            values.extend(class.some.filter(|_| satisfied != 0).map(|some| (some, satisfied)));
             let mut cases = Vec::with_capacity(2);
-            if additional.last.is_some() {
+            if class.last.is_some() {
                 values.clear();
                 cases.push((
-                    additional.key,
-                    vec![(self.frame_id(Frame::Node(additional.value)), Register::Object(MemberChange::Last))],
+                    class.key,
+                    vec![(self.frame_id(Frame::Node(class.value)), Register::Object(MemberChange::Last))],
                 ));
             }
             for (value, satisfied) in values {
                 let member = self.frame_id(Frame::Member { members: id, value });
                 cases.push((
-                    additional.key,
+                    class.key,
                     vec![
                         (after, Register::Object(MemberChange::Additional { satisfied })),
                         (member, Register::Value(0)),
@@ -266,14 +265,14 @@ impl Machine {
                 continue;
             }
             let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, cases)?;
-            let (class, has_reserved) = (class as u32, !additional.reserved.is_empty());
-            let locally_finite = additional.space != KeySpace::Infinite;
+            let (number, has_reserved) = (number as u32, !class.reserved.is_empty());
+            let locally_finite = class.space != KeySpace::Infinite;
             expansions.push(Expansion {
                 additional: true,
                 locally_finite,
                 has_reserved,
                 members: Some(id),
-                class,
+                class: number,
                 ..expansion
             });
         }
