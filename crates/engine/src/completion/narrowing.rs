@@ -505,11 +505,11 @@ impl Run<'_> {
         }
         // That a path is too long after another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
-        let tells = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
+        let decides = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
         // Some are found after one text, with other keys and elements in their places, that no search finds: a mask must not hang on
         // which texts there were before.
         let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
-        known.paths.retain(|kept| tells(kept));
+        known.paths.retain(|kept| decides(kept));
         let Known { paths, searches } = &mut known;
         search.is_in_vain = false;
         let (mut shared, mut read) = (None::<SharedPath>, 0);
@@ -546,7 +546,7 @@ impl Run<'_> {
             0 if !paths.is_empty() => search.searches += *searches,
             looked_for => *searches = looked_for,
         }
-        let is_decided = paths.first().is_some_and(|path| tells(path));
+        let is_decided = paths.first().is_some_and(|path| decides(path));
         Ok((closing, is_decided.then_some(known)))
     }
 

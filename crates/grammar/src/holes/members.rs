@@ -228,21 +228,21 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     let met = |class: u32| {
         listed.iter().any(|member| matches!(member, Member::Additional { class: of, meets: true, .. } if *of == class))
     };
-    let owed = members
+    let required_left = members
         .additional
         .iter()
         .zip(0..)
         .filter(|(additional, class)| additional.some.is_some() && !met(*class))
         .count() as u32;
-    if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
+    if required_left > 0 && !gaps.iter().any(Gap::is_mixed) {
         return Verdict::No;
     }
-    if owed > 0 && has_finite(members) {
+    if required_left > 0 && has_finite(members) {
         return Verdict::Undecided;
     }
     if let Some(max) = members.max {
         let concrete = counted(members, (listed.len() - gaps.len()) as u32);
-        let needed = missing.clone().count() as u32 + owed;
+        let needed = missing.clone().count() as u32 + required_left;
         if concrete + needed.max(gaps.len() as u32) > max {
             return Verdict::No;
         }

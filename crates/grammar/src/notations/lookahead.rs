@@ -186,7 +186,7 @@ impl Pass<'_> {
             return Ok(if both == ExprId::NOTHING { Vec::new() } else { vec![both] });
         }
         Ok(match self.builder.get(node).clone() {
-            Node::Lexeme(expr) => self.leaving(expr, before)?.into_iter().map(|(_, left)| left).collect(),
+            Node::Lexeme(expr) => self.grouped_by_rest(expr, before)?.into_iter().map(|(_, left)| left).collect(),
             Node::Token(_) => return Err(self.refused("meets a single token, which is no text; move it")),
             Node::Members(id) => {
                 let surface = self.builder.members(id).surface;
@@ -247,7 +247,7 @@ impl Pass<'_> {
     }
 
     /// A lexeme in groups by what they leave of a condition.
-    fn leaving(&mut self, expr: ExprId, before: ExprId) -> Result<Vec<(ExprId, ExprId)>, SyntaxError> {
+    fn grouped_by_rest(&mut self, expr: ExprId, before: ExprId) -> Result<Vec<(ExprId, ExprId)>, SyntaxError> {
         if let Some(known) = self.groups.get(&(expr, before)) {
             return Ok(known.clone());
         }
@@ -279,7 +279,7 @@ impl Pass<'_> {
         let mut states = Vec::new();
         let mut closed = false;
         for &opening in openings {
-            let groups = self.leaving(opening, before)?;
+            let groups = self.grouped_by_rest(opening, before)?;
             closed |= groups.is_empty();
             merge(&mut states, groups.into_iter().map(|(_, left)| left).collect());
         }
@@ -318,7 +318,7 @@ impl Pass<'_> {
         }
         Ok(match self.builder.get(node).clone() {
             Node::Lexeme(expr) => {
-                let groups = self.leaving(expr, before)?;
+                let groups = self.grouped_by_rest(expr, before)?;
                 let groups = groups.into_iter().filter(|&(_, left)| left == after).map(|(group, _)| group);
                 let groups: Vec<ExprId> = groups.collect();
                 let expr = self.builder.exprs.or(&groups);

@@ -25,7 +25,7 @@ impl LexemeCache {
         counted: bool,
     ) -> Result<Option<&mut ClassRuns>, LimitExceeded> {
         let known = self.classes.get(&character);
-        if known.is_none_or(|known| known.as_ref().is_some_and(|runs| !runs.tells(stops, counted))) {
+        if known.is_none_or(|known| known.as_ref().is_some_and(|runs| !runs.decides(stops, counted))) {
             let before = known.and_then(Option::as_ref);
             // Nearly all strings end with a quote.
             let stops = before.map_or(ByteSet::of(b'"'), |runs| *runs.known_stops()).union(&stops);

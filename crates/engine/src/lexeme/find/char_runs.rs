@@ -182,7 +182,7 @@ impl ClassRuns {
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
-    pub fn tells(&self, stops: ByteSet, counted: bool) -> bool {
+    pub fn decides(&self, stops: ByteSet, counted: bool) -> bool {
         stops.intersect(&self.known.complement()).is_empty() && (!counted || self.is_counted())
     }
 
