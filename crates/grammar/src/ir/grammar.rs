@@ -164,7 +164,7 @@ pub struct Rule {
 pub struct DeclaredMember {
     /// The key as a string value, without quotes or escapes.
     pub name: Arc<str>,
-    /// The key as it is written, quotes included; `None` where it is [plain](KnownMember::is_plain) and written as its name
+    /// The key as it is written, quotes included; `None` where it is [plain](DeclaredMember::is_plain) and written as its name
     /// between quotes only, as nearly all are: no expression is made of these.
     pub key: Option<ExprId>,
     /// What the value matches.
